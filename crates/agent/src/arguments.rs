@@ -1,0 +1,121 @@
+//! The command line, such as it is: people use `framegauge`, which starts this.
+
+use framegauge_drivers::{Result, namespace, sched};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+framegauge-agent: the measuring end of framegauge; started by `framegauge`, not by hand
+
+  framegauge-agent rack    builds emulated racks (needs root)
+  framegauge-agent host    measures on this host
+
+It speaks JSON-RPC 2.0, one message a line, on standard input and output, and puts everything back
+and ends when its input ends. Try:
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1,\"client\":\"me\"}}' | framegauge-agent host
+";
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arguments {
+    /// Print this and end.
+    Text(String),
+    /// Serve the pipe.
+    Run(Role),
+}
+
+/// What kind of agent this is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// Builds racks and relays to the agents of their hosts.
+    Rack,
+    /// Measures on one host.
+    Host {
+        /// Move into fresh network and mount namespaces first.
+        fresh: bool,
+        /// The cgroup below which programs are started; without it this finds its own.
+        group: Option<PathBuf>,
+        /// CPUs to run on; empty: all.
+        cpus: Vec<usize>,
+    },
+}
+
+impl Role {
+    /// The role's name in `hello`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Rack => "rack",
+            Self::Host { .. } => "host",
+        }
+    }
+
+    /// What must happen while this is a process of one thread.
+    pub fn prepare(&self) -> Result<()> {
+        if let Self::Host { fresh, cpus, .. } = self {
+            if !cpus.is_empty() {
+                sched::bind(0, cpus)?;
+            }
+            if *fresh {
+                namespace::enter_fresh()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the command line.
+pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arguments, String> {
+    let role = match words.next().as_deref() {
+        Some("rack") => Role::Rack,
+        Some("host") => parse_host(&mut words)?,
+        Some("--version" | "-V") => {
+            return Ok(Arguments::Text(format!("framegauge-agent {}\n", env!("CARGO_PKG_VERSION"))));
+        }
+        Some("--help" | "-h") | None => return Ok(Arguments::Text(HELP.into())),
+        Some(other) => return Err(format!("{other:?} is not a command; expected rack, host or --help")),
+    };
+    match words.next() {
+        Some(word) => Err(format!("{word:?} is one argument too many")),
+        None => Ok(Arguments::Run(role)),
+    }
+}
+
+fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<Role, String> {
+    let (mut fresh, mut group, mut cpus) = (false, None, Vec::new());
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--fresh" => fresh = true,
+            "--group" => group = Some(PathBuf::from(value()?)),
+            "--cpus" => {
+                let list = value()?;
+                let numbers: std::result::Result<_, _> = list.split(',').map(str::parse).collect();
+                cpus = numbers.map_err(|_| format!("--cpus {list:?}: expected numbers such as 0,1"))?;
+            }
+            _ => return Err(format!("{word:?} is not an option; expected --fresh, --group or --cpus")),
+        }
+    }
+    Ok(Role::Host { fresh, group, cpus })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> std::result::Result<Arguments, String> {
+        parse(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn reads_the_roles() {
+        assert_eq!(words("rack"), Ok(Arguments::Run(Role::Rack)));
+        let host = Role::Host { fresh: true, group: Some("/x".into()), cpus: vec![0, 1] };
+        assert_eq!(words("host --fresh --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(words("server"), Err("\"server\" is not a command; expected rack, host or --help".into()));
+        assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));
+        assert_eq!(words("rack now"), Err("\"now\" is one argument too many".into()));
+    }
+}

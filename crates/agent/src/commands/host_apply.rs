@@ -1,0 +1,76 @@
+//! `host.apply`: what the rack agent tells the agent of a host.
+
+use crate::message::{Answer, Failure, params};
+use crate::session::{Call, lock};
+use framegauge_drivers::host::{Applied, HostSettings, Shaping, available_congestion_control, maximum_mtu};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Apply {
+    host: String,
+    interface: String,
+    mtu: u32,
+    hardware: [u8; 6],
+    address: IpAddr,
+    neighbours: Vec<Neighbour>,
+    offloads: bool,
+    congestion_control: String,
+    shaping: Option<Shape>,
+    sysctls: BTreeMap<String, String>,
+    cpus: Vec<usize>,
+    threaded: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Neighbour {
+    address: IpAddr,
+    hardware: [u8; 6],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    bits_per_second: u64,
+    burst_bytes: u32,
+    limit_bytes: u64,
+}
+
+/// Applies the settings; what cannot be honoured is refused first.
+pub fn run(call: &Call) -> Answer {
+    let asked: Apply = params(&call.request)?;
+    let mut applied = lock(&call.session.host.applied);
+    if applied.is_some() {
+        return Err(Failure::state("this host has its settings already"));
+    }
+    let available = available_congestion_control()?;
+    if !available.contains(&asked.congestion_control) {
+        return Err(Failure::refused("congestion control", asked.congestion_control, available.join(", ")));
+    }
+    if let Some(maximum) = maximum_mtu(&asked.interface)?.filter(|maximum| asked.mtu > *maximum) {
+        return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
+    }
+    let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    *applied = Some(Applied::apply(HostSettings {
+        interface: asked.interface,
+        mtu: asked.mtu,
+        hardware: asked.hardware,
+        address: asked.address,
+        neighbours: asked.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
+        offloads: asked.offloads,
+        congestion_control: asked.congestion_control,
+        shaping: asked.shaping.map(|shape| Shaping {
+            bits_per_second: shape.bits_per_second,
+            burst_bytes: shape.burst_bytes,
+            limit_bytes: limit(shape.limit_bytes),
+        }),
+        sysctls: asked.sysctls,
+        cpus: asked.cpus,
+        threaded: asked.threaded,
+    })?);
+    Ok(json!({}))
+}

@@ -1,0 +1,26 @@
+//! `host.read`: what the kernel says of this host now.
+
+use crate::message::{Answer, Nothing, params};
+use crate::session::Call;
+use serde_json::json;
+
+/// Reads everything back.
+pub fn run(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let reading = call.session.host.with_applied(|applied| applied.read())?;
+    let [tso, gso, gro, tx_checksum] = reading.offloads;
+    let qdisc = &reading.qdisc;
+    Ok(json!({
+        "interface": reading.interface,
+        "mtu": reading.mtu,
+        "maximum_mtu": reading.maximum_mtu,
+        "offloads": {"tso": tso, "gso": gso, "gro": gro, "tx_checksum": tx_checksum},
+        "qdisc": {"kind": qdisc.kind, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
+                  "limit_bytes": qdisc.limit_bytes, "sent_bytes": qdisc.sent_bytes,
+                  "sent_packets": qdisc.sent_packets, "drops": qdisc.drops, "overlimits": qdisc.overlimits,
+                  "backlog_bytes": qdisc.backlog_bytes},
+        "congestion_control_route": reading.congestion_control_route,
+        "sysctls": reading.sysctls,
+        "tcp_metrics_entries": reading.tcp_metrics_entries,
+    }))
+}

@@ -1,0 +1,64 @@
+//! What a host agent holds.
+
+use crate::arguments::Role;
+use crate::message::Failure;
+use crate::session::lock;
+use framegauge_drivers::Result;
+use framegauge_drivers::host::Applied;
+use framegauge_drivers::processes::Processes;
+use framegauge_drivers::serving::Serving;
+use framegauge_drivers::wire::HandshakeCapture;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// The state of a host agent; empty on a rack agent.
+pub struct HostState {
+    /// The settings in force.
+    pub applied: Mutex<Option<Applied>>,
+    /// The capture under way.
+    pub capture: Mutex<Option<HandshakeCapture>>,
+    /// The serving end of streams.
+    pub serving: Mutex<Option<Serving>>,
+    /// The programs.
+    pub processes: Processes,
+    group: Option<PathBuf>,
+}
+
+impl HostState {
+    /// Makes the cgroup it was told to keep its programs in.
+    pub fn new(role: &Role) -> Result<Self> {
+        let group = match role {
+            Role::Host { group: Some(path), .. } => Some(framegauge_drivers::processes::adopt_group(path)?),
+            Role::Host { group: None, .. } => framegauge_drivers::processes::own_group(),
+            Role::Rack => None,
+        };
+        Ok(Self {
+            applied: Mutex::default(),
+            capture: Mutex::default(),
+            serving: Mutex::default(),
+            processes: Processes::new(group.clone()),
+            group,
+        })
+    }
+
+    /// The settings in force, or why there are none.
+    pub fn with_applied<T>(
+        &self,
+        work: impl FnOnce(&Applied) -> Result<T>,
+    ) -> std::result::Result<T, Failure> {
+        let applied = lock(&self.applied);
+        let applied = applied.as_ref().ok_or_else(|| Failure::state("this host has no settings yet"))?;
+        work(applied).map_err(Failure::from)
+    }
+
+    /// Puts everything back.
+    pub fn end(&self) {
+        self.processes.end_all();
+        if let Some(mut applied) = lock(&self.applied).take() {
+            applied.restore();
+        }
+        if let Some(group) = &self.group {
+            framegauge_drivers::processes::leave_group(group);
+        }
+    }
+}

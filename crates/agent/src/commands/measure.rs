@@ -1,0 +1,98 @@
+//! `measure.begin` and `measure.end`: the fabric's and the CPUs' counters over an interval.
+
+use crate::message::{Answer, Failure, Nothing, params};
+use crate::rack_state::Rack;
+use crate::session::Call;
+use framegauge_drivers::meters;
+use framegauge_drivers::ports::FabricMeasurement;
+use framegauge_drivers::rack::CpuPlan;
+use serde_json::{Value, json};
+
+fn with_rack<T>(call: &Call, work: impl FnOnce(&mut Rack) -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut current = call.session.rack.current();
+    work(current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?)
+}
+
+/// Begins the interval.
+pub fn begin(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    with_rack(call, |rack| {
+        if let Some(fabric) = &rack.fabric {
+            fabric.begin()?;
+        }
+        rack.begun = Some(meters::cpu_snapshot()?);
+        Ok(json!({}))
+    })
+}
+
+/// Ends it and reports.
+pub fn end(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let (elapsed, cpus, plan, fabric) = with_rack(call, |rack| {
+        let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
+        let (elapsed, cpus) = meters::cpu_snapshot()?.since(&begun);
+        let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
+        Ok((elapsed, cpus, rack.cpus.clone(), fabric))
+    })?;
+    let fabric = match fabric {
+        None => Value::Null,
+        Some((measurement, drops)) => {
+            let drops = call.session.spools.keep(drops.write()?);
+            describe(&measurement, drops)
+        }
+    };
+    let cpus: Vec<Value> = cpus.into_iter().map(|(cpu, used)| cpu_value(cpu, &used, &plan)).collect();
+    Ok(json!({"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus}))
+}
+
+fn cpu_value(cpu: u32, used: &meters::CpuSeconds, plan: &CpuPlan) -> Value {
+    let role = match plan.fabric {
+        Some(own) if own == cpu as usize => "fabric",
+        None if plan.hosts.contains(&(cpu as usize)) => "shared",
+        _ if plan.hosts.contains(&(cpu as usize)) => "hosts",
+        _ => "unused",
+    };
+    json!({"cpu": cpu, "role": role, "user_seconds": used.user, "nice_seconds": used.nice,
+           "system_seconds": used.system, "idle_seconds": used.idle, "iowait_seconds": used.iowait,
+           "irq_seconds": used.irq, "softirq_seconds": used.softirq, "steal_seconds": used.steal})
+}
+
+fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
+    let ports: Vec<Value> = measured
+        .ports
+        .iter()
+        .map(|(name, port)| {
+            json!({"port": name, "received_frames": port.received_frames, "received_bytes": port.received_bytes,
+                   "sent_frames": port.sent_frames, "sent_bytes": port.sent_bytes,
+                   "dropped_frames": port.dropped_frames, "dropped_bytes": port.dropped_bytes,
+                   "giant_frames": port.giant_frames, "queued_frames": port.queued_frames,
+                   "queued_bytes": port.queued_bytes, "peak_queue_bytes": port.peak_queue_bytes,
+                   "busy_seconds": port.busy.as_seconds_f64(),
+                   "occupied_seconds": port.occupied.as_seconds_f64()})
+        })
+        .collect();
+    let hosts: Vec<Value> = measured
+        .hosts
+        .iter()
+        .map(|host| {
+            json!({"host": host.host, "read_packets": host.read_packets, "read_bytes": host.read_bytes,
+                   "read_frames": host.read_frames, "largest_packet_bytes": host.largest_packet_bytes,
+                   "aggregates": host.aggregates, "unroutable_packets": host.unroutable_packets,
+                   "written_packets": host.written_packets, "written_bytes": host.written_bytes,
+                   "written_frames": host.written_frames, "write_errors": host.write_errors,
+                   "data_frames": host.data_frames, "data_frame_bytes": host.data_frame_bytes,
+                   "largest_frame_bytes": host.largest_frame_bytes})
+        })
+        .collect();
+    let (late, thread) = (&measured.lateness, &measured.thread);
+    json!({
+        "ports": ports,
+        "hosts": hosts,
+        "lateness": {"count": late.count, "p50_seconds": late.p50_seconds, "p99_seconds": late.p99_seconds,
+                     "max_seconds": late.max_seconds},
+        "thread": {"cpu_seconds": thread.cpu_seconds, "involuntary_switches": thread.involuntary_switches,
+                   "waited_seconds": thread.waited_seconds, "wakeups": thread.wakeups,
+                   "scheduling": thread.scheduling, "cpu": thread.cpu},
+        "drops": drops,
+    })
+}

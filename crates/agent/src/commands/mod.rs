@@ -1,0 +1,67 @@
+//! One command a file: parse, apply, reply.
+
+mod basics;
+mod host_apply;
+mod host_counters;
+mod host_read;
+mod host_state;
+mod measure;
+mod processes;
+mod rack_relay;
+mod rack_up;
+mod requirements;
+mod spool;
+mod streams;
+mod wire;
+
+pub use host_state::HostState;
+
+use crate::arguments::Role;
+use crate::message::{Answer, Failure};
+use crate::session::Call;
+
+/// Finds the command and runs it.
+pub fn dispatch(call: &Call) -> Answer {
+    let method = call.request.method.as_str();
+    match method {
+        "hello" => basics::hello(call),
+        "cancel" => basics::cancel(call),
+        "shutdown" => basics::shutdown(call),
+        "spool.read" => spool::read(call),
+        "spool.drop" => spool::forget(call),
+        _ if call.session.role == Role::Rack => rack(method, call),
+        _ => host(method, call),
+    }
+}
+
+fn rack(method: &str, call: &Call) -> Answer {
+    match method {
+        "requirements" => requirements::run(call),
+        "frames.predict" => basics::predict(call),
+        "rack.up" => rack_up::up(call),
+        "rack.down" => rack_up::down(call),
+        "relay" => rack_relay::run(call),
+        "measure.begin" => measure::begin(call),
+        "measure.end" => measure::end(call),
+        _ => Err(Failure::unknown_method(method, "rack")),
+    }
+}
+
+fn host(method: &str, call: &Call) -> Answer {
+    match method {
+        "host.apply" => host_apply::run(call),
+        "host.read" => host_read::run(call),
+        "host.counters" => host_counters::run(call),
+        "wire.begin" => wire::begin(call),
+        "wire.end" => wire::end(call),
+        "stream.serve" => streams::serve(call),
+        "stream.close" => streams::close(call),
+        "stream.run" => streams::run(call),
+        "process.spawn" => processes::spawn(call),
+        "process.wait" => processes::wait(call),
+        "process.signal" => processes::signal(call),
+        "process.kill" => processes::kill(call),
+        "process.output" => processes::output(call),
+        _ => Err(Failure::unknown_method(method, "host")),
+    }
+}

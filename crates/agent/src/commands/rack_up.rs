@@ -1,0 +1,246 @@
+//! `rack.up` and `rack.down`.
+
+use super::requirements::Testbed;
+use crate::child::ChildAgent;
+use crate::message::{Answer, Failure, Nothing, params};
+use crate::rack_state::Rack;
+use crate::session::{Call, lock};
+use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
+use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
+use framegauge_drivers::rack::{self, RackSpec};
+use framegauge_drivers::requirements::probe;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Up {
+    testbed: Testbed,
+    hosts: Vec<Host>,
+    link: Link,
+    nic: Nic,
+    shaper: Shaper,
+    congestion_control: String,
+    family: u8,
+    sysctls: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Host {
+    name: String,
+    mtu: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    bits_per_second: Option<u64>,
+    rtt_seconds: f64,
+    buffer_bytes: u64,
+    port_mtu: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nic {
+    offloads: bool,
+    moderation_seconds: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shaper {
+    factor: f64,
+    burst_bytes: u32,
+}
+
+/// Builds a rack.
+pub fn up(call: &Call) -> Answer {
+    let asked: Up = params(&call.request)?;
+    asked.check()?;
+    let state = &call.session.rack;
+    let mut current = state.current();
+    if current.is_some() {
+        return Err(Failure::state("a rack is up already; take it down first"));
+    }
+    let kinds = (asked.testbed == Testbed::Fabric, asked.link.bits_per_second.is_some());
+    let found = lock(&state.probed).entry(kinds).or_insert_with(|| probe(kinds.0, kinds.1)).clone();
+    if !found.missing.is_empty() {
+        return Err(Failure::missing(&found.missing));
+    }
+    let mut rack = Rack::empty(rack::plan_cpus(kinds.0));
+    match asked.build(call, &mut rack) {
+        Ok(answer) => {
+            *current = Some(rack);
+            Ok(answer)
+        }
+        Err(failure) => {
+            let _ = state.take_down(rack);
+            Err(failure)
+        }
+    }
+}
+
+/// Takes the rack down.
+pub fn down(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let rack = call.session.rack.current().take().ok_or_else(|| Failure::state("no rack is up"))?;
+    call.session.rack.take_down(rack)?;
+    Ok(json!({}))
+}
+
+impl Up {
+    fn check(&self) -> Result<(), Failure> {
+        let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
+        let kernel = self.testbed == Testbed::Kernel;
+        let mut names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let plain =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if names.len() != self.hosts.len() || !names.iter().all(|name| plain(name)) {
+            return wrong("hosts need different names of letters, digits and hyphens");
+        }
+        if !matches!(self.family, 4 | 6) {
+            return wrong("family is 4 or 6");
+        }
+        match self.hosts.len() {
+            2 => {}
+            found if kernel => return Err(Failure::refused("hosts on the kernel testbed", found, 2)),
+            3..=250 => {}
+            found => return Err(Failure::refused("hosts in a rack", found, "2 to 250")),
+        }
+        if kernel && self.link.rtt_seconds != 0.0 {
+            return Err(Failure::refused(
+                "rtt_seconds on the kernel testbed, which has no delay",
+                self.link.rtt_seconds,
+                0,
+            ));
+        }
+        if !kernel && self.link.bits_per_second.is_none() {
+            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        }
+        if !(0.0..=10.0).contains(&self.link.rtt_seconds)
+            || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
+        {
+            return wrong("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
+        }
+        if !(0.01..=1.0).contains(&self.shaper.factor) || self.shaper.burst_bytes < 2000 {
+            return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
+        }
+        let smallest = if self.family == 6 { 1280 } else { 68 };
+        for host in &self.hosts {
+            if !(smallest..=65_535).contains(&host.mtu) {
+                let limit = format!("{smallest} to 65535");
+                return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
+            }
+        }
+        Ok(())
+    }
+
+    fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
+        let group = call.session.rack.group()?;
+        let cpus = rack.cpus.hosts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let started: Vec<Result<_, Failure>> = std::thread::scope(|scope| {
+            let start = |host: &Host| {
+                let group = group.join(&host.name).display().to_string();
+                ChildAgent::start(&host.name, &["host", "--fresh", "--group", &group, "--cpus", &cpus])
+            };
+            let threads: Vec<_> = self.hosts.iter().map(|host| scope.spawn(move || start(host))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::lost("a host"))))
+                .collect()
+        });
+        for (host, agent) in self.hosts.iter().zip(started) {
+            rack.hosts.insert(host.name.clone(), agent?);
+        }
+        let pids: Vec<(String, u32)> =
+            self.hosts.iter().map(|host| (host.name.clone(), rack.hosts[&host.name].pid())).collect();
+        if self.testbed == Testbed::Kernel {
+            rack::join_by_veth(pids[0].1, pids[1].1)?;
+        } else {
+            rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+        }
+        self.apply(rack)?;
+        self.describe(&pids)
+    }
+
+    fn spec(&self) -> RackSpec {
+        RackSpec {
+            bits_per_second: self.link.bits_per_second.unwrap_or(0),
+            rtt_seconds: self.link.rtt_seconds,
+            buffer_bytes: self.link.buffer_bytes,
+            port_mtu: self.link.port_mtu,
+            moderation_seconds: self.nic.moderation_seconds,
+            offloads: self.nic.offloads,
+        }
+    }
+
+    fn apply(&self, rack: &Rack) -> Result<(), Failure> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.hosts.len())
+                .map(|index| {
+                    let agent = &rack.hosts[&self.hosts[index].name];
+                    let settings = self.settings(index, &rack.cpus.hosts);
+                    scope.spawn(move || agent.call("host.apply", settings))
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Failure::lost("a host"))).map(drop)
+            })
+        })
+    }
+
+    /// What `host.apply` is told for one host.
+    fn settings(&self, index: usize, cpus: &[usize]) -> Value {
+        let kernel = self.testbed == Testbed::Kernel;
+        let neighbours: Vec<Value> = (0..self.hosts.len())
+            .filter(|other| *other != index)
+            .map(|other| json!({"address": rack::address(other, self.family), "hardware": rack::hardware(other)}))
+            .collect();
+        let shaping = self.link.bits_per_second.map(|rate| {
+            let rate = if kernel { rate } else { (rate as f64 * self.shaper.factor) as u64 };
+            let limit = if kernel { self.link.buffer_bytes } else { u64::from(SHAPER_LIMIT_BYTES) };
+            json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit})
+        });
+        json!({
+            "host": self.hosts[index].name,
+            "interface": rack::interface(index),
+            "mtu": self.hosts[index].mtu,
+            "hardware": rack::hardware(index),
+            "address": rack::address(index, self.family),
+            "neighbours": neighbours,
+            "offloads": self.nic.offloads,
+            "congestion_control": self.congestion_control,
+            "shaping": shaping,
+            "sysctls": self.sysctls,
+            "cpus": cpus,
+            "threaded": !kernel,
+        })
+    }
+
+    fn describe(&self, pids: &[(String, u32)]) -> Answer {
+        let family = if self.family == 6 { Family::V6 } else { Family::V4 };
+        let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
+        let mut hosts = Vec::new();
+        let mut ceilings = BTreeMap::new();
+        for (index, (name, pid)) in pids.iter().enumerate() {
+            let mac = rack::hardware(index).map(|byte| format!("{byte:02x}")).join(":");
+            hosts.push(json!({"name": name, "pid": pid, "interface": rack::interface(index),
+                              "address": rack::address(index, self.family), "mac": mac}));
+            let mtu =
+                Mtu::new(self.hosts[index].mtu).map_err(|error| Failure::invalid_params("rack.up", error))?;
+            let best = rate.map(|rate| ceiling(mtu, family, true, rate).goodput_bits_per_second);
+            ceilings.insert(
+                name.clone(),
+                json!({"mtu": mtu.bytes(), "frame_bytes": mtu.frame_bytes(), "wire_bytes": mtu.wire_bytes(),
+                       "mss_bytes": mtu.mss(family), "segment_payload_bytes": mtu.segment_payload(family, true),
+                       "goodput_bits_per_second": best}),
+            );
+        }
+        Ok(json!({"hosts": hosts, "ceilings": ceilings}))
+    }
+}

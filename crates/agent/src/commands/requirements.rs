@@ -1,0 +1,32 @@
+//! `requirements`: what this machine lacks for a rack.
+
+use crate::message::{Answer, params, requirement};
+use crate::session::Call;
+use framegauge_drivers::requirements::probe;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Who joins the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Testbed {
+    /// Our fabric.
+    Fabric,
+    /// The kernel's veth.
+    Kernel,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    testbed: Testbed,
+    bits_per_second: Option<u64>,
+}
+
+/// Tries what the rack would do.
+pub fn run(call: &Call) -> Answer {
+    let Ask { testbed, bits_per_second } = params(&call.request)?;
+    let found = probe(testbed == Testbed::Fabric, bits_per_second.is_some());
+    let list = |all: &[_]| all.iter().map(requirement).collect::<Vec<Value>>();
+    Ok(json!({"missing": list(&found.missing), "degraded": list(&found.degraded)}))
+}

@@ -1,0 +1,42 @@
+//! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
+//! and ends, putting everything back, when its input ends.
+#![allow(clippy::disallowed_methods)]
+
+mod arguments;
+mod child;
+mod commands;
+mod message;
+mod rack_state;
+mod session;
+
+use arguments::{Arguments, Role};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match arguments::parse(std::env::args().skip(1)) {
+        Ok(Arguments::Text(text)) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Ok(Arguments::Run(role)) => run(role),
+        Err(error) => {
+            eprintln!("framegauge-agent: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(role: Role) -> ExitCode {
+    // Signals first: every later thread inherits the mask.
+    let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
+        role.prepare()?;
+        session::serve(role, signals)
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("framegauge-agent: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

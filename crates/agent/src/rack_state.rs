@@ -1,0 +1,107 @@
+//! What a rack agent holds: at most one rack, its cgroup, its hosts' agents.
+
+use crate::arguments::Role;
+use crate::child::ChildAgent;
+use crate::message::Failure;
+use crate::session::lock;
+use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::rack::{self, CpuPlan};
+use framegauge_drivers::requirements::Requirements;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A rack that is up.
+pub struct Rack {
+    /// The agents of its hosts, by name.
+    pub hosts: BTreeMap<String, Arc<ChildAgent>>,
+    /// Its fabric; none on the kernel testbed.
+    pub fabric: Option<RunningFabric>,
+    /// Which CPUs work for whom.
+    pub cpus: CpuPlan,
+    /// CPU times at the beginning of the interval that is measured.
+    pub begun: Option<framegauge_drivers::meters::CpuSnapshot>,
+}
+
+impl Rack {
+    /// A rack without anything.
+    pub fn empty(cpus: CpuPlan) -> Self {
+        Self { hosts: BTreeMap::new(), fabric: None, cpus, begun: None }
+    }
+}
+
+/// The state of a rack agent; empty on a host agent.
+#[derive(Default)]
+pub struct RackState {
+    current: Mutex<Option<Rack>>,
+    group: Mutex<Option<PathBuf>>,
+    /// What was found missing, by (fabric, shaped): probing costs as much as a small rack.
+    pub probed: Mutex<BTreeMap<(bool, bool), Requirements>>,
+}
+
+impl RackState {
+    /// Nothing is up; what killed agents left is swept away.
+    pub fn new(role: &Role) -> Self {
+        if *role == Role::Rack {
+            rack::sweep();
+        }
+        Self::default()
+    }
+
+    /// The rack, for a change.
+    pub fn current(&self) -> MutexGuard<'_, Option<Rack>> {
+        lock(&self.current)
+    }
+
+    /// The agent of a host.
+    pub fn host(&self, name: &str) -> Result<Arc<ChildAgent>, Failure> {
+        let current = self.current();
+        let rack = current.as_ref().ok_or_else(|| Failure::state("no rack is up"))?;
+        let known = || rack.hosts.keys().cloned().collect::<Vec<_>>().join(", ");
+        rack.hosts
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Failure::state(format!("the rack has no host {name:?}; it has {}", known())))
+    }
+
+    /// The cgroup of this agent, made when first needed.
+    pub fn group(&self) -> Result<PathBuf, Failure> {
+        let mut group = lock(&self.group);
+        if group.is_none() {
+            *group = Some(rack::create_group()?.path().to_path_buf());
+        }
+        Ok(group.clone().unwrap_or_default())
+    }
+
+    /// Takes a rack down: its hosts put everything back, then the fabric goes.
+    pub fn take_down(&self, mut rack: Rack) -> Result<(), Failure> {
+        let group = lock(&self.group).clone();
+        std::thread::scope(|scope| {
+            for host in rack.hosts.values() {
+                scope.spawn(|| host.stop());
+            }
+        });
+        let stopped = rack.fabric.take().map(RunningFabric::stop);
+        if let Some(group) = group {
+            // A host's agent that was killed cannot end what ran in its group.
+            for name in rack.hosts.keys() {
+                rack::remove_group(&group.join(name))?;
+            }
+        }
+        stopped.transpose().map_err(Failure::from)?;
+        Ok(())
+    }
+
+    /// Puts everything back at the end.
+    pub fn end(&self) {
+        let rack = self.current().take();
+        if let Some(Err(failure)) = rack.map(|rack| self.take_down(rack)) {
+            eprintln!("framegauge-agent: {}", failure.message);
+        }
+        if let Some(group) = lock(&self.group).take()
+            && let Err(error) = rack::remove_group(&group)
+        {
+            eprintln!("framegauge-agent: {error}");
+        }
+    }
+}

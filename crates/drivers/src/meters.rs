@@ -1,0 +1,62 @@
+//! Counters of this machine and of this network namespace.
+
+use framegauge_linux::error::Context;
+use framegauge_linux::{Result, clock, rtnetlink};
+pub use framegauge_metering::CpuSeconds;
+use framegauge_metering::{CpuTimes, parse_netstat, parse_snmp, parse_snmp6, parse_stat};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Counters of one interface and of the protocols above it.
+#[derive(Debug, Clone)]
+pub struct HostCounters {
+    /// The interface's.
+    pub interface: rtnetlink::LinkStatistics,
+    /// The protocols', named as `nstat` names them.
+    pub nstat: BTreeMap<String, i64>,
+}
+
+fn text(path: &str) -> Result<String> {
+    fs::read_to_string(path).during(format!("read {path}"))
+}
+
+fn malformed(error: impl std::fmt::Display) -> framegauge_linux::OsError {
+    framegauge_linux::OsError {
+        operation: "read the kernel's counters".into(),
+        source: std::io::Error::other(error.to_string()),
+    }
+}
+
+/// Reads the counters of this process's network namespace.
+pub fn host(interface: &str) -> Result<HostCounters> {
+    let mut nstat = parse_snmp(&text("/proc/self/net/snmp")?).map_err(malformed)?;
+    nstat.extend(parse_netstat(&text("/proc/self/net/netstat")?).map_err(malformed)?);
+    if let Ok(six) = fs::read_to_string("/proc/self/net/snmp6") {
+        nstat.extend(parse_snmp6(&six).map_err(malformed)?);
+    }
+    Ok(HostCounters { interface: rtnetlink::link(interface)?.statistics, nstat })
+}
+
+/// CPU states of every CPU at one moment.
+#[derive(Debug, Clone)]
+pub struct CpuSnapshot {
+    time_nanoseconds: u64,
+    cpus: BTreeMap<u32, CpuTimes>,
+}
+
+/// Reads the CPU states.
+pub fn cpu_snapshot() -> Result<CpuSnapshot> {
+    let cpus = parse_stat(&text("/proc/stat")?).map_err(malformed)?;
+    Ok(CpuSnapshot { time_nanoseconds: clock::monotonic_nanoseconds(), cpus })
+}
+
+impl CpuSnapshot {
+    /// Seconds since `earlier`, and how each CPU spent them.
+    pub fn since(&self, earlier: &Self) -> (f64, Vec<(u32, CpuSeconds)>) {
+        let ticks = clock::ticks_per_second();
+        let cpus = self.cpus.iter().filter_map(|(cpu, later)| {
+            earlier.cpus.get(cpu).map(|earlier| (*cpu, later.since(earlier).seconds(ticks)))
+        });
+        ((self.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9, cpus.collect())
+    }
+}

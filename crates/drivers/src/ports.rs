@@ -1,0 +1,164 @@
+//! What the running fabric measured in an interval.
+
+use crate::spool::{self, Column};
+use framegauge_fabric::{PortCounters, PortInterval};
+use framegauge_linux::Result;
+use framegauge_metering::Lateness;
+use std::fs::File;
+
+/// Counters of one host's end of the fabric. Bytes are without FCS, except `data_frame_bytes`.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct HostMeasurement {
+    pub host: String,
+    pub read_packets: u64,
+    pub read_bytes: u64,
+    pub read_frames: u64,
+    pub largest_packet_bytes: u64,
+    pub aggregates: u64,
+    pub unroutable_packets: u64,
+    pub written_packets: u64,
+    pub written_bytes: u64,
+    pub written_frames: u64,
+    pub write_errors: u64,
+    pub data_frames: u64,
+    pub data_frame_bytes: u64,
+    pub largest_frame_bytes: u64,
+}
+
+impl HostMeasurement {
+    fn since(&self, earlier: &Self, host: &str) -> Self {
+        Self {
+            host: host.to_string(),
+            read_packets: self.read_packets - earlier.read_packets,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            read_frames: self.read_frames - earlier.read_frames,
+            largest_packet_bytes: self.largest_packet_bytes,
+            aggregates: self.aggregates - earlier.aggregates,
+            unroutable_packets: self.unroutable_packets - earlier.unroutable_packets,
+            written_packets: self.written_packets - earlier.written_packets,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+            written_frames: self.written_frames - earlier.written_frames,
+            write_errors: self.write_errors - earlier.write_errors,
+            data_frames: self.data_frames - earlier.data_frames,
+            data_frame_bytes: self.data_frame_bytes - earlier.data_frame_bytes,
+            largest_frame_bytes: self.largest_frame_bytes,
+        }
+    }
+}
+
+/// What the fabric's thread used.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct ThreadMeasurement {
+    pub cpu_seconds: f64,
+    pub involuntary_switches: u64,
+    pub waited_seconds: f64,
+    pub wakeups: u64,
+    pub scheduling: &'static str,
+    pub cpu: Option<usize>,
+}
+
+/// How late deliveries were: real time after the write, less the time they were due.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct LatenessMeasurement {
+    pub count: u64,
+    pub p50_seconds: f64,
+    pub p99_seconds: f64,
+    pub max_seconds: f64,
+}
+
+/// All of an interval.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct FabricMeasurement {
+    pub elapsed_seconds: f64,
+    pub ports: Vec<(String, PortInterval)>,
+    pub hosts: Vec<HostMeasurement>,
+    pub lateness: LatenessMeasurement,
+    pub thread: ThreadMeasurement,
+}
+
+/// Counters at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub time_nanoseconds: u64,
+    pub ports: Vec<PortCounters>,
+    pub hosts: Vec<HostMeasurement>,
+}
+
+impl FabricMeasurement {
+    pub(crate) fn between(
+        earlier: &Snapshot,
+        later: &Snapshot,
+        ports: Vec<String>,
+        hosts: &[String],
+        lateness: &Lateness,
+        thread: ThreadMeasurement,
+    ) -> Self {
+        let intervals = later.ports.iter().zip(&earlier.ports).map(|(later, earlier)| later.since(earlier));
+        let counts = later.hosts.iter().zip(&earlier.hosts).zip(hosts);
+        Self {
+            elapsed_seconds: (later.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9,
+            ports: ports.into_iter().zip(intervals).collect(),
+            hosts: counts.map(|((later, earlier), host)| later.since(earlier, host)).collect(),
+            lateness: LatenessMeasurement {
+                count: lateness.count(),
+                p50_seconds: lateness.quantile(0.5),
+                p99_seconds: lateness.quantile(0.99),
+                max_seconds: lateness.max_seconds(),
+            },
+            thread,
+        }
+    }
+}
+
+/// The drops of an interval, by column.
+#[derive(Debug, Clone, Default)]
+pub struct Drops {
+    time_seconds: Vec<f64>,
+    port: Vec<String>,
+    input_port: Vec<String>,
+    flow: Vec<u64>,
+    frame_bytes: Vec<u32>,
+    queue_bytes: Vec<u64>,
+    reason: Vec<String>,
+    run_length: Vec<u32>,
+}
+
+impl Drops {
+    pub(crate) fn collect(
+        drops: &[framegauge_fabric::Drop],
+        names: &Vec<String>,
+        start_nanoseconds: u64,
+    ) -> Self {
+        let start = start_nanoseconds as f64 * 1e-9;
+        let mut all = Self::default();
+        for drop in drops {
+            all.time_seconds.push(drop.time.as_seconds_f64() - start);
+            all.port.push(names[usize::from(drop.port.0)].clone());
+            all.input_port.push(names[usize::from(drop.input_port.0)].clone());
+            all.flow.push(drop.flow);
+            all.frame_bytes.push(drop.frame_bytes);
+            all.queue_bytes.push(drop.queue_bytes);
+            all.reason.push(drop.reason.name().to_string());
+            all.run_length.push(drop.run_length);
+        }
+        all
+    }
+
+    /// As a spool file.
+    pub fn write(self) -> Result<File> {
+        spool::write(vec![
+            ("time_seconds", Column::Float(self.time_seconds)),
+            ("port", Column::Text(self.port)),
+            ("input_port", Column::Text(self.input_port)),
+            ("flow", Column::Long(self.flow)),
+            ("frame_bytes", Column::Word(self.frame_bytes)),
+            ("queue_bytes", Column::Long(self.queue_bytes)),
+            ("reason", Column::Text(self.reason)),
+            ("run_length", Column::Word(self.run_length)),
+        ])
+    }
+}

@@ -1,0 +1,140 @@
+//! Pieces of an emulated rack: names and addresses, CPUs, cgroups, links.
+
+use crate::fabric::{Attachment, RunningFabric};
+use crate::requirements::cgroup_root;
+use framegauge_fabric::{FabricConfig, HostConfig, LinkConfig, NicConfig, SwitchConfig, star};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use framegauge_linux::cgroup::Group;
+use framegauge_linux::namespace::Network;
+use framegauge_linux::{OsError, Result, process, rtnetlink, sched, tap::Tap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+const GROUP_PREFIX: &str = "framegauge-";
+
+/// The Ethernet address of host `index` (from 0): locally administered.
+pub fn hardware(index: usize) -> [u8; 6] {
+    let [high, low] = (index as u16 + 1).to_be_bytes();
+    [0x02, 0x66, 0x67, 0x00, high, low]
+}
+
+/// The address of host `index` (from 0), inside its own namespace only.
+pub fn address(index: usize, version: u8) -> IpAddr {
+    let number = index as u16 + 1;
+    match version {
+        6 => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number).into(),
+        _ => Ipv4Addr::new(10, 77, 0, number as u8).into(),
+    }
+}
+
+/// The interface of host `index` (from 0); unique on this machine, so that its kernel threads can be told apart.
+pub fn interface(index: usize) -> String {
+    format!("fg{}", index + 1)
+}
+
+/// Which CPUs work for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuPlan {
+    /// The fabric's, if it has one for itself.
+    pub fabric: Option<usize>,
+    /// The hosts'.
+    pub hosts: Vec<usize>,
+}
+
+/// The fabric gets the last CPU for itself where there are two or more.
+pub fn plan_cpus(fabric: bool) -> CpuPlan {
+    let mut hosts = sched::allowed_cpus();
+    let own = if fabric && hosts.len() > 1 { hosts.pop() } else { None };
+    CpuPlan { fabric: own, hosts }
+}
+
+/// Makes the cgroup of this agent; its hosts' lie below.
+pub fn create_group() -> Result<Group> {
+    let root = cgroup_root().ok_or_else(|| OsError::errno("find the cgroup2 tree", 2))?;
+    let pid = std::process::id();
+    let name = format!("{GROUP_PREFIX}{pid}-{}", process::start_ticks(pid).unwrap_or(0));
+    Group::create(&root, &name)
+}
+
+/// Ends and removes what agents left that were killed together with all of their children.
+pub fn sweep() {
+    let Some(entries) = cgroup_root().and_then(|root| std::fs::read_dir(root).ok()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(GROUP_PREFIX)).and_then(|rest| {
+            let (pid, ticks) = rest.split_once('-')?;
+            Some((pid.parse::<u32>().ok()?, ticks.parse::<u64>().ok()?))
+        });
+        if let Some((pid, ticks)) = owner
+            && process::start_ticks(pid) != Some(ticks)
+        {
+            let _ = Group::existing(entry.path()).remove();
+        }
+    }
+}
+
+/// Whether a cgroup folder is that of a rack agent.
+pub(crate) fn is_group(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(GROUP_PREFIX))
+}
+
+/// Removes the group of one host, with whatever still runs in it.
+pub fn remove_group(path: &Path) -> Result<()> {
+    Group::existing(PathBuf::from(path)).remove()
+}
+
+/// The links and the switch of a rack.
+#[derive(Debug, Clone, Copy)]
+pub struct RackSpec {
+    /// Line rate in bits a second.
+    pub bits_per_second: u64,
+    /// Propagation both ways, over the two links between any two hosts, in seconds.
+    pub rtt_seconds: f64,
+    /// Buffer of each output port in bytes.
+    pub buffer_bytes: u64,
+    /// MTU of the switch's ports.
+    pub port_mtu: u32,
+    /// Interrupt moderation in seconds.
+    pub moderation_seconds: f64,
+    /// The kernel hands over and takes aggregates.
+    pub offloads: bool,
+}
+
+fn unusable(error: impl std::fmt::Display) -> OsError {
+    OsError { operation: "describe the rack".into(), source: std::io::Error::other(error.to_string()) }
+}
+
+impl RackSpec {
+    /// The fabric that joins `hosts`.
+    pub fn fabric(&self, hosts: &[String]) -> Result<FabricConfig> {
+        let rate = BitRate::new(self.bits_per_second).map_err(unusable)?;
+        // There and back is four links.
+        let delay = Picoseconds::from_seconds_f64(self.rtt_seconds / 4.0);
+        let port_mtu = Mtu::new(self.port_mtu).map_err(unusable)?;
+        Ok(star(
+            hosts.iter().map(|name| HostConfig { name: name.clone() }).collect(),
+            LinkConfig::symmetric(rate, delay),
+            SwitchConfig { buffer_bytes: self.buffer_bytes, port_mtu },
+            NicConfig { moderation: Picoseconds::from_seconds_f64(self.moderation_seconds) },
+        ))
+    }
+}
+
+/// Gives each host (by the process id of its agent) a TAP and joins them by a fabric.
+pub fn join_by_fabric(spec: &RackSpec, hosts: &[(String, u32)], cpu: Option<usize>) -> Result<RunningFabric> {
+    let names: Vec<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
+    let config = spec.fabric(&names)?;
+    let mut attachments = Vec::with_capacity(hosts.len());
+    for (index, (_, pid)) in hosts.iter().enumerate() {
+        let name = interface(index);
+        let tap = Network::of_process(*pid)?.run(|| Tap::create(&name, spec.offloads))?;
+        attachments.push(Attachment { tap, hardware: hardware(index) });
+    }
+    RunningFabric::start(&config, attachments, cpu)
+}
+
+/// Joins two hosts (by the process ids of their agents) by the kernel's own veth pair.
+pub fn join_by_veth(first: u32, second: u32) -> Result<()> {
+    let (near, far) = (interface(0), interface(1));
+    Network::of_process(first)?.run(|| rtnetlink::create_veth(&near, &far, second))
+}

@@ -1,0 +1,87 @@
+//! What ports count.
+
+use framegauge_frames::Picoseconds;
+
+/// The state of a whole fabric at its present time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counters {
+    /// When.
+    pub time: Picoseconds,
+    /// By port, in the order of [`crate::FabricConfig::ports`].
+    pub ports: Vec<PortCounters>,
+    /// How often a caller's `now` was earlier than one before; it was taken for the latest one.
+    pub clock_violations: u64,
+    /// Drops that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.
+    pub unrecorded_drops: u64,
+}
+
+/// Counters of one port since the beginning. Bytes are `frame_bytes`.
+///
+/// Always: received = sent + dropped + queued, in frames and in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortCounters {
+    /// Frames that came to the port.
+    pub received_frames: u64,
+    /// Bytes of these.
+    pub received_bytes: u64,
+    /// Frames whose last bit has left.
+    pub sent_frames: u64,
+    /// Bytes of these.
+    pub sent_bytes: u64,
+    /// Frames that were dropped, giants included.
+    pub dropped_frames: u64,
+    /// Bytes of these.
+    pub dropped_bytes: u64,
+    /// Frames that were dropped because they were too large.
+    pub giant_frames: u64,
+    /// Frames in the buffer, the one being sent included.
+    pub queued_frames: u64,
+    /// Bytes of these.
+    pub queued_bytes: u64,
+    /// The most bytes that have been in the buffer since [`crate::Fabric::reset_peaks`].
+    pub peak_queue_bytes: u64,
+    /// Time spent sending, preamble and gap included.
+    pub busy: Picoseconds,
+    /// Time with at least one frame waiting or leaving. Equals `busy` as long as no discipline holds frames
+    /// back from an idle line.
+    pub occupied: Picoseconds,
+}
+
+/// What a port counted between two readings; `queued_*` is the change, so it may be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the same names as in PortCounters")]
+pub struct PortInterval {
+    pub received_frames: u64,
+    pub received_bytes: u64,
+    pub sent_frames: u64,
+    pub sent_bytes: u64,
+    pub dropped_frames: u64,
+    pub dropped_bytes: u64,
+    pub giant_frames: u64,
+    pub queued_frames: i64,
+    pub queued_bytes: i64,
+    pub peak_queue_bytes: u64,
+    pub busy: Picoseconds,
+    pub occupied: Picoseconds,
+}
+
+impl PortCounters {
+    /// The interval since an earlier reading of the same port. The peak is that of the later reading:
+    /// call [`crate::Fabric::reset_peaks`] where the interval begins.
+    pub fn since(&self, earlier: &PortCounters) -> PortInterval {
+        PortInterval {
+            received_frames: self.received_frames - earlier.received_frames,
+            received_bytes: self.received_bytes - earlier.received_bytes,
+            sent_frames: self.sent_frames - earlier.sent_frames,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
+            dropped_frames: self.dropped_frames - earlier.dropped_frames,
+            dropped_bytes: self.dropped_bytes - earlier.dropped_bytes,
+            giant_frames: self.giant_frames - earlier.giant_frames,
+            queued_frames: self.queued_frames.wrapping_sub(earlier.queued_frames) as i64,
+            queued_bytes: self.queued_bytes.wrapping_sub(earlier.queued_bytes) as i64,
+            peak_queue_bytes: self.peak_queue_bytes,
+            busy: self.busy - earlier.busy,
+            occupied: self.occupied - earlier.occupied,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The fabric itself: events in order, frames from port to port.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
+
+use crate::drops::DropLog;
+use crate::nic::Nic;
+use crate::port::{Peer, Port};
+use crate::{Aggregate, ConfigError, Counters, Drop, FabricConfig, Frame, HostIndex, NodeIndex, PortIndex};
+
+/// Who is told what becomes of frames.
+pub trait Sink {
+    /// Frame number `frame` of the aggregate is handed to the host at `due`. Frames that one interrupt hands
+    /// over come one after another with the same `due`.
+    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds);
+    /// Frame number `frame` of the aggregate was dropped and will never be delivered.
+    fn discard(&mut self, aggregate: u32, frame: u16);
+}
+
+/// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
+/// of the fields is the total order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    time: Picoseconds,
+    source: u32,
+}
+
+/// An event, with what is needed to act on it.
+enum Happening {
+    Arrival { peer: Peer, frame: Frame, input_limit_bytes: u32 },
+    Interrupt { nic: usize },
+}
+
+/// When a host's NIC will have sent everything it was handed.
+#[derive(Debug, Clone, Copy)]
+struct Uplink {
+    port: PortIndex,
+    rate: BitRate,
+    idle_from: Picoseconds,
+}
+
+/// A network in virtual time.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    names: Vec<String>,
+    ports: Vec<Port>,
+    nics: Vec<Nic>,
+    uplinks: Vec<Uplink>,
+    routes: Vec<Vec<PortIndex>>,
+    events: BinaryHeap<Reverse<Event>>,
+    moderation: Picoseconds,
+    clock: Picoseconds,
+    clock_violations: u64,
+    drops: DropLog,
+    /// Drops in a row, by output port and input port: `runs[output][input]`.
+    runs: Vec<Vec<u32>>,
+}
+
+impl Fabric {
+    /// An empty fabric at time zero.
+    pub fn new(config: &FabricConfig) -> Result<Fabric, ConfigError> {
+        config.check()?;
+        let hosts = config.hosts.len();
+        let peer = |node: NodeIndex| match usize::from(node.0) < hosts {
+            true => Peer::Host(HostIndex(node.0)),
+            false => Peer::Switch(usize::from(node.0) - hosts),
+        };
+        let ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
+        let uplink = |host: usize| {
+            let port = config.uplinks[host];
+            let rate = config.ports[usize::from(port.0)].rate;
+            Uplink { port, rate, idle_from: Picoseconds::ZERO }
+        };
+        let index = |port: usize| PortIndex(port as u16);
+        Ok(Fabric {
+            names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
+            nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
+            uplinks: (0..hosts).map(uplink).collect(),
+            routes: config.routes.clone(),
+            events: BinaryHeap::with_capacity(ports.len() + hosts),
+            moderation: config.nic.moderation,
+            clock: Picoseconds::ZERO,
+            clock_violations: 0,
+            drops: DropLog::default(),
+            runs: vec![Vec::new(); ports.len()],
+            ports,
+        })
+    }
+
+    /// A host hands a super-packet to its NIC, whose queue has no limit: stop while
+    /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`].
+    ///
+    /// # Panics
+    ///
+    /// If the source or the destination is not a host of this fabric.
+    pub fn transmit(&mut self, now: Picoseconds, source: HostIndex, aggregate: Aggregate) {
+        assert!(
+            usize::from(aggregate.destination.0) < self.nics.len(),
+            "no host {:?}",
+            aggregate.destination
+        );
+        let Some(last) = aggregate.frames.checked_sub(1) else {
+            return;
+        };
+        let now = self.tick(now);
+        let uplink = &mut self.uplinks[usize::from(source.0)];
+        let port = &mut self.ports[usize::from(uplink.port.0)];
+        let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
+        let sending = port.serialisation(sizes[1]) + port.serialisation(sizes[0]).saturating_mul(last.into());
+        uplink.idle_from = uplink.idle_from.max(now) + sending;
+
+        let was_idle = port.next_arrival().is_none();
+        for index in 0..=last {
+            let frame = Frame {
+                flow: aggregate.flow,
+                aggregate: aggregate.id,
+                frame_bytes: sizes[usize::from(index == last)],
+                index,
+                destination: aggregate.destination,
+                input_port: uplink.port,
+            };
+            // A NIC of its own has no limit and no MTU: the host's kernel keeps to it.
+            let accepted = port.offer(now, frame, u32::MAX);
+            debug_assert!(accepted.is_ok());
+        }
+        if was_idle {
+            let source = u32::from(uplink.port.0);
+            self.schedule(port_arrival(&self.ports, source), source);
+        }
+    }
+
+    /// Wire bytes that a host's NIC was handed and has not sent yet, a byte that is being sent included.
+    ///
+    /// # Panics
+    ///
+    /// If the host is not one of this fabric.
+    pub fn uplink_backlog_bytes(&self, host: HostIndex) -> u64 {
+        let uplink = &self.uplinks[usize::from(host.0)];
+        uplink.rate.bytes_within(uplink.idle_from - self.clock)
+    }
+
+    /// When something happens next: [`Fabric::advance`] to this time has an effect.
+    pub fn next_deadline(&self) -> Option<Picoseconds> {
+        self.events.peek().map(|Reverse(event)| event.time)
+    }
+
+    /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
+    /// may sleep until then, although frames move from port to port. With interrupt moderation that is one
+    /// wake-up an interrupt instead of one a frame.
+    pub fn next_delivery(&self) -> Option<Picoseconds> {
+        let ports = self.ports.len() as u32;
+        let bound = |event: &Event| match event.source < ports {
+            true => event.time + self.moderation,
+            false => event.time,
+        };
+        self.events.iter().map(|Reverse(event)| bound(event)).min()
+    }
+
+    /// The latest time that this fabric was told of.
+    pub fn now(&self) -> Picoseconds {
+        self.clock
+    }
+
+    /// Lets everything happen that is due by `now`, in order of (time, port, sequence).
+    pub fn advance(&mut self, now: Picoseconds, sink: &mut impl Sink) {
+        let now = self.tick(now);
+        while let Some((time, happening)) = self.next_event(now) {
+            match happening {
+                Happening::Arrival { peer, frame, input_limit_bytes } => {
+                    self.hand_over(time, peer, frame, input_limit_bytes, sink);
+                }
+                Happening::Interrupt { nic } => self.nics[nic].interrupt(time, sink),
+            }
+        }
+    }
+
+    /// Takes the first event out of the set if it is due by `now`, and puts its port's next one in.
+    fn next_event(&mut self, now: Picoseconds) -> Option<(Picoseconds, Happening)> {
+        loop {
+            let mut top = self.events.peek_mut()?;
+            let Event { time, source } = top.0;
+            if time > now {
+                return None;
+            }
+            let Some(port) = self.ports.get_mut(source as usize) else {
+                PeekMut::pop(top);
+                let nic = source as usize - self.ports.len();
+                return Some((time, Happening::Interrupt { nic }));
+            };
+            let arrived = port.arrive(time);
+            // The same port mostly has another frame under way: replacing the top is half of pop and push.
+            match port.next_arrival() {
+                Some(next) => top.0.time = next,
+                None => {
+                    PeekMut::pop(top);
+                }
+            }
+            // An event without a frame does not exist; it would do nothing.
+            let Some(frame) = arrived else { continue };
+            let frame = Frame { input_port: PortIndex(source as u16), ..frame };
+            let (peer, input_limit_bytes) = (port.peer, port.input_limit_bytes);
+            return Some((time, Happening::Arrival { peer, frame, input_limit_bytes }));
+        }
+    }
+
+    /// A frame's last bit has arrived at the end of a link.
+    fn hand_over(
+        &mut self,
+        now: Picoseconds,
+        peer: Peer,
+        frame: Frame,
+        input_limit_bytes: u32,
+        sink: &mut impl Sink,
+    ) {
+        let switch = match peer {
+            Peer::Switch(switch) => switch,
+            Peer::Host(host) => {
+                let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
+                self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
+                return;
+            }
+        };
+        let output = self.routes[switch][usize::from(frame.destination.0)];
+        let port = &mut self.ports[usize::from(output.0)];
+        let was_idle = port.next_arrival().is_none();
+        match port.offer(now, frame, input_limit_bytes) {
+            Ok(()) => {
+                if let Some(run) = self.runs[usize::from(output.0)].get_mut(usize::from(frame.input_port.0)) {
+                    *run = 0;
+                }
+                if was_idle {
+                    let source = u32::from(output.0);
+                    self.schedule(port_arrival(&self.ports, source), source);
+                }
+            }
+            Err(reason) => {
+                let queue_bytes = port.buffered_bytes();
+                let run_length = self.lengthen_run(output, frame.input_port);
+                self.drops.push(Drop {
+                    time: now,
+                    port: output,
+                    input_port: frame.input_port,
+                    flow: frame.flow,
+                    frame_bytes: frame.frame_bytes,
+                    queue_bytes,
+                    reason,
+                    run_length,
+                });
+                sink.discard(frame.aggregate, frame.index);
+            }
+        }
+    }
+
+    /// Counts one more drop in a row.
+    fn lengthen_run(&mut self, output: PortIndex, input: PortIndex) -> u32 {
+        let runs = &mut self.runs[usize::from(output.0)];
+        let input = usize::from(input.0);
+        // Most pairs of ports never drop: a table of all of them would grow with the square of the fabric.
+        if runs.len() <= input {
+            runs.resize(input + 1, 0);
+        }
+        runs[input] = runs[input].saturating_add(1);
+        runs[input]
+    }
+
+    fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
+        if let Some(time) = time {
+            self.events.push(Reverse(Event { time, source }));
+        }
+    }
+
+    /// Time never goes back.
+    fn tick(&mut self, now: Picoseconds) -> Picoseconds {
+        if now < self.clock {
+            self.clock_violations += 1;
+        }
+        self.clock = self.clock.max(now);
+        self.clock
+    }
+
+    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            time: self.clock,
+            ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
+            clock_violations: self.clock_violations,
+            unrecorded_drops: self.drops.overflow(),
+        }
+    }
+
+    /// Lets the peaks of all queues begin anew from what is queued now.
+    pub fn reset_peaks(&mut self) {
+        for port in &mut self.ports {
+            port.reset_peak(self.clock);
+        }
+    }
+
+    /// The drops since the last call.
+    pub fn take_drops(&mut self) -> Vec<Drop> {
+        self.drops.take()
+    }
+
+    /// How many ports there are.
+    pub fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// The name of a port: `h1>switch`.
+    ///
+    /// # Panics
+    ///
+    /// If the port is not one of this fabric.
+    pub fn port_name(&self, port: PortIndex) -> &str {
+        &self.names[usize::from(port.0)]
+    }
+}
+
+fn port_arrival(ports: &[Port], source: u32) -> Option<Picoseconds> {
+    ports[source as usize].next_arrival()
+}

@@ -1,0 +1,39 @@
+//! What travels.
+
+use crate::{HostIndex, PortIndex};
+
+/// A super-packet that a host hands over: as many frames, or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Aggregate {
+    /// The caller's name for it; comes back in [`crate::Sink`].
+    pub id: u32,
+    /// Frames that it is cut into; with 0 nothing is sent.
+    pub frames: u16,
+    /// Bytes of each frame but the last, without FCS and padding.
+    pub captured_bytes: u32,
+    /// Bytes of the last frame, without FCS and padding.
+    pub last_captured_bytes: u32,
+    /// Where it goes.
+    pub destination: HostIndex,
+    /// Hash of its flow; kept in drop records.
+    pub flow: u64,
+    /// Whether its frames carry TCP payload.
+    pub data: bool,
+}
+
+/// One frame under way: 24 bytes, copied from queue to queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Hash of its flow.
+    pub flow: u64,
+    /// [`Aggregate::id`].
+    pub aggregate: u32,
+    /// Its size with header and FCS, at least 64.
+    pub frame_bytes: u32,
+    /// Which frame of the aggregate it is.
+    pub index: u16,
+    /// Where it goes.
+    pub destination: HostIndex,
+    /// The port by whose link it came to where it is; in a host's own NIC that NIC.
+    pub input_port: PortIndex,
+}

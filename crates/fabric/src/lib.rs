@@ -1,0 +1,43 @@
+//! A network of links, finite output queues and switches in virtual time.
+//!
+//! Sans-I/O: [`Fabric::transmit`] takes what a host's NIC is handed, [`Fabric::next_deadline`] says when
+//! something happens next, [`Fabric::advance`] lets it happen and tells a [`Sink`]. Nothing here knows a
+//! clock, so the same model runs in real time (the rack) and in virtual time (the simulator).
+//!
+//! # The model
+//!
+//! - A port sends one frame at a time, for the serialisation time of its wire bytes at the port's rate; the
+//!   last bit arrives at the other end one link delay later, and only then is the frame handled there (store
+//!   and forward, without processing time).
+//! - A frame is in a port's buffer, with its `frame_bytes`, from its arrival until its last bit has left. A
+//!   departure at the same picosecond as an arrival comes first.
+//! - A switch drops frames that are larger than the MTU of the port they came in or go out by (giants),
+//!   silently, and counts them at the port they would have left by.
+//! - A receiving NIC with moderation collects frames for a fixed time after the first and hands them over
+//!   together.
+//! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
+//!
+//! # One event a hop
+//!
+//! Only the head of each link's in-flight ring is in the event set. What happens inside a port in between —
+//! a frame leaves, the next begins — is caught up on when the port is next touched, at the times at which it
+//! happened, which cannot be told from doing it at once because nothing else touches the port.
+
+mod config;
+mod counters;
+mod drops;
+mod fabric;
+mod frame;
+mod nic;
+mod port;
+mod queue;
+
+pub use config::{
+    ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
+    PortIndex, QueueConfig, SwitchConfig, star,
+};
+pub use counters::{Counters, PortCounters, PortInterval};
+pub use drops::{DROP_RECORDS_MAXIMUM, Drop, DropReason};
+pub use fabric::{Fabric, Sink};
+pub use frame::{Aggregate, Frame};
+pub use queue::{Discipline, Queue, Taildrop};

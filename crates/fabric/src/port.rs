@@ -1,0 +1,167 @@
+//! One output port: its queue, its transmitter and the frames on its link.
+
+use std::collections::VecDeque;
+
+use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
+
+use crate::{Discipline, DropReason, Frame, HostIndex, PortConfig, PortCounters, Queue};
+
+/// What is at the far end of a link: a host, or a switch counted among the switches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Peer {
+    Host(HostIndex),
+    Switch(usize),
+}
+
+/// The frame being sent.
+#[derive(Debug, Clone, Copy)]
+struct Transmission {
+    /// When its last bit leaves.
+    departs: Picoseconds,
+    frame_bytes: u64,
+}
+
+/// A port. Its state is that of the last time it was touched; [`Port::catch_up`] brings it to the present.
+#[derive(Debug, Clone)]
+pub(crate) struct Port {
+    rate: BitRate,
+    delay: Picoseconds,
+    pub(crate) peer: Peer,
+    /// Largest frame that this port lets out, and that the far end of its link lets in.
+    output_limit_bytes: u32,
+    pub(crate) input_limit_bytes: u32,
+    queue: Queue,
+    transmission: Option<Transmission>,
+    /// Frames being sent or propagated, with the arrival of their last bits. Not empty while sending, so its
+    /// head is the port's one event.
+    in_flight: VecDeque<(Picoseconds, Frame)>,
+    counters: PortCounters,
+    /// Serialisation of the last size sent: long transfers send the same one again and again.
+    last_size: (u32, Picoseconds),
+}
+
+impl Port {
+    pub(crate) fn new(config: &PortConfig, peer: Peer) -> Port {
+        Port {
+            rate: config.rate,
+            delay: config.delay,
+            peer,
+            output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
+            input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
+            queue: Queue::from(config.queue),
+            transmission: None,
+            in_flight: VecDeque::new(),
+            counters: PortCounters::default(),
+            last_size: (0, Picoseconds::ZERO),
+        }
+    }
+
+    /// Lets everything happen inside the port that is due by `now`: frames leave, the next ones begin.
+    pub(crate) fn catch_up(&mut self, now: Picoseconds) {
+        while let Some(sent) = self.transmission.filter(|sent| sent.departs <= now) {
+            self.counters.sent_frames += 1;
+            self.counters.sent_bytes += sent.frame_bytes;
+            self.transmission = None;
+            self.start(sent.departs);
+        }
+    }
+
+    /// Begins to send the next frame if there is one; the transmitter must be idle.
+    fn start(&mut self, now: Picoseconds) {
+        let Some(frame) = self.queue.take(now) else {
+            return;
+        };
+        let serialisation = self.serialisation(frame.frame_bytes);
+        let departs = now + serialisation;
+        self.counters.busy += serialisation;
+        self.transmission = Some(Transmission { departs, frame_bytes: u64::from(frame.frame_bytes) });
+        self.in_flight.push_back((departs + self.delay, frame));
+    }
+
+    pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
+        if self.last_size.0 != frame_bytes {
+            self.last_size = (frame_bytes, self.rate.serialisation(u64::from(wire_bytes(frame_bytes))));
+        }
+        self.last_size.1
+    }
+
+    /// Takes a frame that arrives now, or says why not. `input_limit_bytes`: the largest frame that the
+    /// port lets in by which it came.
+    pub(crate) fn offer(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+    ) -> Result<(), DropReason> {
+        self.catch_up(now);
+        self.counters.received_frames += 1;
+        self.counters.received_bytes += u64::from(frame.frame_bytes);
+        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            self.counters.giant_frames += 1;
+            Err(DropReason::Giant)
+        } else {
+            self.queue.offer(now, frame, self.transmitting_bytes())
+        };
+        match accepted {
+            Err(_) => {
+                self.counters.dropped_frames += 1;
+                self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+            }
+            Ok(()) => {
+                self.counters.peak_queue_bytes = self.counters.peak_queue_bytes.max(self.buffered_bytes());
+                if self.transmission.is_none() {
+                    self.start(now);
+                }
+            }
+        }
+        accepted
+    }
+
+    /// When the next frame arrives at the far end, if one is under way.
+    pub(crate) fn next_arrival(&self) -> Option<Picoseconds> {
+        self.in_flight.front().map(|(arrival, _)| *arrival)
+    }
+
+    /// The frame that arrives at the far end now.
+    pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Frame> {
+        self.catch_up(now);
+        self.in_flight.pop_front().map(|(_, frame)| frame)
+    }
+
+    fn transmitting_bytes(&self) -> u64 {
+        self.transmission.map_or(0, |sent| sent.frame_bytes)
+    }
+
+    /// What is in the buffer, in `frame_bytes`, as of the last time the port was touched.
+    pub(crate) fn buffered_bytes(&self) -> u64 {
+        self.queue.bytes() + self.transmitting_bytes()
+    }
+
+    /// Lets the peak begin anew from what is in the buffer now.
+    pub(crate) fn reset_peak(&mut self, now: Picoseconds) {
+        self.catch_up(now);
+        self.counters.peak_queue_bytes = self.buffered_bytes();
+    }
+
+    /// The counters at `now`, to which the port need not have caught up.
+    pub(crate) fn counters(&self, now: Picoseconds) -> PortCounters {
+        match self.transmission {
+            Some(sent) if sent.departs <= now => {
+                let mut present = self.clone();
+                present.catch_up(now);
+                present.counters(now)
+            }
+            transmission => {
+                let to_come = transmission.map_or(Picoseconds::ZERO, |sent| sent.departs - now);
+                let busy = self.counters.busy - to_come;
+                PortCounters {
+                    queued_frames: self.queue.frames() + u64::from(transmission.is_some()),
+                    queued_bytes: self.buffered_bytes(),
+                    busy,
+                    occupied: busy,
+                    ..self.counters
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the tests of the fabric share.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use framegauge_fabric::{
+    Aggregate, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, Sink, SwitchConfig, star,
+};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
+
+/// Everything a fabric tells.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// Due, host, aggregate, frame.
+    pub delivered: Vec<(Picoseconds, HostIndex, u32, u16)>,
+    /// Aggregate, frame.
+    pub discarded: Vec<(u32, u16)>,
+}
+
+impl Sink for Log {
+    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds) {
+        self.delivered.push((due, host, aggregate, frame));
+    }
+
+    fn discard(&mut self, aggregate: u32, frame: u16) {
+        self.discarded.push((aggregate, frame));
+    }
+}
+
+pub fn gigabit() -> BitRate {
+    BitRate::new(1_000_000_000).unwrap()
+}
+
+pub fn nanoseconds(nanoseconds: u64) -> Picoseconds {
+    Picoseconds::from_nanoseconds(nanoseconds)
+}
+
+pub fn hosts(count: usize) -> Vec<HostConfig> {
+    (1..=count).map(|host| HostConfig { name: format!("h{host}") }).collect()
+}
+
+pub fn rack_config(count: usize, delay: u64, buffer_bytes: u64, port_mtu: u32) -> FabricConfig {
+    let link = LinkConfig::symmetric(gigabit(), nanoseconds(delay));
+    let switch = SwitchConfig { buffer_bytes, port_mtu: Mtu::new(port_mtu).unwrap() };
+    star(hosts(count), link, switch, NicConfig::default())
+}
+
+/// Hosts at 1 Gb/s; the delay of a link in nanoseconds.
+pub fn rack(count: usize, delay: u64, buffer_bytes: u64, port_mtu: u32) -> Fabric {
+    Fabric::new(&rack_config(count, delay, buffer_bytes, port_mtu)).unwrap()
+}
+
+/// Two hosts; delay and moderation in nanoseconds.
+pub fn pair(delay: u64, buffer_bytes: u64, moderation: u64) -> Fabric {
+    let mut config = rack_config(2, delay, buffer_bytes, 9216);
+    config.nic = NicConfig { moderation: nanoseconds(moderation) };
+    Fabric::new(&config).unwrap()
+}
+
+/// An aggregate of equal frames whose flow is its id.
+pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) -> Aggregate {
+    Aggregate {
+        id,
+        frames,
+        captured_bytes,
+        last_captured_bytes: captured_bytes,
+        destination: HostIndex(destination),
+        flow: u64::from(id),
+        data: true,
+    }
+}

@@ -1,0 +1,53 @@
+//! A committed prediction for short transfers.
+
+use crate::Picoseconds;
+
+/// Predicted completion time of one short TCP transfer, from connect to the confirmation of the last byte.
+///
+/// The model, fixed before anything is measured:
+///
+/// 1. The handshake takes one `rtt` (RFC 9293); the serialisation of SYN and SYN-ACK is neglected. Data
+///    leaves at its end.
+/// 2. Data leaves in rounds. The first round has `initial_window_segments` segments (10: RFC 6928); every
+///    further round has twice the one before. Linux counts acknowledged *segments*, not ACKs (appropriate
+///    byte counting, RFC 3465), so delayed ACKs do not slow the growth down.
+/// 3. A round leaves back to back at the goodput ceiling: a segment takes `s = segment_payload × 8 ÷
+///    goodput_bits_per_second`.
+/// 4. The next round begins when the first ACK of this one is back, `rtt + s` after it began — `rtt + 2 s`
+///    with `delayed_acks`, which wait for a second segment — but not before this round has left: once the
+///    window exceeds the bandwidth-delay product the line never falls idle and the transfer is limited by
+///    the line rate.
+/// 5. The transfer ends one `rtt` after its last segment has left: half for the way there, half for the
+///    confirmation.
+///
+/// Not in the model: loss, HyStart (it acts only once a queue has grown), send and receive buffers, the
+/// queueing of ACKs, store-and-forward in switches and interrupt moderation (add both to `rtt`).
+///
+/// `size_bytes` 0 takes the handshake and one `rtt`. A goodput that is not a positive number, or a payload
+/// or window of zero, never finishes: [`Picoseconds::MAX`].
+pub fn slow_start_transfer_time(
+    size_bytes: u64,
+    segment_payload: u32,
+    goodput_bits_per_second: f64,
+    rtt: Picoseconds,
+    initial_window_segments: u32,
+    delayed_acks: bool,
+) -> Picoseconds {
+    let usable = goodput_bits_per_second.is_finite() && goodput_bits_per_second > 0.0;
+    if !usable || segment_payload == 0 || initial_window_segments == 0 {
+        return Picoseconds::MAX;
+    }
+    let leaving = |bytes: u64| Picoseconds::from_seconds_f64(bytes as f64 * 8.0 / goodput_bits_per_second);
+    let first_ack_segments = if delayed_acks { 2 } else { 1 };
+    let first_ack_after = rtt + leaving(u64::from(segment_payload) * first_ack_segments);
+
+    let mut began = rtt;
+    let mut remaining = size_bytes;
+    let mut window = u64::from(initial_window_segments) * u64::from(segment_payload);
+    while remaining > window {
+        began += leaving(window).max(first_ack_after);
+        remaining -= window;
+        window = window.saturating_mul(2);
+    }
+    began + leaving(remaining) + rtt
+}

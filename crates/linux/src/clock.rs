@@ -1,0 +1,16 @@
+//! `CLOCK_MONOTONIC`, in nanoseconds.
+
+/// Nanoseconds since an arbitrary start, the same in every process and namespace of this machine.
+pub fn monotonic_nanoseconds() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec; CLOCK_MONOTONIC exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Ticks a second in `/proc/stat` (`USER_HZ`).
+pub fn ticks_per_second() -> u64 {
+    // SAFETY: sysconf has no memory preconditions.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    if ticks > 0 { ticks as u64 } else { 100 }
+}

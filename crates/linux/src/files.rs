@@ -1,0 +1,39 @@
+//! Files without a name: nothing is left behind however the process ends.
+
+use crate::error::{Context, Result};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+/// A readable and writable file without a name in the temporary folder.
+pub fn unnamed() -> Result<File> {
+    let folder = std::env::temp_dir();
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC)
+        .mode(0o600)
+        .open(&folder)
+        .or_else(|_| memory())
+        .during(format!("create a file without a name in {}", folder.display()))
+}
+
+/// Where the folder's file system knows no unnamed files, memory serves.
+fn memory() -> std::io::Result<File> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the name is a terminated string.
+    let raw = unsafe { libc::memfd_create(c"framegauge-spool".as_ptr(), libc::MFD_CLOEXEC) };
+    if raw < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: `raw` is a descriptor that this function just opened.
+    Ok(unsafe { File::from_raw_fd(raw) })
+}
+
+/// Up to `length` bytes at `offset`, and the file's size.
+pub fn read_at(file: &File, offset: u64, length: usize) -> Result<(Vec<u8>, u64)> {
+    let size = file.metadata().during("read a spool's size")?.len();
+    let length = length.min(size.saturating_sub(offset) as usize);
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, offset).during("read a spool")?;
+    Ok((bytes, size))
+}

@@ -1,0 +1,24 @@
+//! What framegauge asks of the Linux kernel: TAP devices, namespaces, netlink, sockets, scheduling,
+//! cgroups. The only crate with unsafe code. It decides nothing: every function does one thing and
+//! says in its error which operation failed.
+#![allow(clippy::disallowed_methods)]
+
+pub mod cgroup;
+pub mod clock;
+pub mod error;
+pub mod ethtool;
+pub mod files;
+pub mod genetlink;
+pub mod namespace;
+pub mod netlink;
+pub mod packet_socket;
+pub mod poll;
+pub mod process;
+pub mod qdisc;
+pub mod rtnetlink;
+pub mod sched;
+pub mod sysctl;
+pub mod tap;
+pub mod tcp;
+
+pub use error::{OsError, Result};

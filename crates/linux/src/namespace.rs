@@ -1,0 +1,92 @@
+//! Network namespaces without a name: one lives as long as a process or descriptor in it does.
+
+use crate::error::{Context, OsError, Result, check};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Moves the calling thread into a fresh network namespace, which ends with the thread.
+pub fn enter_fresh_network() -> Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }, "create a network namespace").map(drop)
+}
+
+/// Moves the calling (single-threaded) process into a fresh network and mount namespace, in which
+/// `/sys` shows that network. The cgroup tree stays visible in it.
+pub fn enter_fresh() -> Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) }, "create a network namespace")?;
+    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
+    let groups = File::open("/sys/fs/cgroup").ok();
+    mount(
+        Some("sysfs"),
+        "/sys",
+        Some("sysfs"),
+        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+        "mount a fresh /sys",
+    )?;
+    if let Some(groups) = groups {
+        let source = format!("/proc/self/fd/{}", groups.as_raw_fd());
+        mount(
+            Some(&source),
+            "/sys/fs/cgroup",
+            None,
+            libc::MS_BIND | libc::MS_REC,
+            "show the cgroups under the fresh /sys",
+        )?;
+    }
+    Ok(())
+}
+
+fn mount(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: libc::c_ulong,
+    operation: &str,
+) -> Result<()> {
+    let text =
+        |value: &str| std::ffi::CString::new(value).map_err(|_| OsError::errno(operation, libc::EINVAL));
+    let source = source.map(text).transpose()?;
+    let kind = kind.map(text).transpose()?;
+    let target = text(target)?;
+    let pointer =
+        |value: &Option<std::ffi::CString>| value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
+    // SAFETY: every pointer is null or a terminated string that outlives the call.
+    check(
+        unsafe { libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, std::ptr::null()) },
+        operation,
+    )
+    .map(drop)
+}
+
+/// A network namespace, kept alive by this descriptor.
+pub struct Network {
+    descriptor: OwnedFd,
+}
+
+impl Network {
+    /// The namespace of process `pid`.
+    pub fn of_process(pid: u32) -> Result<Self> {
+        let path = format!("/proc/{pid}/ns/net");
+        let file = File::open(&path).during(format!("open {path}"))?;
+        Ok(Self { descriptor: file.into() })
+    }
+
+    /// Runs `work` on a thread of its own inside the namespace.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let descriptor = self.descriptor.as_raw_fd();
+        std::thread::scope(|scope| {
+            scope
+                .spawn(move || {
+                    // SAFETY: the descriptor is open for the whole scope; only this thread moves.
+                    check(
+                        unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) },
+                        "enter a network namespace",
+                    )?;
+                    work()
+                })
+                .join()
+                .unwrap_or_else(|_| Err(OsError::errno("work in a network namespace", libc::EIO)))
+        })
+    }
+}

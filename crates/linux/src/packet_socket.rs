@@ -1,0 +1,146 @@
+//! Captures TCP handshakes on an interface (`packet(7)` with a BPF filter).
+
+use crate::error::{OsError, Result, check};
+use crate::rtnetlink;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// One captured frame.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// Sent by this host, not received.
+    pub outgoing: bool,
+    /// The frame from its Ethernet header on, without FCS.
+    pub frame: Vec<u8>,
+}
+
+/// A socket that receives every TCP segment with SYN set that passes an interface, either way.
+pub struct HandshakeCapture {
+    descriptor: OwnedFd,
+}
+
+const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt, jf, k }
+}
+
+/// `(ip or ip6) and tcp and tcp[tcpflags] & tcp-syn != 0`, for IPv6 without extension headers.
+/// Jumps count the instructions to leave out.
+const FILTER: [libc::sock_filter; 14] = [
+    instruction(0x28, 0, 0, 12),     //  0 load the ethertype
+    instruction(0x15, 0, 5, 0x0800), //  1 IPv4, else 7
+    instruction(0x30, 0, 0, 23),     //  2 load the protocol
+    instruction(0x15, 0, 8, 6),      //  3 TCP, else 12
+    instruction(0xb1, 0, 0, 14),     //  4 x = bytes of the IPv4 header
+    instruction(0x50, 0, 0, 27),     //  5 load the flags
+    instruction(0x45, 6, 5, 0x02),   //  6 SYN: 13, else 12
+    instruction(0x15, 0, 4, 0x86dd), //  7 IPv6, else 12
+    instruction(0x30, 0, 0, 20),     //  8 load the next header
+    instruction(0x15, 0, 2, 6),      //  9 TCP, else 12
+    instruction(0x30, 0, 0, 67),     // 10 load the flags
+    instruction(0x45, 1, 0, 0x02),   // 11 SYN: 13, else 12
+    instruction(0x06, 0, 0, 0),      // 12 leave it
+    instruction(0x06, 0, 0, 512),    // 13 take it
+];
+
+impl HandshakeCapture {
+    /// Starts to capture on `interface`.
+    pub fn start(interface: &str) -> Result<Self> {
+        let operation = format!("capture handshakes on {interface}");
+        let index = rtnetlink::link(interface)?.index;
+        let every = (libc::ETH_P_ALL as u16).to_be();
+        // Protocol 0 keeps the socket deaf until its filter is set and it is bound.
+        // SAFETY: no memory is passed.
+        let raw = check(
+            unsafe {
+                libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
+            },
+            &operation,
+        )?;
+        // SAFETY: `raw` is a descriptor that this function just opened.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
+        let mut filter = FILTER;
+        let code = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        let room: libc::c_int = 8 << 20;
+        // SAFETY: `code` points at `filter`, `room` is a c_int; both live during the calls.
+        unsafe {
+            check(
+                libc::setsockopt(
+                    raw,
+                    libc::SOL_SOCKET,
+                    libc::SO_ATTACH_FILTER,
+                    (&raw const code).cast(),
+                    size_of::<libc::sock_fprog>() as u32,
+                ),
+                &operation,
+            )?;
+            libc::setsockopt(
+                raw,
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUFFORCE,
+                (&raw const room).cast(),
+                size_of::<libc::c_int>() as u32,
+            );
+        }
+        // SAFETY: all-zero is a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = every;
+        address.sll_ifindex = index;
+        // SAFETY: `address` is valid and its size is passed.
+        check(
+            unsafe { libc::bind(raw, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32) },
+            &operation,
+        )?;
+        Ok(Self { descriptor })
+    }
+
+    /// Takes what was captured so far, and the number of frames lost for want of room.
+    pub fn take(&self) -> Result<(Vec<Captured>, u32)> {
+        let mut captured = Vec::new();
+        let mut buffer = [0u8; 2048];
+        loop {
+            // SAFETY: all-zero is a valid sockaddr_ll.
+            let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+            let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            // SAFETY: both buffers are described by their true sizes.
+            let read = unsafe {
+                libc::recvfrom(
+                    self.descriptor.as_raw_fd(),
+                    buffer.as_mut_ptr().cast(),
+                    buffer.len(),
+                    0,
+                    (&raw mut address).cast(),
+                    &mut length,
+                )
+            };
+            if read < 0 {
+                match io::Error::last_os_error() {
+                    error if error.raw_os_error() == Some(libc::EAGAIN) => break,
+                    source => return Err(OsError { operation: "read captured handshakes".into(), source }),
+                }
+            }
+            captured.push(Captured {
+                outgoing: address.sll_pkttype == libc::PACKET_OUTGOING,
+                frame: buffer[..read as usize].to_vec(),
+            });
+        }
+        Ok((captured, self.lost()))
+    }
+
+    fn lost(&self) -> u32 {
+        const PACKET_STATISTICS: libc::c_int = 6;
+        let mut statistics = [0u32; 2];
+        let mut length = size_of_val(&statistics) as libc::socklen_t;
+        // SAFETY: pointer and length describe `statistics`.
+        unsafe {
+            libc::getsockopt(
+                self.descriptor.as_raw_fd(),
+                libc::SOL_PACKET,
+                PACKET_STATISTICS,
+                statistics.as_mut_ptr().cast(),
+                &mut length,
+            )
+        };
+        statistics[1]
+    }
+}

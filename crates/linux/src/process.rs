@@ -1,0 +1,140 @@
+//! Starting, signalling and reaping child processes.
+
+use crate::cgroup::Group;
+use crate::error::{Context, OsError, Result, check};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Resource limits (`setrlimit(2)`); `None` leaves one as it is.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Limits {
+    /// Open descriptors.
+    pub open_files: Option<u64>,
+    /// Address space in bytes.
+    pub address_space_bytes: Option<u64>,
+    /// CPU time in seconds.
+    pub cpu_seconds: Option<u64>,
+    /// The largest file it may write, in bytes.
+    pub file_bytes: Option<u64>,
+}
+
+/// A program to run in the background.
+#[derive(Debug)]
+pub struct Program {
+    /// The program and its arguments.
+    pub arguments: Vec<String>,
+    /// Variables added to the environment.
+    pub environment: BTreeMap<String, String>,
+    /// Its working folder.
+    pub directory: Option<PathBuf>,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// Its exit code, if it ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        Self { exit_code: status.code(), signal: status.signal() }
+    }
+}
+
+/// Starts `program` in `group`, in a session of its own, its output going to the two files.
+pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> Result<Child> {
+    let Some((name, arguments)) = program.arguments.split_first() else {
+        return Err(OsError::errno("start a program without a name", libc::EINVAL));
+    };
+    let operation = format!("start {name}");
+    let duplicate = |file: &File| file.try_clone().map(Stdio::from).during(operation.clone());
+    let members = File::options().write(true).open(group.members_file()).during(operation.clone())?;
+    let members = OwnedFd::from(members);
+    let limits = program.limits;
+    let mut command = Command::new(name);
+    command.args(arguments).envs(&program.environment).stdin(Stdio::null());
+    command.stdout(duplicate(output)?).stderr(duplicate(errors)?);
+    if let Some(directory) = &program.directory {
+        command.current_dir(directory);
+    }
+    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    unsafe {
+        command.pre_exec(move || {
+            // "0" moves the writer itself.
+            if libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1) != 1 || libc::setsid() < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            apply(limits)
+        });
+    }
+    command.spawn().during(operation)
+}
+
+fn apply(limits: Limits) -> std::io::Result<()> {
+    let pairs = [
+        (libc::RLIMIT_NOFILE, limits.open_files),
+        (libc::RLIMIT_AS, limits.address_space_bytes),
+        (libc::RLIMIT_CPU, limits.cpu_seconds),
+        (libc::RLIMIT_FSIZE, limits.file_bytes),
+    ];
+    for (resource, limit) in pairs {
+        if let Some(value) = limit {
+            let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+            // SAFETY: `limit` is valid during the call.
+            if unsafe { libc::setrlimit(resource, &limit) } < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts this same program again as a child agent with pipes, in fresh namespaces of its own.
+pub fn spawn_agent(arguments: &[&str]) -> Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    // A group of its own: Ctrl-C at a terminal reaches the controller, which ends the agents in order.
+    command.process_group(0);
+    command.spawn().during("start a host's agent")
+}
+
+/// Sends `signal` to a child that has not been reaped.
+pub fn signal(child: &Child, signal: i32) -> Result<()> {
+    // SAFETY: no memory is passed; the child is not reaped, so its id is still its own.
+    check(unsafe { libc::kill(child.id() as i32, signal) }, "signal a process").map(drop)
+}
+
+/// The effective user id of this process.
+pub fn effective_user() -> u32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The kernel's release, as `uname -r` prints it.
+pub fn kernel_release() -> String {
+    // SAFETY: all-zero is a valid utsname, which the call fills with terminated text.
+    unsafe {
+        let mut name: libc::utsname = std::mem::zeroed();
+        libc::uname(&mut name);
+        std::ffi::CStr::from_ptr(name.release.as_ptr()).to_string_lossy().into_owned()
+    }
+}
+
+/// Whether process `pid`, started at `start_ticks` (field 22 of `/proc/pid/stat`), still runs.
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}

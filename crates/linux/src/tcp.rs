@@ -1,0 +1,213 @@
+//! TCP sockets, non-blocking, and what the kernel says of them (`TCP_INFO`).
+
+use crate::error::{Context, OsError, Result, check};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+
+/// A snapshot of a connection. Names as in `tcp_info` of `linux/tcp.h`, with units.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TcpInfo {
+    /// Smoothed RTT in seconds.
+    pub srtt_seconds: f64,
+    /// RTT variation in seconds.
+    pub rttvar_seconds: f64,
+    /// Congestion window.
+    pub cwnd_segments: u32,
+    /// Slow start threshold; `None` while it was never set.
+    pub ssthresh_segments: Option<u32>,
+    /// Payload of a full segment, after options.
+    pub mss_bytes: u32,
+    /// Route MTU that the connection uses.
+    pub path_mtu: u32,
+    /// Segments sent again so far.
+    pub retransmits: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked_segments: u32,
+    /// Bytes written and not sent.
+    pub not_sent_bytes: u32,
+    /// The kernel's delivery rate estimate, bits a second.
+    pub delivery_rate_bits_per_second: u64,
+    /// Bytes acknowledged so far.
+    pub bytes_acked: u64,
+    /// Payload bytes sent, retransmits included.
+    pub bytes_sent: u64,
+    /// Segments with payload sent, retransmits included.
+    pub data_segments_sent: u32,
+}
+
+/// Reads the kernel's view of a connection.
+pub fn info(socket: RawFd) -> Result<TcpInfo> {
+    let mut bytes = [0u8; 256];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: pointer and length describe `bytes`.
+    check(
+        unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &mut length,
+            )
+        },
+        "read TCP_INFO",
+    )?;
+    let word = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().unwrap_or_default());
+    let long = |place: usize| u64::from_ne_bytes(bytes[place..place + 8].try_into().unwrap_or_default());
+    let threshold = word(76);
+    Ok(TcpInfo {
+        srtt_seconds: f64::from(word(68)) * 1e-6,
+        rttvar_seconds: f64::from(word(72)) * 1e-6,
+        cwnd_segments: word(80),
+        ssthresh_segments: (threshold < 0x7fff_ffff).then_some(threshold),
+        mss_bytes: word(16),
+        path_mtu: word(60),
+        retransmits: word(100),
+        unacked_segments: word(24),
+        not_sent_bytes: word(144),
+        delivery_rate_bits_per_second: long(160) * 8,
+        bytes_acked: long(120),
+        bytes_sent: long(200),
+        data_segments_sent: word(156),
+    })
+}
+
+/// The congestion control in force on a connection.
+pub fn congestion_control(socket: RawFd) -> Result<String> {
+    let mut bytes = [0u8; 16];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: pointer and length describe `bytes`.
+    check(
+        unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_CONGESTION,
+                bytes.as_mut_ptr().cast(),
+                &mut length,
+            )
+        },
+        "read TCP_CONGESTION",
+    )?;
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+/// Listens on `address` at a port that the kernel chooses; non-blocking.
+pub fn listen(address: IpAddr) -> Result<TcpListener> {
+    let operation = format!("listen on {address}");
+    let listener = TcpListener::bind(SocketAddr::new(address, 0)).during(operation.clone())?;
+    listener.set_nonblocking(true).during(operation)?;
+    Ok(listener)
+}
+
+/// Starts to connect; the socket becomes writable when the handshake is over.
+pub fn start_connect(address: SocketAddr) -> Result<TcpStream> {
+    let operation = format!("connect to {address}");
+    let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: no memory is passed.
+    let raw = check(
+        unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) },
+        &operation,
+    )?;
+    // SAFETY: `raw` is a descriptor that this function just opened.
+    let stream = unsafe { TcpStream::from_raw_fd(raw) };
+    let (storage, length) = socket_address(address);
+    // SAFETY: `storage` holds a socket address of `length` bytes.
+    let started = unsafe { libc::connect(raw, (&raw const storage).cast(), length) };
+    if started < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EINPROGRESS) {
+        return Err(OsError::last(operation));
+    }
+    Ok(stream)
+}
+
+fn socket_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all-zero is a valid sockaddr_storage; it is large and aligned enough for both forms.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let length = match address {
+        SocketAddr::V4(address) => {
+            let form = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: see above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(form) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(address) => {
+            let form = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_scope_id: address.scope_id(),
+            };
+            // SAFETY: see above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(form) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+/// The outcome of a connect that was in progress.
+pub fn finish_connect(stream: &TcpStream) -> Result<()> {
+    match stream.take_error().during("connect")? {
+        Some(source) => Err(OsError { operation: "connect".into(), source }),
+        None => Ok(()),
+    }
+}
+
+/// What a non-blocking transfer came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// That many bytes.
+    Bytes(usize),
+    /// Nothing now; wait.
+    Nothing,
+    /// The other end has closed.
+    End,
+}
+
+fn moved(count: isize, operation: &str) -> Result<Moved> {
+    match count {
+        0 => Ok(Moved::End),
+        count if count > 0 => Ok(Moved::Bytes(count as usize)),
+        _ => match io::Error::last_os_error() {
+            error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(Moved::Nothing),
+            source => Err(OsError { operation: operation.into(), source }),
+        },
+    }
+}
+
+/// Sends what the kernel takes of `bytes`.
+pub fn send(socket: RawFd, bytes: &[u8]) -> Result<Moved> {
+    // SAFETY: pointer and length describe `bytes`.
+    let count = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    moved(count, "send")
+}
+
+/// Receives what has come.
+pub fn receive(socket: RawFd, buffer: &mut [u8]) -> Result<Moved> {
+    // SAFETY: pointer and length describe `buffer`.
+    let count = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    moved(count, "receive")
+}
+
+/// Closes at once with a reset, leaving no connection in TIME_WAIT.
+pub fn reset_on_close(stream: &TcpStream) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    // SAFETY: passes a valid linger with its size.
+    unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size_of::<libc::linger>() as u32,
+        )
+    };
+}

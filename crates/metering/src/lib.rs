@@ -1,0 +1,19 @@
+//! Reads what Linux tells in `/proc`, subtracts, and keeps histograms.
+//!
+//! Every parser takes a text that somebody else has read; nothing here opens a file or knows the time.
+//! A text that does not look as documented is a [`ParseError`] with line, found and expected, never a panic
+//! and never a guess.
+
+mod counters;
+mod cpu;
+mod error;
+mod lateness;
+mod mounts;
+mod schedstat;
+
+pub use counters::{Counters, difference, parse_netstat, parse_snmp, parse_snmp6};
+pub use cpu::{CpuSeconds, CpuTimes, parse_stat};
+pub use error::ParseError;
+pub use lateness::Lateness;
+pub use mounts::parse_cgroup2_mount;
+pub use schedstat::{SchedStat, parse_schedstat};

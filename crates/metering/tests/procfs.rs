@@ -1,0 +1,170 @@
+//! Texts as kernels write them, texts as they never should be.
+
+use std::path::PathBuf;
+
+use framegauge_metering::{
+    CpuTimes, Lateness, difference, parse_cgroup2_mount, parse_netstat, parse_schedstat, parse_snmp,
+    parse_snmp6, parse_stat,
+};
+use proptest::prelude::*;
+
+const SNMP: &str = "\
+Ip: Forwarding DefaultTTL InReceives
+Ip: 1 64 1200
+Tcp: RtoAlgorithm MaxConn OutSegs RetransSegs
+Tcp: 1 -1 987 3
+";
+
+#[test]
+fn counters_are_named_as_nstat_names_them() {
+    let counters = parse_snmp(SNMP).unwrap();
+    assert_eq!(counters.len(), 7);
+    assert_eq!(counters["TcpOutSegs"], 987);
+    assert_eq!(counters["TcpMaxConn"], -1);
+    let netstat = "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 0 5\nIpExt: InOctets\nIpExt: 99999999999\n";
+    let counters = parse_netstat(netstat).unwrap();
+    assert_eq!((counters["TcpExtTCPTimeouts"], counters["IpExtInOctets"]), (5, 99_999_999_999));
+    let counters = parse_snmp6("Ip6InReceives                   \t17\nIcmp6InMsgs\t0\n").unwrap();
+    assert_eq!(counters["Ip6InReceives"], 17);
+}
+
+#[test]
+fn errors_say_line_found_and_expected() {
+    let error = parse_snmp("Tcp: A B\nTcp: 1 x\n").unwrap_err();
+    assert_eq!(error.to_string(), "line 2: found \"x\", expected as many 64-bit numbers as there are names");
+    assert_eq!(parse_snmp("Tcp: A\nUdp: 1\n").unwrap_err().found, "Udp");
+    assert_eq!(parse_snmp("Tcp: A\n").unwrap_err().line, 2);
+    assert_eq!(parse_snmp("Tcp: A\nTcp: 1 2\n").unwrap_err().found, "2");
+    assert_eq!(parse_snmp("Tcp A\n").unwrap_err().expected, "a prefix and a colon");
+    assert_eq!(parse_snmp6("\nA\n").unwrap_err().line, 2);
+    assert_eq!(parse_snmp6("A 1 2\n").unwrap_err().found, "2");
+}
+
+#[test]
+fn a_difference_knows_every_name() {
+    let before = parse_snmp6("A 5\nGone 2\n").unwrap();
+    let after = parse_snmp6("A 9\nNew 1\n").unwrap();
+    let counted = difference(&before, &after);
+    assert_eq!(
+        counted.into_iter().collect::<Vec<_>>(),
+        [("A".to_owned(), 4), ("Gone".to_owned(), -2), ("New".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn cpu_times() {
+    let text =
+        "cpu  3 0 0 0 0 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu11 100 0 0 0 0 0 0 50\nintr 12 0\nctxt 5\n";
+    let cpus = parse_stat(text).unwrap();
+    assert_eq!(cpus.keys().copied().collect::<Vec<_>>(), [0, 11]);
+    assert_eq!(
+        cpus[&0],
+        CpuTimes { user: 1, nice: 2, system: 3, idle: 4, iowait: 5, irq: 6, softirq: 7, steal: 8 }
+    );
+    let spent = cpus[&11].since(&cpus[&0]).seconds(100);
+    assert_eq!((spent.user, spent.steal, spent.iowait), (0.99, 0.42, 0.0));
+    assert_eq!(parse_stat("cpu0 1 2 3\n").unwrap_err().expected, "eight numbers of ticks");
+    assert_eq!(parse_stat("cpux 1 2 3 4 5 6 7 8\n").unwrap_err().found, "x");
+    assert!(parse_stat("").is_err());
+}
+
+#[test]
+fn schedstat() {
+    let stat = parse_schedstat("1000 20 3\n").unwrap();
+    let later = parse_schedstat("5000 25 9\n").unwrap().since(&stat);
+    assert_eq!((later.run_nanoseconds, later.wait_nanoseconds, later.slices), (4000, 5, 6));
+    assert!(parse_schedstat("1 2\n").is_err());
+    assert!(parse_schedstat("1 2 3 4\n").is_err());
+}
+
+#[test]
+fn cgroup2_mounts() {
+    let line =
+        |point: &str, kind: &str| format!("35 24 0:30 / {point} rw,nosuid shared:9 - {kind} cgroup2 rw\n");
+    let pure = line("/sys/fs/cgroup", "cgroup2");
+    assert_eq!(parse_cgroup2_mount(&pure), Some(PathBuf::from("/sys/fs/cgroup")));
+    let hybrid = line("/sys/fs/cgroup", "tmpfs") + &line("/sys/fs/cgroup/unified", "cgroup2");
+    assert_eq!(parse_cgroup2_mount(&hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+    let odd = line("/mnt/with\\040space\\134", "cgroup2");
+    assert_eq!(parse_cgroup2_mount(&odd), Some(PathBuf::from("/mnt/with space\\")));
+    assert_eq!(parse_cgroup2_mount(&line("/sys/fs/cgroup", "cgroup")), None);
+    assert_eq!(parse_cgroup2_mount("no mountinfo"), None);
+    let without_optional_fields = "35 24 0:30 / /cg rw - cgroup2 none rw";
+    assert_eq!(parse_cgroup2_mount(without_optional_fields), Some(PathBuf::from("/cg")));
+}
+
+#[test]
+fn an_empty_histogram_is_zero() {
+    let lateness = Lateness::new();
+    assert_eq!((lateness.count(), lateness.quantile(0.5), lateness.max_seconds()), (0, 0.0, 0.0));
+}
+
+#[test]
+fn quantiles_of_a_known_set() {
+    let mut lateness = Lateness::new();
+    (1..=1000).for_each(|microseconds| lateness.record(microseconds * 1000));
+    let close =
+        |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    close(lateness.quantile(0.5), 500e-6);
+    close(lateness.quantile(0.99), 990e-6);
+    assert_eq!(lateness.max_nanoseconds(), 1_000_000);
+    assert_eq!(lateness.quantile(1.0), lateness.max_seconds());
+    lateness.reset();
+    assert_eq!(lateness, Lateness::new());
+}
+
+proptest! {
+    #[test]
+    fn quantiles_are_right_to_one_percent(mut values in prop::collection::vec(any::<u64>(), 1..200), q in 0.0f64..=1.0) {
+        let mut lateness = Lateness::new();
+        values.iter().for_each(|&value| lateness.record(value));
+        values.sort_unstable();
+        let rank = ((q * values.len() as f64).ceil() as usize).max(1);
+        let truth = values[rank - 1] as f64 * 1e-9;
+        let found = lateness.quantile(q);
+        prop_assert!(found >= truth * (1.0 - 1e-12) && found <= truth * 1.008, "{} for {}", found, truth);
+    }
+
+    #[test]
+    fn small_values_are_exact(value in 0u64..256) {
+        let mut lateness = Lateness::new();
+        lateness.record(value);
+        lateness.record(1 << 50);
+        prop_assert_eq!(lateness.quantile(0.5), value as f64 * 1e-9);
+    }
+
+    #[test]
+    fn merging_is_recording_both(
+        left in prop::collection::vec(any::<u64>(), 0..50), right in prop::collection::vec(any::<u64>(), 0..50),
+    ) {
+        let of = |values: &[u64]| {
+            let mut lateness = Lateness::new();
+            values.iter().for_each(|&value| lateness.record(value));
+            lateness
+        };
+        let mut merged = of(&left);
+        merged.merge(&of(&right));
+        prop_assert_eq!(merged, of(&[left, right].concat()));
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text in ".*", form in "(cpu[0-9]{0,12}|[A-Z]:|[0-9 -]{0,30}|\\\\[0-9]{3}| |\n)*") {
+        for text in [text, form] {
+            let _ = parse_snmp(&text);
+            let _ = parse_snmp6(&text);
+            let _ = parse_stat(&text);
+            let _ = parse_schedstat(&text);
+            let _ = parse_cgroup2_mount(&text);
+            let _ = parse_cgroup2_mount(&format!("1 2 3 4 /{text} 6 - cgroup2 x"));
+        }
+    }
+
+    #[test]
+    fn written_counters_are_read_back(values in prop::collection::btree_map("[A-Z][a-z]{1,8}", any::<i64>(), 1..20)) {
+        let names: String = values.keys().map(|name| format!(" {name}")).collect();
+        let numbers: String = values.values().map(|value| format!(" {value}")).collect();
+        let counters = parse_snmp(&format!("Tcp:{names}\nTcp:{numbers}\n")).unwrap();
+        let expected = values.into_iter().map(|(name, value)| (format!("Tcp{name}"), value)).collect();
+        prop_assert_eq!(counters, expected);
+    }
+}

@@ -1,0 +1,22 @@
+//! Views of frames, the cutting of aggregates into frames, and builders for tests.
+//!
+//! Bytes in, facts or bytes out: no sockets, no policy. Nothing here panics on any input.
+//!
+//! - [`parse`] looks at one frame (Ethernet II, one optional 802.1Q tag, IPv4, IPv6, TCP, UDP).
+//! - [`VirtioNetHeader`] is what a TAP with `IFF_VNET_HDR` puts before every frame.
+//! - [`Segmentation`] says how an aggregate is cut into frames, and how a run of its frames becomes one
+//!   aggregate again, without copying payload.
+
+pub mod build;
+pub mod checksum;
+mod error;
+mod segmentation;
+mod tcp;
+mod view;
+mod virtio;
+
+pub use error::{Layer, LengthSource, ParseError};
+pub use segmentation::{MAX_HEADER_BYTES, Segmentation};
+pub use tcp::{SynOptions, TcpFlags, TcpView};
+pub use view::{IpVersion, Packet, Transport, UdpView, parse};
+pub use virtio::VirtioNetHeader;

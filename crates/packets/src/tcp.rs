@@ -1,0 +1,166 @@
+//! A view of a TCP header.
+
+use crate::ParseError;
+use crate::error::{Layer, LengthSource, require};
+
+pub(crate) const TCP_MINIMUM_BYTES: usize = 20;
+
+/// The eight flag bits of a TCP header (RFC 9293 section 3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: TcpFlags = TcpFlags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: TcpFlags = TcpFlags(0x02);
+    /// Reset the connection.
+    pub const RST: TcpFlags = TcpFlags(0x04);
+    /// Hand over to the application at once.
+    pub const PSH: TcpFlags = TcpFlags(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: TcpFlags = TcpFlags(0x10);
+    /// The urgent pointer counts.
+    pub const URG: TcpFlags = TcpFlags(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: TcpFlags = TcpFlags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: TcpFlags = TcpFlags(0x80);
+
+    /// Whether all of these bits are set.
+    pub const fn contains(self, bits: TcpFlags) -> bool {
+        self.0 & bits.0 == bits.0
+    }
+
+    /// These bits added.
+    pub const fn with(self, bits: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | bits.0)
+    }
+
+    /// These bits taken away.
+    pub const fn without(self, bits: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 & !bits.0)
+    }
+}
+
+/// What the ends of a connection tell each other in its SYNs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SynOptions {
+    /// MSS as announced, in bytes (RFC 9293 section 3.7.1).
+    pub mss: Option<u16>,
+    /// Timestamps are offered (RFC 7323).
+    pub timestamps: bool,
+    /// Window scale shift (RFC 7323).
+    pub window_scale: Option<u8>,
+    /// Selective acknowledgement is offered (RFC 2018).
+    pub sack_permitted: bool,
+}
+
+/// A TCP header, its options and its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpView<'a> {
+    /// From the first header byte to the end of the payload; at least `header_bytes` long.
+    segment: &'a [u8],
+    header_bytes: usize,
+}
+
+impl<'a> TcpView<'a> {
+    /// `segment` ends where the IP packet ends.
+    pub(crate) fn new(segment: &'a [u8], length_source: LengthSource) -> Result<TcpView<'a>, ParseError> {
+        require(Layer::Tcp, TCP_MINIMUM_BYTES, segment.len(), length_source)?;
+        let header_bytes = usize::from(segment[12] >> 4) * 4;
+        if header_bytes < TCP_MINIMUM_BYTES {
+            let found = u32::from(segment[12] >> 4);
+            return Err(ParseError::Value {
+                layer: Layer::Tcp,
+                field: "data offset",
+                found,
+                expected: "5 to 15",
+            });
+        }
+        require(Layer::Tcp, header_bytes, segment.len(), length_source)?;
+        Ok(TcpView { segment, header_bytes })
+    }
+
+    fn word(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.segment[at], self.segment[at + 1]])
+    }
+
+    fn long(&self, at: usize) -> u32 {
+        u32::from(self.word(at)) << 16 | u32::from(self.word(at + 2))
+    }
+
+    /// Source port.
+    pub fn source_port(&self) -> u16 {
+        self.word(0)
+    }
+
+    /// Destination port.
+    pub fn destination_port(&self) -> u16 {
+        self.word(2)
+    }
+
+    /// Sequence number of the first payload byte (of the SYN or FIN if there is none).
+    pub fn seq(&self) -> u32 {
+        self.long(4)
+    }
+
+    /// Acknowledgement number; counts only with [`TcpFlags::ACK`].
+    pub fn ack(&self) -> u32 {
+        self.long(8)
+    }
+
+    /// The flag bits.
+    pub fn flags(&self) -> TcpFlags {
+        TcpFlags(self.segment[13])
+    }
+
+    /// Receive window as sent, before scaling.
+    pub fn window(&self) -> u16 {
+        self.word(14)
+    }
+
+    /// The checksum field.
+    pub fn checksum(&self) -> u16 {
+        self.word(16)
+    }
+
+    /// Bytes of the header with its options.
+    pub fn header_bytes(&self) -> usize {
+        self.header_bytes
+    }
+
+    /// The payload.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.segment[self.header_bytes..]
+    }
+
+    /// The options that SYNs carry; a malformed option ends the list (RFC 9293 section 3.1).
+    pub fn options(&self) -> SynOptions {
+        let mut found = SynOptions::default();
+        let mut rest = &self.segment[TCP_MINIMUM_BYTES..self.header_bytes];
+        while let Some((&kind, after_kind)) = rest.split_first() {
+            match kind {
+                0 => break,
+                1 => {
+                    rest = after_kind;
+                    continue;
+                }
+                _ => {}
+            }
+            let length = after_kind.first().map_or(0, |&length| usize::from(length));
+            let Some(option) = rest.get(..length).filter(|option| option.len() >= 2) else {
+                break;
+            };
+            match (kind, &option[2..]) {
+                (2, &[high, low]) => found.mss = Some(u16::from_be_bytes([high, low])),
+                (3, &[shift]) => found.window_scale = Some(shift),
+                (4, []) => found.sack_permitted = true,
+                (8, values) if values.len() == 8 => found.timestamps = true,
+                _ => {}
+            }
+            rest = &rest[length..];
+        }
+        found
+    }
+}

@@ -1,0 +1,100 @@
+//! What the tests of segmentation share.
+
+use framegauge_packets::build::{Addresses, TcpFields, tcp_frame};
+use framegauge_packets::{
+    IpVersion, MAX_HEADER_BYTES, Segmentation, TcpFlags, VirtioNetHeader, checksum, parse,
+};
+use proptest::prelude::*;
+
+/// An aggregate to be.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub addresses: Addresses,
+    pub fields: TcpFields,
+    pub payload: Vec<u8>,
+    pub gso_bytes: u16,
+}
+
+fn addresses() -> impl Strategy<Value = Addresses> {
+    (any::<bool>(), any::<([u8; 16], [u8; 16], u16, u16)>()).prop_map(
+        |(v6, (source, destination, from, to))| {
+            let socket = |octets: [u8; 16], port| match v6 {
+                true => (octets, port).into(),
+                false => ([octets[0], octets[1], octets[2], octets[3]], port).into(),
+            };
+            Addresses {
+                source_mac: [2, 0, 0, 0, 0, 1],
+                destination_mac: [2, 0, 0, 0, 0, 2],
+                source: socket(source, from),
+                destination: socket(destination, to),
+            }
+        },
+    )
+}
+
+pub fn case() -> impl Strategy<Value = Case> {
+    let fields = (any::<(u32, u32, u8, u16)>(), prop::collection::vec(any::<u8>(), 0..=40));
+    let payload = (0usize..6000, any::<u8>());
+    (addresses(), fields, payload, 1u16..3000).prop_map(|(addresses, fields, (length, seed), gso_bytes)| {
+        let ((seq, ack, flags, identification), options) = fields;
+        let byte = |index: usize| (index.wrapping_mul(31) as u8).wrapping_add(seed);
+        Case {
+            addresses,
+            fields: TcpFields { seq, ack, flags: TcpFlags(flags), options, identification },
+            payload: (0..length).map(byte).collect(),
+            gso_bytes,
+        }
+    })
+}
+
+/// The aggregate as a TAP hands it over.
+pub fn whole(case: &Case) -> (VirtioNetHeader, Vec<u8>) {
+    let frame = tcp_frame(&case.addresses, &case.fields, &case.payload);
+    let packet = parse(&frame).unwrap();
+    let v6 = packet.ip_version() == Some(IpVersion::V6);
+    let vnet = VirtioNetHeader {
+        flags: VirtioNetHeader::NEEDS_CSUM,
+        gso_type: if v6 { VirtioNetHeader::GSO_TCPV6 } else { VirtioNetHeader::GSO_TCPV4 },
+        header_bytes: packet.header_bytes() as u16,
+        gso_bytes: case.gso_bytes,
+        checksum_start: (packet.header_bytes() - packet.tcp().unwrap().header_bytes()) as u16,
+        checksum_offset: 16,
+    };
+    (vnet, frame)
+}
+
+/// Header and payload of a run of frames, as they would be written to a TAP.
+pub fn cut(plan: &Segmentation, frame: &[u8], first: u16, count: u16) -> Vec<u8> {
+    let mut header = [0; MAX_HEADER_BYTES];
+    let bytes = plan.write_header_run(frame, first, count, &mut header);
+    let mut out = header[..bytes].to_vec();
+    out.extend(&frame[plan.payload_range_run(first, count)]);
+    out
+}
+
+pub fn reassembled(plan: &Segmentation, frame: &[u8]) -> Vec<u8> {
+    cut(plan, frame, 0, plan.frames())
+}
+
+/// Calls everything that takes bytes from outside.
+pub fn exercise(bytes: &[u8], (first, count): (u16, u16), out_bytes: usize) {
+    if let Ok(packet) = parse(bytes) {
+        let _ = (packet.flow_hash(), packet.payload_bytes(), packet.source(), packet.destination_mac());
+        let _ = packet.tcp().map(|tcp| tcp.options());
+    }
+    let Ok(vnet) = VirtioNetHeader::parse(bytes) else { return };
+    assert_eq!(vnet.to_bytes(), bytes[..VirtioNetHeader::BYTES]);
+    let frame = &bytes[VirtioNetHeader::BYTES..];
+    checksum::complete(&vnet, &mut frame.to_vec());
+    let Ok(plan) = Segmentation::plan(&vnet, frame) else { return };
+    let mut out = vec![0; out_bytes];
+    for (first, count) in [(0, 1), (0, plan.frames()), (first, count)] {
+        let written = plan.write_header_run(frame, first, count, &mut out);
+        assert!(written == 0 || written == plan.header_bytes());
+        assert!(plan.header_bytes() <= MAX_HEADER_BYTES);
+        let _ = plan.write_header_run(&frame[..frame.len() / 2], first, count, &mut out);
+        let _ =
+            (plan.vnet_header_run(first, count), plan.tcp_payload_bytes(first), plan.captured_bytes(first));
+        assert!(frame.get(plan.payload_range_run(first, count)).is_some());
+    }
+}

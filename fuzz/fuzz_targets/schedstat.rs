@@ -1,0 +1,8 @@
+//! /proc/<pid>/task/<tid>/schedstat.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = framegauge_metering::parse_schedstat(text);
+});

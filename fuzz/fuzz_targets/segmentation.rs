@@ -1,0 +1,26 @@
+//! A virtio-net header and an aggregate: every header that is written for it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+use framegauge_packets::{MAX_HEADER_BYTES, Segmentation, VirtioNetHeader, checksum};
+
+fuzz_target!(|input: (u16, u16, &[u8])| {
+    let (first, count, bytes) = input;
+    let Ok(vnet) = VirtioNetHeader::parse(bytes) else { return };
+    let frame = &bytes[VirtioNetHeader::BYTES..];
+    checksum::complete(&vnet, &mut frame.to_vec());
+    let Ok(plan) = Segmentation::plan(&vnet, frame) else { return };
+    let mut header = [0; MAX_HEADER_BYTES];
+    for (first, count) in [(0, 1), (0, plan.frames()), (first, count)] {
+        let written = plan.write_header_run(frame, first, count, &mut header);
+        assert_eq!(written, plan.header_bytes());
+        assert!(frame.get(plan.payload_range_run(first, count)).is_some());
+        let _ =
+            (plan.vnet_header_run(first, count), plan.tcp_payload_bytes(first), plan.captured_bytes(first));
+    }
+    let all = u64::from(plan.captured_bytes(0)) + u64::from(plan.captured_bytes(plan.frames() - 1));
+    assert!(
+        plan.frames() > 1 || all == 2 * frame.len() as u64 || vnet.gso_kind() != VirtioNetHeader::GSO_NONE
+    );
+});

@@ -1,0 +1,8 @@
+//! /proc/net/snmp and /proc/net/netstat.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = framegauge_metering::parse_snmp(text);
+});

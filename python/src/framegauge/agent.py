@@ -1,0 +1,321 @@
+"""The only Python end of the pipe: starts an agent and speaks JSON-RPC 2.0 with it (pipe/README.md).
+
+One thread reads; requests may overlap and answers come in any order. Errors: AgentMissing if it cannot
+be started, AgentLost if it goes away, AgentTimeout, and what `errors.from_agent` makes of an answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from framegauge import __version__
+from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, from_agent
+
+__all__ = ["Agent", "Call", "Requests", "find_agent", "privileged", "read_spool"]
+
+PROTOCOL = 1
+PIECE_BYTES = 1 << 20  # the most that one spool.read may ask for
+ANSWER_SECONDS = 30.0
+
+Json = dict[str, Any]
+Progress = Callable[[float, str], None]
+
+
+class Requests(Protocol):
+    """Whatever answers requests: an agent, a relay to a host's agent, a fake."""
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+        on_progress: Progress | None = None,
+    ) -> Json:
+        """The result of one request; raises the error of errors.py that fits the answer."""
+        ...
+
+
+class Call:
+    """A request under way."""
+
+    def __init__(self, agent: Agent, number: int, method: str, on_progress: Progress | None) -> None:
+        self.number = number
+        self.method = method
+        self.on_progress = on_progress
+        self._agent = agent
+        self._done = threading.Event()
+        self._result: Json = {}
+        self._error: Exception | None = None
+
+    def finish(self, result: Json, error: Exception | None) -> None:
+        """Called once by the reader."""
+        self._result, self._error = result, error
+        self._done.set()
+
+    def cancel(self) -> None:
+        """Ask the agent to stop this request; its `result` then raises AgentError -32005."""
+        with contextlib.suppress(AgentFailure):
+            self._agent.begin("cancel", {"id": self.number})
+
+    def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
+        """Wait for the answer; on timeout or Ctrl-C the request is cancelled."""
+        try:
+            in_time = self._done.wait(timeout_seconds)
+        except BaseException:
+            self.cancel()
+            raise
+        if not in_time:
+            self.cancel()
+            raise AgentTimeout(f"{self.method}: no answer from the agent within {timeout_seconds:g} s")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Agent:
+    """A running agent. `close` (or leaving the `with` block) leaves no process behind."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.about: Json = {}
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+        self._calls: dict[int, Call] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._lost: str | None = None
+        try:
+            # A process group of its own: Ctrl-C in the terminal is for the controller, which then ends
+            # the study in order; the agent sees its pipe close.
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                process_group=0,
+            )
+        except OSError as error:
+            self._errors.close()
+            raise AgentMissing(f"cannot start {self.command[0]}: {error.strerror}") from None
+        self._reader = threading.Thread(target=self._read, name="agent reader", daemon=True)
+        self._reader.start()
+
+    @classmethod
+    def open(cls, command: Sequence[str]) -> Agent:
+        """Start an agent and greet it; AgentError -32001 if it speaks another protocol."""
+        agent = cls(command)
+        try:
+            agent.hello()
+        except BaseException:
+            agent.close()
+            raise
+        return agent
+
+    @property
+    def process_id(self) -> int:
+        """Of the process that was started: the agent, or sudo."""
+        return self._process.pid
+
+    def hello(self, protocol: int = PROTOCOL) -> Json:
+        """Greet the agent; must be the first request."""
+        self.about = self.request("hello", {"protocol": protocol, "client": f"framegauge {__version__}"})
+        return self.about
+
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Call:
+        """Send a request without waiting. `on_progress` runs in the reader's thread and must return at once."""
+        with self._lock:
+            if self._lost is not None:
+                raise AgentLost(self._lost)
+            call = Call(self, next(self._numbers), method, on_progress)
+            self._calls[call.number] = call
+            message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": dict(params or {})}
+            line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+            assert self._process.stdin is not None
+            try:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                del self._calls[call.number]
+                broken = True
+            else:
+                broken = False
+        if broken:
+            self._reader.join(timeout=5)  # it knows how the agent ended
+            raise AgentLost(self._lost or "the agent closed the pipe")
+        return call
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+        on_progress: Progress | None = None,
+    ) -> Json:
+        """Send a request and wait for its answer."""
+        return self.begin(method, params, on_progress).result(timeout_seconds)
+
+    def close(self, patience_seconds: float = 10.0) -> None:
+        """Ask the agent to put everything back and end; then insist. Twice is once."""
+        if self._errors.closed:
+            return
+        if self._lost is None:
+            with contextlib.suppress(AgentFailure):
+                self.request("shutdown", timeout_seconds=patience_seconds)
+        with contextlib.suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                self._signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience_seconds)
+                break
+        self._reader.join(timeout=patience_seconds)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._errors.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            self._process.send_signal(number)
+        except PermissionError:
+            # The child is sudo, and belongs to root.
+            kill = ["sudo", "-n", "kill", f"-{number.value}", str(self._process.pid)]
+            subprocess.run(kill, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self) -> None:
+        """The reader's thread: until end of file, then every open call ends with AgentLost."""
+        assert self._process.stdout is not None
+        why = ""
+        try:
+            for line in self._process.stdout:
+                self._take(json.loads(line))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            why = f"it sent something that is no message ({type(error).__name__})"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
+        self._lose(why)
+
+    def _take(self, message: Json) -> None:
+        if message.get("method") == "progress":
+            params = message["params"]
+            call = self._calls.get(params["id"])
+            if call is not None and call.on_progress is not None:
+                with contextlib.suppress(Exception):  # a picture of progress must not end a measurement
+                    call.on_progress(params["fraction"], params["text"])
+            return
+        with self._lock:
+            call = self._calls.pop(message["id"], None) if message["id"] is not None else None
+        if call is None:
+            return  # the answer to a request that was given up
+        if "error" in message:
+            error = message["error"]
+            call.finish({}, from_agent(error["code"], error["message"], error["data"]))
+        else:
+            call.finish(message["result"], None)
+
+    def _lose(self, why: str) -> None:
+        code = self._process.poll()
+        how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        tail = ""
+        with contextlib.suppress(OSError, ValueError):
+            end = os.fstat(self._errors.fileno()).st_size
+            last = os.pread(self._errors.fileno(), 2000, max(0, end - 2000)).decode("utf-8", "replace").split("\n")
+            tail = "; ".join(line.strip() for line in last[-4:] if line.strip())
+        with self._lock:
+            self._lost = f"the agent went away ({why or how})" + (f": {tail}" if tail else "")
+            calls, self._calls = self._calls, {}
+        for call in calls.values():
+            call.finish({}, AgentLost(f"{call.method}: {self._lost}"))
+
+
+def read_spool(source: Requests, spool: int) -> bytes:
+    """The whole of a spool, which is dropped after."""
+    data = bytearray()
+    while True:
+        asked = {"spool": spool, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+        piece = source.request("spool.read", asked)
+        data += base64.b64decode(piece["data"])
+        if len(data) >= piece["size_bytes"]:
+            break
+        if not piece["data"]:
+            raise AgentLost(f"spool {spool} ended at {len(data)} of {piece['size_bytes']} bytes")
+    source.request("spool.drop", {"spool": spool})
+    return bytes(data)
+
+
+def find_agent(environment: Mapping[str, str] = os.environ) -> str:
+    """Path of framegauge-agent: $FRAMEGAUGE_AGENT, beside this Python, the repository's target, PATH."""
+    named = environment.get("FRAMEGAUGE_AGENT")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise AgentMissing(f"FRAMEGAUGE_AGENT: found {named}, expected an executable file")
+        return str(Path(named).absolute())
+    repository = Path(__file__).resolve().parents[3]
+    places = [
+        Path(sys.executable).parent / "framegauge-agent",
+        *sorted(repository.glob("target/*/release/framegauge-agent")),
+        repository / "target/release/framegauge-agent",
+    ]
+    for place in places:
+        if os.access(place, os.X_OK):
+            return str(place)
+    found = shutil.which("framegauge-agent", path=environment.get("PATH"))
+    if found is None:
+        raise AgentMissing(
+            "framegauge-agent was not found: build it with `cargo build --release -p framegauge-agent`, "
+            "or name it in FRAMEGAUGE_AGENT"
+        )
+    return found
+
+
+def privileged(
+    command: Sequence[str],
+    say: Callable[[str], None],
+    *,
+    user_id: int | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> list[str]:
+    """The command that runs `command` as root: itself for root, else through sudo, saying so.
+
+    MissingRequirement if there is no sudo or it refuses. A password is asked for by `sudo -v` in the
+    foreground; the agent itself is then started with `sudo -n`, since it runs in its own process group
+    and may not read from the terminal.
+    """
+    if (os.geteuid() if user_id is None else user_id) == 0:
+        return list(command)
+    sudo = shutil.which("sudo", path=environment.get("PATH"))
+    if sudo is None:
+        raise MissingRequirement([_no_privilege("no sudo", "run framegauge as root, or install sudo")])
+    say("starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)")
+    flags = [] if sys.stdin is not None and sys.stdin.isatty() else ["-n"]
+    if subprocess.run([sudo, *flags, "-v"], check=False).returncode != 0:
+        remedy = "run it from a terminal, or allow it with `sudo visudo` (NOPASSWD for framegauge-agent)"
+        raise MissingRequirement([_no_privilege("sudo refused", remedy)])
+    return [sudo, "-n", "--", *command]
+
+
+def _no_privilege(found: str, remedy: str) -> dict[str, str]:
+    return {"name": "privilege", "needed_for": "network namespaces and TAP", "found": found, "remedy": remedy}

@@ -1,0 +1,161 @@
+"""The whole error tree.
+
+FramegaugeError (exit 1)
+├── InputError (exit 2): the user can fix it by changing what was asked
+│   ├── QuantityError        a value with a wrong type or unit
+│   ├── StudyError           a study file that cannot be accepted, with file and line
+│   ├── FolderInUse          another process writes to this output folder
+│   ├── FolderNotEmpty       the output folder already holds results
+│   ├── NewerResults         results written by a newer framegauge
+│   ├── CorruptResults       results that no framegauge wrote
+│   └── Refused              the kernel or device cannot honour a setting (agent -32003)
+├── NothingJudged (exit 3): not faithful, or no verdict
+├── Interrupted (exit 130)
+├── DiskFull                 finished runs are intact
+├── MissingRequirement       privilege, TAP, cgroups, … (agent -32002)
+└── AgentFailure
+    ├── AgentMissing         the agent's binary cannot be found or started
+    ├── AgentLost            the agent ended or closed the pipe
+    ├── AgentTimeout         no answer in time
+    └── AgentError           an error answer: code, message, data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = [
+    "AgentError",
+    "AgentFailure",
+    "AgentLost",
+    "AgentMissing",
+    "AgentTimeout",
+    "CorruptResults",
+    "DiskFull",
+    "FolderInUse",
+    "FolderNotEmpty",
+    "FramegaugeError",
+    "InputError",
+    "Interrupted",
+    "MissingRequirement",
+    "NewerResults",
+    "NothingJudged",
+    "QuantityError",
+    "Refused",
+    "StudyError",
+]
+
+
+class FramegaugeError(Exception):
+    """Anything that ends a command. The first line of the message stands alone."""
+
+    exit_code = 1
+
+
+class InputError(FramegaugeError):
+    """The user can fix it by changing what was asked."""
+
+    exit_code = 2
+
+
+class QuantityError(InputError, ValueError):
+    """A value with a wrong type or unit: what was found, what was expected."""
+
+    def __init__(self, found: object, expected: str) -> None:
+        self.found = f'"{found}"' if isinstance(found, str) else repr(found)
+        self.expected = expected
+        super().__init__(f"found {self.found}, expected {expected}")
+
+
+class StudyError(InputError):
+    """A study file that cannot be accepted; one line a problem: where, found, expected."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class FolderInUse(InputError):
+    """Another process holds the output folder's lock."""
+
+
+class FolderNotEmpty(InputError):
+    """The output folder holds something already."""
+
+
+class NewerResults(InputError):
+    """Results whose schema version this framegauge does not know."""
+
+
+class CorruptResults(InputError):
+    """Results that cannot be read; the message names file and line."""
+
+
+class Refused(InputError):
+    """The kernel or device cannot honour a setting: refused before the run, never silently skipped."""
+
+
+class NothingJudged(FramegaugeError):
+    """The study ended without a verdict that could be evidence."""
+
+    exit_code = 3
+
+
+class Interrupted(FramegaugeError):
+    """Ctrl-C or SIGTERM; what was finished is on disk."""
+
+    exit_code = 130
+
+
+class DiskFull(FramegaugeError):
+    """Nothing more can be written; finished runs are intact."""
+
+
+class MissingRequirement(FramegaugeError):
+    """Something the testbed needs is not there; one line each in `missing`."""
+
+    def __init__(self, missing: Sequence[Mapping[str, Any]]) -> None:
+        self.missing = [dict(item) for item in missing]
+        lines = [
+            f"missing {item.get('name')} (needed for {item.get('needed_for')}): "
+            f"found {item.get('found')}; {item.get('remedy')}"
+            for item in self.missing
+        ]
+        super().__init__("\n".join(lines) or "missing requirement")
+
+
+class AgentFailure(FramegaugeError):
+    """The agent could not do what it was asked."""
+
+
+class AgentMissing(AgentFailure):
+    """The agent's binary cannot be found or started."""
+
+
+class AgentLost(AgentFailure):
+    """The agent ended, or closed the pipe, with requests unanswered."""
+
+
+class AgentTimeout(AgentFailure):
+    """The agent did not answer in time; the request was cancelled."""
+
+
+class AgentError(AgentFailure):
+    """An error answer. `code` and `data` as in pipe/README.md."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any]) -> None:
+        self.code = code
+        self.message = message
+        self.data = dict(data)
+        super().__init__(f"{message} (agent error {code})")
+
+
+def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeError:
+    """The error for an agent's error answer: -32002 and -32003 have classes of their own."""
+    if code == -32002 and data.get("missing"):
+        return MissingRequirement(data["missing"])
+    if code == -32003:
+        what, asked, limit = data.get("what"), data.get("asked"), data.get("limit")
+        return Refused(f"{what}: asked {asked}, the limit here is {limit} ({message})")
+    return AgentError(code, message, data)

@@ -1,0 +1,166 @@
+"""Quantities with units: parse what people write, print what they read.
+
+Inside, only base units: bytes (int), seconds (float), bits a second (int), shares (float, 0.01 is 1 %).
+Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, Gi) powers of 1024, as in IEC 80000-13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from framegauge.errors import QuantityError
+
+__all__ = [
+    "exact_bits_per_second",
+    "exact_bytes",
+    "exact_seconds",
+    "exact_share",
+    "parse_bits_per_second",
+    "parse_bytes",
+    "parse_seconds",
+    "parse_share",
+    "print_bits_per_second",
+    "print_bytes",
+    "print_seconds",
+]
+
+BYTES_EXPECTED = "bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)"
+SECONDS_EXPECTED = "a time such as 0.2 ms or 3 min (units: ns, us, ms, s, min, h)"
+RATE_EXPECTED = "a rate such as 1 Gb/s (units: b/s, kb/s, Mb/s, Gb/s, Tb/s)"
+SHARE_EXPECTED = "a share such as 1 % (unit: %)"
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
+
+# KB is accepted for kB: there is no other thing it could mean.
+_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SECONDS: dict[str, Decimal] = {
+    "ns": Decimal("1e-9"),
+    "us": Decimal("1e-6"),
+    "µs": Decimal("1e-6"),
+    "μs": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "min": Decimal(60),
+    "h": Decimal(3600),
+}
+_RATE = {"b/s": 1, "kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9, "Tb/s": 10**12}
+_RATE |= {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
+
+
+def _split(value: object, expected: str) -> tuple[Decimal, str]:
+    """The number and the unit ("" when there is none) of what was written."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise QuantityError(value, expected)
+    match = _NUMBER.fullmatch(str(value))
+    if match is None or not any(character.isdigit() for character in match[1]):
+        raise QuantityError(value, expected)
+    try:
+        number = Decimal(match[1].replace("_", ""))
+    except InvalidOperation:
+        raise QuantityError(value, expected) from None
+    # A bound on the exponent keeps "1e999999" from becoming a number with a million digits.
+    if not number.is_finite() or number < 0 or abs(number.adjusted()) > 30:
+        raise QuantityError(value, expected)
+    return number, match[2]
+
+
+def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -> int:
+    number, unit = _split(value, expected)
+    if unit == "" and (bare or number == 0):
+        factor = 1
+    elif unit in units:
+        factor = units[unit]
+    else:
+        raise QuantityError(value, expected)
+    scaled = number * factor
+    if scaled != scaled.to_integral_value():
+        raise QuantityError(value, "a whole number of " + expected)
+    return int(scaled)
+
+
+def parse_bytes(value: object) -> int:
+    """Bytes of 9000, "9000", "64 KiB" or "100 MB"; QuantityError otherwise."""
+    return _whole(value, BYTES_EXPECTED, _BYTES, bare=True)
+
+
+def parse_bits_per_second(value: object) -> int:
+    """Bits a second of "1 Gb/s"; a bare number has no unit and is a QuantityError."""
+    return _whole(value, RATE_EXPECTED, _RATE, bare=False)
+
+
+def parse_seconds(value: object) -> float:
+    """Seconds of "0.2 ms"; a bare number other than 0 is a QuantityError."""
+    number, unit = _split(value, SECONDS_EXPECTED)
+    if unit == "" and number == 0:
+        return 0.0
+    if unit not in _SECONDS:
+        raise QuantityError(value, SECONDS_EXPECTED)
+    return float(number * _SECONDS[unit])
+
+
+def parse_share(value: object) -> float:
+    """0.01 of "1 %"; a bare number could be a share or a percentage and is a QuantityError."""
+    number, unit = _split(value, SHARE_EXPECTED)
+    if unit != "%":
+        raise QuantityError(value, SHARE_EXPECTED)
+    return float(number / 100)
+
+
+def exact_bytes(value: int) -> str:
+    """The shortest text that parses to exactly `value`."""
+    return _exact(value, {name: unit for name, unit in _BYTES.items() if name != "KB"}, "B")
+
+
+def exact_bits_per_second(value: int) -> str:
+    """The shortest text that parses to exactly `value`."""
+    return _exact(value, {name: unit for name, unit in _RATE.items() if "bit" not in name}, "b/s")
+
+
+def _exact(value: int, units: Mapping[str, int], base: str) -> str:
+    fitting = [(value // unit, name) for name, unit in units.items() if value and value % unit == 0]
+    number, name = min(fitting, default=(value, base))
+    return f"{number} {name}"
+
+
+def exact_seconds(value: float) -> str:
+    """A text that parses to exactly `value`: the shortest decimal of the double, in seconds or ms."""
+    for unit in ("ms", "us"):
+        scaled = f"{value / float(_SECONDS[unit]):.9g}"
+        if 0 < value < 1 and "e" not in scaled and parse_seconds(f"{scaled} {unit}") == value:
+            if unit == "ms" and value < 1e-4:
+                continue
+            return f"{scaled} {unit}"
+    return f"{value!r} s"
+
+
+def exact_share(value: float) -> str:
+    """A text that parses to exactly `value`."""
+    return f"{(Decimal(repr(value)) * 100).normalize():f} %"
+
+
+def _scaled(value: float, units: Mapping[str, float], digits: int) -> str:
+    # The rounding comes first: 999.96 kB must print as 1 MB, not as 1000 kB.
+    value = float(f"{value:.{digits}g}")
+    name, unit = next(
+        ((name, unit) for name, unit in reversed(list(units.items())) if value >= unit), next(iter(units.items()))
+    )
+    number = f"{value / unit:.{digits}g}"
+    return f"{float(number):.15g} {name}"
+
+
+def print_bytes(value: float, digits: int = 4) -> str:
+    """Bytes for people: 1000000 is "1 MB"."""
+    return _scaled(value, {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}, digits)
+
+
+def print_bits_per_second(value: float, digits: int = 4) -> str:
+    """Bits a second for people: 941482444.7 is "941.5 Mb/s"."""
+    return _scaled(value, {"b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}, digits)
+
+
+def print_seconds(value: float, digits: int = 4) -> str:
+    """Seconds for people: 0.0002 is "200 us"."""
+    return _scaled(value, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}, digits)

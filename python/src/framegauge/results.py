@@ -1,0 +1,324 @@
+"""The results folder: a journal that loses nothing, and the tables derived from it.
+
+    results.json       schema version, question, margins, what was planned
+    study.yaml         the resolved study file; running it again is the same study
+    environment.json   versions, kernel, readings that hold for every run
+    runs.jsonl         one line a finished run, synced to disk before the next run begins
+    runs/<number>/     record.json (everything that was read) and bulk records (Arrow IPC)
+    runs.parquet, runs.csv   derived from runs.jsonl, rewritten whole
+    summary.json       the verdicts
+
+A run is finished when its line is complete: all its other files are synced before. A line torn by
+`kill -9` or by a full disk is cut off when the study resumes. One process writes at a time (flock).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
+
+__all__ = ["SCHEMA", "Journal", "Run", "Saved", "parse_journal", "read", "write_tables"]
+
+SCHEMA = 1
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of runs.jsonl. `excluded` holds the reasons why the run is no evidence; empty if it is."""
+
+    number: int
+    block: int
+    cell: int
+    arm: str
+    role: str
+    level: Any
+    attempt: int
+    workload: str
+    conditions: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    excluded: Sequence[str]
+    readings: Mapping[str, Any] = field(default_factory=dict)
+    degraded: Sequence[str] = ()
+    seconds: float = 0.0
+    schema: int = SCHEMA
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        """The slot that this run fills: block, cell, arm."""
+        return self.block, self.cell, self.arm
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A results folder as read."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    runs: Sequence[Run]
+    torn: bool
+
+
+@contextlib.contextmanager
+def _disk(path: Path) -> Iterator[None]:
+    """Turn a full disk into one line; other errors of the system pass."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DiskFull(
+                f"{path}: nothing more can be written ({os.strerror(error.errno or 0)}): finished runs are kept; "
+                f"free some space and run again with --resume"
+            ) from error
+        raise
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also after a crash."""
+    draft = path.with_name(path.name + ".new")
+    try:
+        with _disk(path), draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
+
+
+def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:
+    """The runs in a journal, and how many of its bytes are whole lines.
+
+    Only the last line can be torn: it is left out. Anything wrong before it raises CorruptResults
+    with the line's number; a line of a newer schema raises NewerResults.
+    """
+    runs: list[Run] = []
+    good = 0
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        last = number == len(lines)
+        if last and not line:
+            break
+        try:
+            runs.append(_run(line, f"{name}:{number}"))
+        except (ValueError, TypeError, RecursionError):
+            if last:
+                break
+            raise CorruptResults(f"{name}:{number}: found no run, expected one JSON object a line") from None
+        good += len(line) + (0 if last else 1)
+    return runs, good
+
+
+def _run(line: bytes, where: str) -> Run:
+    found = json.loads(line)
+    if not isinstance(found, dict):
+        raise TypeError("no object")
+    check_schema(found, where)
+    names = {each.name for each in fields(Run)}
+    if not found.keys() <= names:
+        raise TypeError("unknown keys")
+    return Run(**found)
+
+
+def check_schema(found: Mapping[str, Any], where: str) -> None:
+    """NewerResults if `found` was written by a newer framegauge; CorruptResults if it has no version."""
+    version = found.get("schema")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise CorruptResults(f"{where}: found schema {version!r}, expected a version up to {SCHEMA}")
+    if version > SCHEMA:
+        raise NewerResults(
+            f"{where}: found results of schema {version}, expected at most {SCHEMA}: "
+            f"they were written by a newer framegauge; update this one to read them"
+        )
+
+
+def read(folder: str | Path) -> Saved:
+    """A results folder; InputError (CorruptResults, NewerResults) if it is not one that can be read."""
+    folder = Path(folder)
+    try:
+        plan = json.loads((folder / "results.json").read_bytes())
+    except OSError as error:
+        raise InputError(f"{folder}: found no results ({error.strerror}: results.json), expected a folder of study") from None
+    except ValueError:
+        raise CorruptResults(f"{folder}/results.json: found no JSON, expected the plan of a study") from None
+    if not isinstance(plan, dict):
+        raise CorruptResults(f"{folder}/results.json: found no object, expected the plan of a study")
+    check_schema(plan, f"{folder}/results.json")
+    path = folder / "runs.jsonl"
+    data = path.read_bytes() if path.exists() else b""
+    runs, good = parse_journal(data, str(path))
+    return Saved(folder, plan, runs, torn=good != len(data) or not data.endswith(b"\n") and bool(data))
+
+
+class Journal:
+    """The one writer of a results folder. Use as a context manager: leaving it frees the lock."""
+
+    def __init__(self, folder: Path, lock: int, runs: Sequence[Run]) -> None:
+        self.folder = folder
+        self.runs = list(runs)
+        self._lock = lock
+        self._file = os.open(folder / "runs.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        _sync_folder(folder)
+
+    @classmethod
+    def create(cls, folder: str | Path, study: str, plan: Mapping[str, Any], environment: Mapping[str, Any]) -> Journal:
+        """A new folder; FolderInUse, FolderNotEmpty or DiskFull if that cannot be."""
+        folder = Path(folder)
+        lock = _lock_folder(folder)
+        try:
+            others = sorted(item.name for item in folder.iterdir() if item.name != ".lock")
+            if others:
+                raise FolderNotEmpty(
+                    f"{folder}: found {others[0]}, expected an empty folder: "
+                    f"continue that study with --resume, or choose another --out"
+                )
+            _write_whole(folder / "study.yaml", study.encode())
+            _write_whole(folder / "environment.json", _json({"schema": SCHEMA, **environment}))
+            # Last: a folder without results.json never became a study.
+            _write_whole(folder / "results.json", _json({"schema": SCHEMA, **plan}))
+            return cls(folder, lock, [])
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @classmethod
+    def resume(cls, folder: str | Path) -> Journal:
+        """Continue a folder: a torn last line is cut off, everything before it is kept."""
+        folder = Path(folder)
+        if not (folder / "results.json").exists():
+            raise InputError(f"{folder}: found no results.json, expected a folder that a study has begun")
+        lock = _lock_folder(folder)
+        try:
+            saved = read(folder)
+            path = folder / "runs.jsonl"
+            if saved.torn:
+                data = path.read_bytes()
+                _, good = parse_journal(data, str(path))
+                whole = data[:good]
+                with _disk(path):
+                    _write_whole(path, whole if whole.endswith(b"\n") or not whole else whole + b"\n")
+            return cls(folder, lock, saved.runs)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
+        """Save a finished run; when this returns it survives a power cut. DiskFull leaves no half line."""
+        place = self.folder / "runs" / str(run.number)
+        with _disk(place):
+            place.mkdir(parents=True, exist_ok=True)
+        for name, data in bulk.items():
+            _write_whole(place / f"{name}.arrow", data)
+        _write_whole(place / "record.json", _json(record))
+        line = json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        before = os.fstat(self._file).st_size
+        try:
+            with _disk(self.folder / "runs.jsonl"):
+                written = os.write(self._file, line)
+                # A short write is the disk's last gasp; the next write gives the error.
+                while written < len(line):
+                    written += os.write(self._file, line[written:])
+                os.fsync(self._file)
+        except BaseException:
+            os.ftruncate(self._file, before)
+            raise
+        self.runs.append(run)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Save a derived file of the folder, whole or not at all."""
+        _write_whole(self.folder / name, data)
+
+    def close(self) -> None:
+        """Free the folder for others. Twice is once."""
+        if self._lock >= 0:
+            os.close(self._file)
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _lock_folder(folder: Path) -> int:
+    """Make the folder and hold its lock; the kernel frees it with the process, also on kill -9."""
+    with _disk(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            raise InputError(f"{folder}: found no folder to write in ({error.strerror}), expected one") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+        os.close(handle)
+        raise FolderInUse(
+            f"{folder}: the output folder is in use by process {holder}: wait for it, or choose another --out"
+        ) from None
+    with contextlib.suppress(OSError):  # the number is a courtesy, the lock is what counts
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+    return handle
+
+
+def write_tables(journal: Journal) -> None:
+    """runs.parquet and runs.csv: one row a run, mappings flattened to columns with their path as name."""
+    rows = [_flat(asdict(run)) for run in journal.runs]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+    for name, write in (("runs.parquet", pyarrow.parquet.write_table), ("runs.csv", pyarrow.csv.write_csv)):
+        sink = pa.BufferOutputStream()
+        write(table, sink)
+        journal.save(name, sink.getvalue().to_pybytes())
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    """A column of one type; a column that mixes types (levels: 9000 and h1=9000,h2=1500) becomes text."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            found |= _flat(item, f"{prefix}{key}.")
+        elif isinstance(item, list | tuple):
+            found[prefix + key] = "; ".join(map(str, item))
+        else:
+            found[prefix + key] = item
+    return found

@@ -1,0 +1,260 @@
+"""Runs a study: slot after slot, each on fresh hosts, each checked, each on disk before the next. Never prints."""
+
+from __future__ import annotations
+
+import io
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from framegauge import conservation, fidelity, proof
+from framegauge.agent import read_spool
+from framegauge.blocks import Slot, block_order
+from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout
+from framegauge.results import Journal, Run
+from framegauge.study import Study, arms, cells, level_text
+from framegauge.testbeds.base import Conditions, Host, Json, Testbed
+from framegauge.workloads.base import Workload
+from framegauge.workloads.stream import Stream
+
+__all__ = ["Event", "Outcome", "Runner", "conditions_of", "expected_seconds", "stated_conditions", "workload_of"]
+
+RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a rack, reading it, waiting for quiet
+QUIET_SECONDS = 0.03
+QUIET_LOOKS = 40
+LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
+
+
+@dataclass(frozen=True)
+class Event:
+    """Progress: run `number` of about `total`; `run` is set when one has ended."""
+
+    number: int
+    total: int
+    seconds_left: float
+    text: str
+    fraction: float = 0.0
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a study ended."""
+
+    runs: int
+    planned: int
+    interrupted: bool
+    out_of_budget: bool
+
+
+def conditions_of(study: Study, slot: Slot) -> Conditions:
+    """What a slot asks of the testbed."""
+    factors = {**slot.cell.factors, study.treatment: slot.arm.level}
+    bed, mtu = study.testbed, factors["mtu"]
+    return Conditions(
+        testbed="kernel" if bed.kind == "veth" else "fabric",
+        mtu=dict(mtu) if isinstance(mtu, Mapping) else {"h1": mtu, "h2": mtu},
+        rtt_seconds=factors["rtt"],
+        offloads=factors["offloads"],
+        congestion_control=factors["congestion_control"],
+        bits_per_second=bed.link.rate,
+        buffer_bytes=bed.link.buffer,
+        port_mtu=bed.link.port_mtu,
+        moderation_seconds=bed.nic.moderation,
+        shaper_factor=bed.shaper.factor,
+        shaper_burst_bytes=bed.shaper.burst,
+        family=bed.family,
+        sysctls=study.sysctls,
+    )
+
+
+def workload_of(slot: Slot) -> Workload:
+    """The workload of a slot."""
+    return Stream(**slot.cell.parameters)
+
+
+def expected_seconds(study: Study, slot: Slot) -> float:
+    """A first guess at a run's duration; corrected by what the first runs took."""
+    return RUN_OVERHEAD_SECONDS + workload_of(slot).expected_seconds(study.testbed.link.rate)
+
+
+def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
+    """What stays the same within a comparison, in base units, as the summary shows it."""
+    amount = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
+    if "duration_seconds" in slot.cell.parameters:
+        amount["duration_seconds"] = slot.cell.parameters["duration_seconds"]
+    factors = {"rtt_seconds" if name == "rtt" else name: value for name, value in slot.cell.factors.items()}
+    return {**amount, **factors, "bits_per_second": study.testbed.link.rate}
+
+
+class Runner:
+    """One study on one testbed into one journal."""
+
+    def __init__(
+        self,
+        study: Study,
+        testbed: Testbed,
+        journal: Journal,
+        *,
+        on_event: Callable[[Event], None] = lambda _: None,
+        degraded: Sequence[str] = (),
+        now: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._study, self._testbed, self._journal = study, testbed, journal
+        self._on_event, self._degraded = on_event, list(degraded)
+        self._now, self._pause = now, pause
+        self._planned = study.blocks * len(cells(study)) * len(arms(study))
+        self._guessed = self._took = 0.0
+
+    def run(self) -> Outcome:
+        """Until the study is finished, the budget spent, or Ctrl-C. Errors that no retry mends pass."""
+        begun = self._now()
+        try:
+            for block in range(self._study.blocks):
+                slots = [slot for slot in block_order(self._study, block) if self._attempts_left(slot)]
+                spent = self._now() - begun
+                if slots and block >= LEAST_BLOCKS and spent + self._guess(slots) > self._study.budget:
+                    return self._outcome(out_of_budget=True)
+                for slot in slots:
+                    while self._attempts_left(slot):
+                        self._once(slot)
+        except KeyboardInterrupt:
+            return self._outcome(interrupted=True)
+        return self._outcome()
+
+    def _outcome(self, interrupted: bool = False, out_of_budget: bool = False) -> Outcome:
+        return Outcome(len(self._journal.runs), self._planned, interrupted, out_of_budget)
+
+    def _tried(self, slot: Slot) -> list[Run]:
+        return [run for run in self._journal.runs if run.key == slot.key]
+
+    def _attempts_left(self, slot: Slot) -> bool:
+        """A slot is done with its first run that is evidence, or when its retries are spent."""
+        tried = self._tried(slot)
+        return all(run.excluded for run in tried) and len(tried) <= self._study.retries
+
+    def _guess(self, slots: Sequence[Slot]) -> float:
+        guess = sum(expected_seconds(self._study, slot) for slot in slots)
+        return guess * (self._took / self._guessed if self._guessed else 1.0)
+
+    def _event(self, slot: Slot, text: str, fraction: float = 0.0, run: Run | None = None) -> None:
+        filled = Counter(each.key for each in self._journal.runs)
+        left = [
+            each
+            for block in range(slot.block, self._study.blocks)
+            for each in block_order(self._study, block)
+            if each.key not in filled
+        ]
+        number = min(len(filled) + (run is None), self._planned)
+        self._on_event(Event(number, self._planned, self._guess(left), text, fraction, run))
+
+    def _once(self, slot: Slot) -> None:
+        """One attempt at a slot: run it, check it, save it."""
+        words = {**slot.cell.factors, self._study.treatment: slot.arm.level}
+        text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items())
+        self._event(slot, f"{slot.cell.workload}, {text}")
+        conditions, workload, begun = conditions_of(self._study, slot), workload_of(slot), self._now()
+        run = Run(
+            number=len(self._journal.runs) + 1,
+            block=slot.block,
+            cell=slot.cell.index,
+            arm=slot.arm.name,
+            role=slot.arm.role,
+            level=slot.arm.level,
+            attempt=len(self._tried(slot)),
+            workload=slot.cell.workload,
+            conditions=stated_conditions(self._study, slot),
+            metrics={},
+            excluded=[],
+            degraded=self._degraded,
+        )
+        record: Json = {"conditions": conditions.as_json()}
+        bulk: dict[str, bytes] = {}
+        try:
+            self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
+            run = _checked(run, conditions, workload, record, bulk)
+        except AgentLost:
+            raise  # nothing can be measured any more
+        except (AgentError, AgentTimeout) as error:
+            run = replace(run, excluded=[f"error: {error}"])
+        finally:
+            self._testbed.down()
+        took = self._now() - begun
+        self._guessed += expected_seconds(self._study, slot)
+        self._took += took
+        run = replace(run, seconds=round(took, 6))
+        self._journal.add(run, record, bulk)
+        self._event(slot, text, 1.0, run)
+
+    def _measure(
+        self,
+        conditions: Conditions,
+        workload: Workload,
+        record: Json,
+        bulk: dict[str, bytes],
+        on_progress: Callable[[float, str], None],
+    ) -> None:
+        """Everything between up and down; fills `record` and `bulk` as it goes."""
+        bed = self._testbed
+        record["rack"] = bed.up(conditions)
+        hosts = bed.hosts()
+        record["before"] = _ask(hosts, "host.read")
+        _ask(hosts, "wire.begin")
+        bed.begin()
+        record["counters_before"] = self._quiet(hosts)
+        done = workload.run(hosts, secrets.token_hex(16), on_progress)
+        record["workload"] = done.record
+        record["counters_after"] = self._quiet(hosts)
+        record["measure"] = bed.end()
+        record["wire"] = _ask(hosts, "wire.end")
+        record["after"] = _ask(hosts, "host.read")
+        agents = {host.name: host.agent for host in hosts}
+        for spool in done.spools:
+            bulk[spool.name] = read_spool(agents[spool.host], spool.number)
+        fabric = record["measure"]["fabric"]
+        if fabric is not None and fabric["drops"] is not None:
+            bulk["drops"] = bed.fetch(fabric["drops"])
+
+    def _quiet(self, hosts: Sequence[Host]) -> Json:
+        """Every host's counters, once two looks in a row are the same: what is still under way has ended."""
+        last = _ask(hosts, "host.counters")
+        for _ in range(QUIET_LOOKS):
+            self._pause(QUIET_SECONDS)
+            now = _ask(hosts, "host.counters")
+            if all(now[name]["interface"] == last[name]["interface"] for name in now):
+                return now
+            last = now
+        raise AgentTimeout(f"the hosts were not quiet after {QUIET_LOOKS * QUIET_SECONDS:g} s")
+
+
+def _ask(hosts: Sequence[Host], method: str) -> Json:
+    return {host.name: host.agent.request(method) for host in hosts}
+
+
+def _checked(run: Run, conditions: Conditions, workload: Workload, record: Json, bulk: Mapping[str, bytes]) -> Run:
+    """The run with its metrics, and with every reason why it is no evidence."""
+    tables = {name: _table(data) for name, data in bulk.items()}
+    record["workload"] |= workload.evidence(tables)
+    metrics = workload.metrics(record["workload"], tables)
+    found = fidelity.assess(conditions, record)
+    excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
+    excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded += [f"fidelity: {line}" for line in found.reasons]
+    ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
+    ceiling = None if None in ceilings else min(ceilings)
+    readings = {**found.readings, "ceiling_bits_per_second": ceiling}
+    return replace(run, metrics=metrics, excluded=excluded, readings=readings)
+
+
+def _table(data: bytes) -> pa.Table:
+    try:
+        return pyarrow.ipc.open_file(io.BytesIO(data)).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise AgentFailure(f"the agent's spool is no Arrow file: {error}") from None

@@ -1,0 +1,1 @@
+"""Estimates and verdicts. Pure: numbers in, numbers and warnings out."""

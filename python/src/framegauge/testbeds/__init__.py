@@ -1,0 +1,1 @@
+"""Where a study runs. A testbed knows nothing of workloads."""

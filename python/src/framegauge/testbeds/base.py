@@ -1,0 +1,85 @@
+"""What every testbed offers: fresh hosts under stated conditions, and meters around a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from framegauge.agent import Json, Progress, Requests
+
+__all__ = ["Conditions", "Host", "Json", "Progress", "Requests", "Testbed"]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Everything that a run is to be under, in base units. `bits_per_second` None: unshaped."""
+
+    testbed: Literal["fabric", "kernel"]
+    mtu: Mapping[str, int]
+    rtt_seconds: float
+    offloads: bool
+    congestion_control: str
+    bits_per_second: int | None
+    buffer_bytes: int
+    port_mtu: int
+    moderation_seconds: float
+    shaper_factor: float
+    shaper_burst_bytes: int
+    family: int
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> Json:
+        """For the record of a run."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that is up: its name, its address, and its agent."""
+
+    name: str
+    address: str
+    agent: Requests
+
+
+class Testbed(Protocol):
+    """Where runs happen. One set of hosts at a time; `up` always makes fresh ones."""
+
+    scope: str
+
+    def requirements(self, bits_per_second: int | None) -> Json:
+        """What is missing, and what is degraded: `{"missing": […], "degraded": […]}`."""
+        ...
+
+    def about(self) -> Json:
+        """Versions and kernel, for the environment."""
+        ...
+
+    def up(self, conditions: Conditions) -> Json:
+        """Build fresh hosts; Refused if the kernel or device cannot honour the conditions."""
+        ...
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts that are up, in order."""
+        ...
+
+    def begin(self) -> None:
+        """Start the testbed's own meters."""
+        ...
+
+    def end(self) -> Json:
+        """Stop them: the result of `measure.end`."""
+        ...
+
+    def fetch(self, spool: int) -> bytes:
+        """A spool of the testbed itself (drops)."""
+        ...
+
+    def down(self) -> None:
+        """Take the hosts away; nothing to do if none are up."""
+        ...
+
+    def close(self) -> None:
+        """Down, and end whatever runs the testbed."""
+        ...

@@ -1,0 +1,115 @@
+"""The emulated rack: real TCP stacks in namespaces, joined by our fabric, driven by one rack agent."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from framegauge.agent import ANSWER_SECONDS, read_spool
+from framegauge.errors import AgentFailure
+from framegauge.testbeds.base import Conditions, Host, Json, Progress, Requests
+
+__all__ = ["RackAgent", "RackTestbed", "Relay"]
+
+UP_SECONDS = 60.0
+
+
+class RackAgent(Requests, Protocol):
+    """A rack agent, or a fake of one."""
+
+    about: Json
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+class Relay:
+    """A host's agent, reached through the rack agent."""
+
+    def __init__(self, rack: Requests, host: str) -> None:
+        self._rack = rack
+        self._host = host
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+        on_progress: Progress | None = None,
+    ) -> Json:
+        """As Agent.request; errors of the host's agent come unchanged."""
+        asked = {"host": self._host, "method": method, "params": dict(params or {})}
+        return self._rack.request("relay", asked, timeout_seconds=timeout_seconds, on_progress=on_progress)
+
+
+class RackTestbed:
+    """`testbed: fabric` of a rack agent."""
+
+    kind = "fabric"
+    scope = "emulated"
+
+    def __init__(self, agent: RackAgent) -> None:
+        self._agent = agent
+        self._hosts: list[Host] = []
+
+    def requirements(self, bits_per_second: int | None) -> Json:
+        """What this machine lacks, as the agent found it."""
+        return self._agent.request("requirements", {"testbed": self.kind, "bits_per_second": bits_per_second})
+
+    def about(self) -> Json:
+        """The agent's answer to hello."""
+        return dict(self._agent.about)
+
+    def up(self, conditions: Conditions) -> Json:
+        """`rack.up` with these conditions; its result."""
+        asked = {
+            "testbed": self.kind,
+            "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
+            "link": {
+                "bits_per_second": conditions.bits_per_second,
+                "rtt_seconds": conditions.rtt_seconds,
+                "buffer_bytes": conditions.buffer_bytes,
+                "port_mtu": conditions.port_mtu,
+            },
+            "nic": {"offloads": conditions.offloads, "moderation_seconds": conditions.moderation_seconds},
+            "shaper": {"factor": conditions.shaper_factor, "burst_bytes": conditions.shaper_burst_bytes},
+            "congestion_control": conditions.congestion_control,
+            "family": conditions.family,
+            "sysctls": dict(conditions.sysctls),
+        }
+        built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
+        self._hosts = [
+            Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]
+        ]
+        return built
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts that are up."""
+        return self._hosts
+
+    def begin(self) -> None:
+        """Start the fabric's meters."""
+        self._agent.request("measure.begin")
+
+    def end(self) -> Json:
+        """What the fabric and the CPUs did since `begin`."""
+        return self._agent.request("measure.end")
+
+    def fetch(self, spool: int) -> bytes:
+        """A spool of the rack agent, such as the drops."""
+        return read_spool(self._agent, spool)
+
+    def down(self) -> None:
+        """Take the rack away; nothing to do if none is up."""
+        if self._hosts:
+            self._hosts = []
+            self._agent.request("rack.down", timeout_seconds=UP_SECONDS)
+
+    def close(self) -> None:
+        """Down, and end the agent, which puts everything back."""
+        with contextlib.suppress(AgentFailure):
+            self.down()
+        self._agent.close()
