@@ -64,13 +64,11 @@ impl RackState {
             .ok_or_else(|| Failure::state(format!("the rack has no host {name:?}; it has {}", known())))
     }
 
-    /// The cgroup of this agent, made when first needed.
+    /// The cgroup of this agent, made when needed: the last host to leave removes it.
     pub fn group(&self) -> Result<PathBuf, Failure> {
-        let mut group = lock(&self.group);
-        if group.is_none() {
-            *group = Some(rack::create_group()?.path().to_path_buf());
-        }
-        Ok(group.clone().unwrap_or_default())
+        let path = rack::create_group()?.path().to_path_buf();
+        *lock(&self.group) = Some(path.clone());
+        Ok(path)
     }
 
     /// Takes a rack down: its hosts put everything back, then the fabric goes.

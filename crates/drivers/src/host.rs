@@ -14,6 +14,14 @@ const QUEUE_PACKETS: u32 = 4000;
 /// Bytes that may wait in the shaper, more than TCP Small Queues lets any sensible number of flows queue.
 pub const SHAPER_LIMIT_BYTES: u32 = 32 << 20;
 
+/// What TCP Small Queues lets a flow keep below itself, beyond two aggregates.
+const SMALL_QUEUE_BYTES: &str = "32768";
+const TSO_BY_RTT: &str = "net.ipv4.tcp_tso_rtt_log";
+
+/// A packet that arrives interrupts programs on a real host, so the thread that stands for that interrupt
+/// goes before them; it stays below the fabric.
+const RECEIVE_PRIORITY: i32 = 5;
+
 /// The shaper that bounds the sender's queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Shaping {
@@ -23,6 +31,8 @@ pub struct Shaping {
     pub burst_bytes: u32,
     /// Bytes that may wait.
     pub limit_bytes: u32,
+    /// Largest aggregate that TCP builds; one must fit the burst with room for a timer that is late.
+    pub aggregate_bytes: u32,
 }
 
 /// What a host is to be.
@@ -112,6 +122,14 @@ fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
         }
     }
     set("net.ipv4.tcp_no_metrics_save".into(), "1");
+    if settings.shaping.is_some() {
+        set("net.ipv4.tcp_limit_output_bytes".into(), SMALL_QUEUE_BYTES);
+        if sysctl::read(TSO_BY_RTT).is_ok() {
+            // With an RTT this short TCP would build the largest aggregates however slow the flow, and
+            // eight flows would queue eight times two of them.
+            set(TSO_BY_RTT.into(), "0");
+        }
+    }
     all.extend(settings.sysctls.clone());
     all
 }
@@ -142,6 +160,7 @@ impl Applied {
             return Err(OsError::errno(format!("set MTU {} on {interface}", settings.mtu), 34));
         }
         let change = LinkChange {
+            aggregate_bytes: settings.shaping.map(|shaping| shaping.aggregate_bytes),
             mtu: Some(settings.mtu),
             address: Some(settings.hardware),
             queue_packets: Some(QUEUE_PACKETS),
@@ -236,6 +255,8 @@ fn thread_napi(interface: &str, cpus: &[usize]) -> Result<()> {
     fs::write(&path, "1").map_err(|source| OsError { operation: format!("write {path}"), source })?;
     for thread in napi_threads(interface) {
         sched::bind(thread, cpus)?;
+        // Where this is refused the receive path waits for a slice like any program; lateness then tells.
+        let _ = sched::real_time(thread, RECEIVE_PRIORITY);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::netlink::{
 };
 use std::net::IpAddr;
 
+const GSO_MAX_SIZE: u16 = 41;
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
@@ -119,6 +120,8 @@ pub struct LinkChange {
     pub address: Option<[u8; 6]>,
     /// Length of the transmit queue in packets.
     pub queue_packets: Option<u32>,
+    /// Largest aggregate that the stack builds for it, in bytes (`gso_max_size`).
+    pub aggregate_bytes: Option<u32>,
 }
 
 /// Applies `change` to the interface `name`.
@@ -136,6 +139,9 @@ pub fn change_link(name: &str, change: LinkChange) -> Result<()> {
     }
     if let Some(packets) = change.queue_packets {
         message.u32(libc::IFLA_TXQLEN, packets);
+    }
+    if let Some(bytes) = change.aggregate_bytes {
+        message.u32(GSO_MAX_SIZE, bytes);
     }
     if let Some(mtu) = change.mtu {
         message.u32(libc::IFLA_MTU, mtu);

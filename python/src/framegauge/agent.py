@@ -134,9 +134,7 @@ class Agent:
         self.about = self.request("hello", {"protocol": protocol, "client": f"framegauge {__version__}"})
         return self.about
 
-    def begin(
-        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
-    ) -> Call:
+    def begin(self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None) -> Call:
         """Send a request without waiting. `on_progress` runs in the reader's thread and must return at once."""
         with self._lock:
             if self._lost is not None:

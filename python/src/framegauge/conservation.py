@@ -52,12 +52,15 @@ def _interfaces(record: Json) -> Iterator[str]:
         name = host["host"]
         kernel = _deltas(record, name, "interface")
         yield from _unequal(
-            f"packets sent by the interface of {name}", kernel["tx_packets"], "packets the fabric read", host["read_packets"]
+            f"packets sent by the interface of {name}",
+            kernel["tx_packets"],
+            "those the fabric read",
+            host["read_packets"],
         )
         yield from _unequal(
             f"packets received by the interface of {name}",
             kernel["rx_packets"],
-            "packets the fabric wrote",
+            "those the fabric wrote",
             host["written_packets"],
         )
 
@@ -70,9 +73,11 @@ def _stack(record: Json) -> Iterator[str]:
         sent, received = _total(nstat, _SENT), _total(nstat, _RECEIVED)
         # With ring drops the frames of a dropped aggregate are not known; fidelity has excluded the run.
         if not dropped:
-            yield from _unequal(f"segments sent by the stack of {name}", sent, "frames the fabric read", host["read_frames"])
+            yield from _unequal(
+                f"segments sent by the stack of {name}", sent, "those the fabric read", host["read_frames"]
+            )
         yield from _unequal(
-            f"packets taken by the stack of {name}", received, "frames the fabric wrote", host["written_frames"]
+            f"packets taken by the stack of {name}", received, "those the fabric wrote", host["written_frames"]
         )
 
 

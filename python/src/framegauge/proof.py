@@ -70,7 +70,7 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
 def _is_bulk(conditions: Conditions, record: Json) -> bool:
     amount = record["workload"]["transfer_bytes"]
     segment = min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
-    return (amount if amount is not None else record["workload"]["bytes"]) >= BULK_SEGMENTS * segment
+    return bool((amount if amount is not None else record["workload"]["bytes"]) >= BULK_SEGMENTS * segment)
 
 
 def _frames(conditions: Conditions, record: Json) -> Iterator[str]:

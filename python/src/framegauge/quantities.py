@@ -162,5 +162,5 @@ def print_bits_per_second(value: float, digits: int = 4) -> str:
 
 
 def print_seconds(value: float, digits: int = 4) -> str:
-    """Seconds for people: 0.0002 is "200 us"."""
+    """Seconds for people: 0.0012 is "1.2 ms"."""
     return _scaled(value, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}, digits)

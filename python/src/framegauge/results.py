@@ -165,7 +165,9 @@ def read(folder: str | Path) -> Saved:
     try:
         plan = json.loads((folder / "results.json").read_bytes())
     except OSError as error:
-        raise InputError(f"{folder}: found no results ({error.strerror}: results.json), expected a folder of study") from None
+        raise InputError(
+            f"{folder}: found no results ({error.strerror}: results.json), expected a folder of study"
+        ) from None
     except ValueError:
         raise CorruptResults(f"{folder}/results.json: found no JSON, expected the plan of a study") from None
     if not isinstance(plan, dict):
@@ -174,7 +176,7 @@ def read(folder: str | Path) -> Saved:
     path = folder / "runs.jsonl"
     data = path.read_bytes() if path.exists() else b""
     runs, good = parse_journal(data, str(path))
-    return Saved(folder, plan, runs, torn=good != len(data) or not data.endswith(b"\n") and bool(data))
+    return Saved(folder, plan, runs, torn=good != len(data) or (not data.endswith(b"\n") and bool(data)))
 
 
 class Journal:
@@ -188,7 +190,7 @@ class Journal:
         _sync_folder(folder)
 
     @classmethod
-    def create(cls, folder: str | Path, study: str, plan: Mapping[str, Any], environment: Mapping[str, Any]) -> Journal:
+    def create(cls, folder: str | Path, study: str, plan: Mapping[str, Any]) -> Journal:
         """A new folder; FolderInUse, FolderNotEmpty or DiskFull if that cannot be."""
         folder = Path(folder)
         lock = _lock_folder(folder)
@@ -200,7 +202,6 @@ class Journal:
                     f"continue that study with --resume, or choose another --out"
                 )
             _write_whole(folder / "study.yaml", study.encode())
-            _write_whole(folder / "environment.json", _json({"schema": SCHEMA, **environment}))
             # Last: a folder without results.json never became a study.
             _write_whole(folder / "results.json", _json({"schema": SCHEMA, **plan}))
             return cls(folder, lock, [])
@@ -250,6 +251,17 @@ class Journal:
             os.ftruncate(self._file, before)
             raise
         self.runs.append(run)
+
+    def environment(self, found: Mapping[str, Any]) -> None:
+        """Save what holds for every run: versions, kernel, what is degraded."""
+        self.save("environment.json", _json({"schema": SCHEMA, **found}))
+
+    def discard(self) -> None:
+        """Forget a study that never had a run, so that its folder can be used again."""
+        if self.runs:
+            return
+        for name in ("results.json", "study.yaml", "environment.json", "runs.jsonl"):
+            (self.folder / name).unlink(missing_ok=True)
 
     def save(self, name: str, data: bytes) -> None:
         """Save a derived file of the folder, whole or not at all."""

@@ -38,6 +38,7 @@ struct Shape {
     bits_per_second: u64,
     burst_bytes: u32,
     limit_bytes: u64,
+    aggregate_bytes: u32,
 }
 
 /// Applies the settings; what cannot be honoured is refused first.
@@ -67,6 +68,7 @@ pub fn run(call: &Call) -> Answer {
             bits_per_second: shape.bits_per_second,
             burst_bytes: shape.burst_bytes,
             limit_bytes: limit(shape.limit_bytes),
+            aggregate_bytes: shape.aggregate_bytes,
         }),
         sysctls: asked.sysctls,
         cpus: asked.cpus,

@@ -47,6 +47,7 @@ struct Link {
 struct Nic {
     offloads: bool,
     moderation_seconds: f64,
+    aggregate_bytes: u32,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +128,9 @@ impl Up {
         {
             return wrong("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
         }
+        if !(10_000..=65_536).contains(&self.nic.aggregate_bytes) {
+            return wrong("nic.aggregate_bytes is 10000 to 65536");
+        }
         if !(0.01..=1.0).contains(&self.shaper.factor) || self.shaper.burst_bytes < 2000 {
             return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
         }
@@ -204,7 +208,8 @@ impl Up {
         let shaping = self.link.bits_per_second.map(|rate| {
             let rate = if kernel { rate } else { (rate as f64 * self.shaper.factor) as u64 };
             let limit = if kernel { self.link.buffer_bytes } else { u64::from(SHAPER_LIMIT_BYTES) };
-            json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit})
+            json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit,
+                   "aggregate_bytes": self.nic.aggregate_bytes})
         });
         json!({
             "host": self.hosts[index].name,

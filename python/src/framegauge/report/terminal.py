@@ -2,56 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from framegauge import quantities
 
 __all__ = ["show"]
 
 _STYLES = {"better": "bold green", "worse": "bold red", "undecided": "yellow", "suspect": "bold magenta"}
-LEAST_COLUMNS = 118  # a narrower terminal wraps; a file or pipe gets this width
+_COLUMNS = ("metric", "baseline", "", "treatment", "", "ratio", "95 % interval", "runs", "verdict")
+LEAST_COLUMNS = 118  # the width of a file or pipe, for the lines that wrap
 FEW_LINES = 5
 
 
 def show(summary: Mapping[str, Any], console: Console) -> None:
-    """Question, one line a verdict, warnings, exclusions, scope."""
-    console.print(summary["question"], style="bold", highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("workload", "metric", "baseline", "", "treatment", "", "ratio", "95 % interval", "runs", "verdict"):
-        table.add_column(name, justify="left" if name in ("workload", "metric", "verdict") else "right")
+    """Question, one line a verdict grouped by conditions, warnings, exclusions, scope."""
+    console.print(summary["question"], style="bold", markup=False, highlight=False)
     notes: dict[str, int] = {}
-    for verdict in summary["verdicts"]:
-        marks = [f"[{notes.setdefault(line, len(notes) + 1)}]" for line in verdict["warnings"]]
-        table.add_row(*_cells(verdict, " ".join(marks)), style=None)
-    console.print(table, highlight=False)
+    rows = [_cells(verdict, notes) for verdict in summary["verdicts"]]
+    widths = [max(len(cell) for cell in column) for column in zip(_COLUMNS, *rows, strict=True)]
+    _line(console, _COLUMNS, widths, "dim")
+    last = None
+    for verdict, row in zip(summary["verdicts"], rows, strict=True):
+        title = f"{verdict['workload']} {_conditions(verdict['conditions'])}"
+        if title != last:
+            console.print(title, style="bold", markup=False, highlight=False)
+            last = title
+        _line(console, row, widths, _STYLES.get(verdict["verdict"], ""))
+    console.print()
     for line, number in notes.items():
         console.print(f"[{number}] {line}", style="yellow", markup=False, highlight=False)
     _excluded(summary, console)
     faithful = "faithful" if summary["faithful"] else "NOT faithful: this is no evidence"
-    console.print(f"scope: {summary['scope']}; {faithful}", highlight=False)
+    console.print(f"scope: {summary['scope']}; {faithful}", markup=False, highlight=False)
 
 
-def _cells(verdict: Mapping[str, Any], marks: str) -> list[str]:
+def _line(console: Console, row: Sequence[str], widths: Sequence[int], style: str) -> None:
+    """One aligned row: words to the left, numbers to the right; only the verdict is coloured."""
+    left = (0, 1, 3, len(row) - 1)
+    cells = [
+        cell.ljust(width) if index in left else cell.rjust(width)
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    text = Text("  " + "  ".join(cells[:-1]) + "  ")
+    text.append(cells[-1].rstrip(), style=style)
+    console.print(text, soft_wrap=True)
+
+
+def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
+    """The columns of one verdict; its warnings become numbered notes."""
+    marks = " ".join(f"[{notes.setdefault(line, len(notes) + 1)}]" for line in verdict["warnings"])
     before, after = dict(verdict["baseline"]), dict(verdict["treatment"])
     values = [_quantity(side.pop("estimate"), verdict["unit"]) for side in (before, after)]
     levels = [", ".join(f"{_word(name)} {_level(level)}" for name, level in side.items()) for side in (before, after)]
     if before == after:
         levels[1] += " (A/A)"
     interval = verdict["ci95"]
-    style = _STYLES.get(verdict["verdict"], "default")
     return [
-        f"{verdict['workload']} {_conditions(verdict['conditions'])}",
         verdict["metric"].replace("_", " "),
         levels[0], values[0], levels[1], values[1],
         "-" if verdict["ratio"] is None else f"{verdict['ratio']:.4f}",
         "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
         str(verdict["runs"]),
-        f"[{style}]{verdict['verdict']}[/{style}]" + (" " + marks.replace("[", "\\[") if marks else ""),
+f"{verdict['verdict']} {marks}".rstrip(),
     ]  # fmt: skip
 
 

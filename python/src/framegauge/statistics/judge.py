@@ -85,7 +85,9 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
-    return {row.block: row.metrics[metric] for row in rows if row.arm == arm and not row.excluded and metric in row.metrics}
+    return {
+        row.block: row.metrics[metric] for row in rows if row.arm == arm and not row.excluded and metric in row.metrics
+    }
 
 
 def _compare(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str, margin: float) -> Comparison:

@@ -41,9 +41,7 @@ def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
     return Verdict.UNDECIDED
 
 
-def warnings(
-    baseline: Sequence[float], treatment: Sequence[float], margin: float, higher_is_better: bool
-) -> list[str]:
+def warnings(baseline: Sequence[float], treatment: Sequence[float], margin: float, higher_is_better: bool) -> list[str]:
     """What weakens the verdict on these pairs, one line each."""
     found = estimate(baseline, treatment)
     verdict = decide(found, margin, higher_is_better)

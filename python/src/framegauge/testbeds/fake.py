@@ -9,8 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,71 +20,10 @@ from framegauge import __version__
 from framegauge.agent import ANSWER_SECONDS, PROTOCOL
 from framegauge.errors import from_agent
 from framegauge.testbeds.base import Json, Progress
+from framegauge.testbeds.fake_model import FAULTS, BuiltRack, FakeError, FakeModel, Fault
 from framegauge.testbeds.rack import RackTestbed
 
-__all__ = ["FAULTS", "FakeError", "FakeRack", "FakeTestbed", "Fault"]
-
-# Everything that can be sabotaged: each must be caught by one of the checks of a run.
-FAULTS = (
-    "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
-    "late", "ring", "fabric_cpu", "host_cpu", "conservation", "nstat", "ceiling", "metrics_cache", "lost_stream",
-)  # fmt: skip
-
-
-class FakeError(Exception):
-    """An error answer: code, message, data."""
-
-    def __init__(self, code: int, message: str, data: Mapping[str, Any]) -> None:
-        self.code, self.message, self.data = code, message, dict(data)
-        super().__init__(message)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One sabotage, where `when` holds (given the params of `rack.up` and the number of the rack)."""
-
-    kind: str
-    when: Callable[[Json, int], bool] = lambda _up, _number: True
-
-    def __post_init__(self) -> None:
-        if self.kind not in FAULTS:
-            raise ValueError(f"{self.kind}: expected one of {', '.join(FAULTS)}")
-
-
-@dataclass
-class FakeModel:
-    """`goodput_loss` is taken from the arm for which `loses` holds."""
-
-    seed: int = 1
-    noise: float = 0.003
-    drift: float = 0.002
-    goodput_loss: float = 0.0
-    loses: Callable[[Json], bool] = lambda up: max(host["mtu"] for host in up["hosts"]) > 1500
-    faults: Sequence[Fault] = ()
-    missing: Sequence[Json] = ()
-    degraded: Sequence[Json] = ()
-    largest_mtu: int = 65521
-
-
-@dataclass
-class _Rack:
-    """What is up: the params it was asked with, and what has flowed since."""
-
-    up: Json
-    number: int
-    sent: dict[str, int] = field(default_factory=dict)  # frames by host
-    data: dict[str, int] = field(default_factory=dict)  # of these, with payload
-    elapsed: float = 0.0
-    syns: int = 0
-    counters_reads: int = 0
-
-    @property
-    def names(self) -> list[str]:
-        return [host["name"] for host in self.up["hosts"]]
-
-    @property
-    def mtus(self) -> dict[str, int]:
-        return {host["name"]: host["mtu"] for host in self.up["hosts"]}
+__all__ = ["FAULTS", "FakeError", "FakeModel", "FakeRack", "FakeTestbed", "Fault"]
 
 
 class FakeRack:
@@ -94,7 +32,7 @@ class FakeRack:
     def __init__(self, model: FakeModel | None = None) -> None:
         self.model = model or FakeModel()
         self._random = np.random.default_rng(self.model.seed)
-        self._rack: _Rack | None = None
+        self._rack: BuiltRack | None = None
         self._racks = 0
         self._spools: dict[int, bytes] = {}
         self.about: Json = {
@@ -127,17 +65,17 @@ class FakeRack:
             "rack.up": self._up,
             "rack.down": self._down,
             "relay": self._relay,
-            "measure.begin": lambda _: {} if self._up_now() else {},
+            "measure.begin": self._begin,
             "measure.end": lambda _: self._measured(self._up_now()),
             "spool.read": self._spool_read,
-            "spool.drop": lambda asked: {} if self._spools.pop(asked["spool"], None) is not None else {},
+            "spool.drop": self._spool_drop,
             "shutdown": lambda _: {},
         }
         if method not in known:
             raise FakeError(-32601, f"there is no method {method}", {"method": method})
         return known[method](params)
 
-    def _up_now(self) -> _Rack:
+    def _up_now(self) -> BuiltRack:
         if self._rack is None:
             raise FakeError(-32006, "no rack is up: call rack.up first", {"what": "no rack is up"})
         return self._rack
@@ -155,13 +93,19 @@ class FakeRack:
             if host["mtu"] > self.model.largest_mtu:
                 data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}
                 raise FakeError(-32003, "the device cannot take this MTU", data)
-        self._rack = _Rack(params, self._racks)
+        self._rack = BuiltRack(params, self._racks)
         self._racks += 1
         names = self._rack.names
         self._rack.sent = dict.fromkeys(names, 0)
         self._rack.data = dict.fromkeys(names, 0)
         hosts = [
-            {"name": name, "pid": 100 + index, "interface": f"fg{index}", "address": _address(index, params), "mac": "02:00"}
+            {
+                "name": name,
+                "pid": 100 + index,
+                "interface": f"fg{index}",
+                "address": _address(index, params),
+                "mac": "02:00",
+            }
             for index, name in enumerate(names)
         ]
         return {"hosts": hosts, "ceilings": {host["name"]: self._ceilings(host["mtu"]) for host in params["hosts"]}}
@@ -174,10 +118,11 @@ class FakeRack:
         goodput = None if rate is None else rate * payload / (mtu + 38)
         return {
             "mtu": mtu, "frame_bytes": mtu + 18, "wire_bytes": mtu + 38, "mss_bytes": mtu - headers,
-            "segment_payload_bytes": payload, "goodput_bits_per_second": goodput, "slow_start_frames": None,
+            "segment_payload_bytes": payload, "goodput_bits_per_second": goodput,
         }  # fmt: skip
 
     def _down(self, _: Json) -> Json:
+        self._up_now()
         self._rack = None
         self._spools.clear()
         return {}
@@ -189,24 +134,22 @@ class FakeRack:
         known: dict[str, Callable[[], Json]] = {
             "host.read": lambda: self._host_read(rack, host),
             "host.counters": lambda: self._counters(rack, host),
-            "wire.begin": lambda: {},
+            "wire.begin": dict,
             "wire.end": lambda: self._wire(rack, host),
             "stream.serve": lambda: {"port": 40001},
             "stream.run": lambda: self._stream(rack, asked),
-            "stream.close": lambda: {
-                "congestion_control": [self._congestion_control(rack)], "bytes": 0, "connections": 1, "refused": 0,
-            },
+            "stream.close": lambda: self._close_stream(rack),
             "spool.read": lambda: self._spool_read(asked),
-            "spool.drop": lambda: {} if self._spools.pop(asked["spool"], None) is not None else {},
+            "spool.drop": lambda: self._spool_drop(asked),
         }  # fmt: skip
         if params["method"] not in known:
             raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})
         return known[params["method"]]()
 
-    def _congestion_control(self, rack: _Rack) -> str:
+    def _congestion_control(self, rack: BuiltRack) -> str:
         return "reno" if self._fault("congestion_control") else str(rack.up["congestion_control"])
 
-    def _host_read(self, rack: _Rack, host: str) -> Json:
+    def _host_read(self, rack: BuiltRack, host: str) -> Json:
         up, last = rack.up, host == rack.names[-1]
         on = bool(up["nic"]["offloads"]) != (self._fault("offloads") and last)
         rate, fabric = up["link"]["bits_per_second"], up["testbed"] == "fabric"
@@ -233,23 +176,25 @@ class FakeRack:
             "tcp_metrics_entries": int(self._fault("metrics_cache")),
         }
 
-    def _wire(self, rack: _Rack, host: str) -> Json:
+    def _wire(self, rack: BuiltRack, host: str) -> Json:
         syns = []
         for index, sender in enumerate(rack.names):
             mtu = 1500 if self._fault("mss") and sender == rack.names[-1] else rack.mtus[sender]
-            other = rack.names[1 - index]
             syns.append(
                 {
                     "direction": "out" if sender == host else "in",
-                    "source": _socket(index, rack.up), "destination": _socket(1 - index, rack.up),
-                    "ack": index == 1, "mss_bytes": mtu - (40 if rack.up["family"] == 4 else 60),
-                    "timestamps": True, "window_scale": 7, "sack_permitted": True,
-                }  # fmt: skip
+                    "source": _socket(index, rack.up),
+                    "destination": _socket(1 - index, rack.up),
+                    "ack": index == 1,
+                    "mss_bytes": mtu - (40 if rack.up["family"] == 4 else 60),
+                    "timestamps": True,
+                    "window_scale": 7,
+                    "sack_permitted": True,
+                }
             )
-            assert other != sender
         return {"syns": syns if rack.syns else [], "lost": 0}
 
-    def _counters(self, rack: _Rack, host: str) -> Json:
+    def _counters(self, rack: BuiltRack, host: str) -> Json:
         other = next(name for name in rack.names if name != host)
         sent, received = rack.sent[host], rack.sent[other]
         off = 1 if rack.elapsed and self._fault("nstat") else 0
@@ -262,7 +207,7 @@ class FakeRack:
             "nstat": {"TcpOutSegs": sent - off, "TcpRetransSegs": 0, f"{version}InNoECTPkts": received},
         }
 
-    def _stream(self, rack: _Rack, asked: Json) -> Json:
+    def _stream(self, rack: BuiltRack, asked: Json) -> Json:
         """Rounds of equal length: handshake, slow start, then the ceiling; log-normal noise on a run."""
         if self._fault("lost_stream"):
             raise FakeError(-32007, "the far end of the stream went away", {"what": "stream"})
@@ -292,16 +237,41 @@ class FakeRack:
         rack.sent[receiver] += segments // 2 + 2 * rounds
         rack.elapsed += rounds * one + 0.01
         rack.syns += rounds
+        samples = pa.table({"time_seconds": [0.0], "round": [0], "flow": [0], "cwnd_segments": [10]})
+        said: Json = {
+            "retransmits": 0,
+            "srtt_median_seconds": rtt + 0.001,
+            "mean_segment_payload_bytes": amount / segments,
+            "path_mtu": [mtu],
+            "sender_mss_bytes": [payload],
+            "samples": self._spool(samples),
+        }
+        quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()} | {"retransmits": 0}
+        if asked["reverse"]:
+            rack.sending = said
         return {
-            "rounds": rounds, "bytes": amount, "active_seconds": rounds * one,
-            "congestion_control": [rack.up["congestion_control"]], "retransmits": 0,
-            "srtt_median_seconds": rtt + 0.001, "mean_segment_payload_bytes": amount / segments,
-            "path_mtu": [mtu], "sender_mss_bytes": [payload],
+            "rounds": rounds,
+            "bytes": amount,
+            "active_seconds": rounds * one,
+            "congestion_control": [rack.up["congestion_control"]],
             "transfers": self._spool(_transfers(rounds, flows, one, rtt + 1e-6, amount)),
-            "samples": self._spool(pa.table({"time_seconds": [0.0], "round": [0], "flow": [0], "cwnd_segments": [10]})),
-        }  # fmt: skip
+            **(quiet if asked["reverse"] else said),
+        }
 
-    def _measured(self, rack: _Rack) -> Json:
+    def _close_stream(self, rack: BuiltRack) -> Json:
+        """The serving end's answer; its sending sockets speak only in reverse."""
+        none: Json = {"retransmits": 0, "srtt_median_seconds": None, "mean_segment_payload_bytes": None}
+        none |= {"path_mtu": [], "sender_mss_bytes": [], "samples": None}
+        said = rack.sending or none
+        return {
+            "bytes": 0,
+            "connections": 1,
+            "refused": 0,
+            "congestion_control": [self._congestion_control(rack)],
+            **said,
+        }
+
+    def _measured(self, rack: BuiltRack) -> Json:
         """`measure.end`: meters that agree with the counters, unless sabotaged."""
         elapsed = rack.elapsed + 0.05
         busy = 0.99 if self._fault("host_cpu") else 0.4
@@ -329,18 +299,19 @@ class FakeRack:
         }
         return {"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus}
 
-    def _port(self, rack: _Rack, port: str, host: str) -> Json:
+    def _port(self, rack: BuiltRack, port: str, host: str) -> Json:
         sent = rack.sent[host]
         counts = {"frames": sent, "bytes": sent * 100}
         zero = {f"{what}_{unit}": 0 for what in ("dropped", "queued") for unit in counts}
         lost = 1 if self._fault("conservation") else 0
         return {
-            "port": port, **zero, "giant_frames": 0, "peak_queue_bytes": 0, "busy_seconds": 0.0, "occupied_seconds": 0.0,
+            "port": port, **zero, "giant_frames": 0, "peak_queue_bytes": 0,
+            "busy_seconds": 0.0, "occupied_seconds": 0.0,
             **{f"received_{unit}": count for unit, count in counts.items()},
             **{f"sent_{unit}": count - lost for unit, count in counts.items()},
         }  # fmt: skip
 
-    def _fabric_host(self, rack: _Rack, host: str) -> Json:
+    def _fabric_host(self, rack: BuiltRack, host: str) -> Json:
         other = next(name for name in rack.names if name != host)
         full = min(rack.mtus.values()) + 18 if not self._fault("frames") else 1518 // 2
         on = rack.up["nic"]["offloads"] != self._fault("aggregates")
@@ -360,6 +331,14 @@ class FakeRack:
         number = max(self._spools, default=0) + 1
         self._spools[number] = sink.getvalue()
         return number
+
+    def _begin(self, _: Json) -> Json:
+        self._up_now()
+        return {}
+
+    def _spool_drop(self, params: Json) -> Json:
+        self._spools.pop(params["spool"], None)
+        return {}
 
     def _spool_read(self, params: Json) -> Json:
         if params["spool"] not in self._spools:

@@ -35,6 +35,7 @@ _RACK = {
     "requirements": "testbed bits_per_second",
     "rack.up": "testbed hosts link nic shaper congestion_control family sysctls",
     "rack.down": "",
+    "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",
     "relay": "host method params",
     "measure.begin": "",
     "measure.end": "",
@@ -128,7 +129,7 @@ class FakeAgent:
         return self._processes[params["process"]]
 
     def _spawn(self, params: Json) -> Json:
-        files: dict[str, IO[bytes]] = {name: tempfile.TemporaryFile() for name in ("stdout", "stderr")}
+        files: dict[str, IO[bytes]] = {name: tempfile.TemporaryFile() for name in ("stdout", "stderr")}  # noqa: SIM115
         try:
             process = subprocess.Popen(
                 params["argv"],

@@ -81,9 +81,7 @@ class RackTestbed:
             "sysctls": dict(conditions.sysctls),
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
-        self._hosts = [
-            Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]
-        ]
+        self._hosts = [Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]]
         return built
 
     def hosts(self) -> Sequence[Host]:

@@ -38,7 +38,10 @@ class Executed:
 class Workload(Protocol):
     """One workload with its parameters."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As in the study file."""
+        ...
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
         """Roughly how long `run` takes, for progress and budget."""

@@ -40,7 +40,9 @@ class Stream:
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
         """Serve on the second host, run on the first, close; errors are the agents'."""
         client, server = hosts[0], hosts[1]
-        serving = server.agent.request("stream.serve", {"token": token, "address": server.address})
+        serving = server.agent.request(
+            "stream.serve", {"token": token, "address": server.address, "sample_seconds": self.sample_seconds}
+        )
         patience = GRACE_SECONDS + 4 * self.expected_seconds(None)
         patience += 8.0 * (self.size_bytes or 0) * self.flows / SLOWEST_BITS_PER_SECOND
         try:
@@ -63,6 +65,8 @@ class Stream:
             )
         finally:
             closed = server.agent.request("stream.close")
+        # What sending sockets said comes from the end that sent.
+        sent = closed if self.reverse else result
         sender, receiver = (server, client) if self.reverse else (client, server)
         record: Json = {
             "client": client.name,
@@ -75,14 +79,23 @@ class Stream:
             },
             "bytes": result["bytes"],
             "transfer_bytes": self.size_bytes,
-            "srtt_median_seconds": result["srtt_median_seconds"],
-            "mean_segment_payload_bytes": result["mean_segment_payload_bytes"],
+            "srtt_median_seconds": sent["srtt_median_seconds"],
+            "mean_segment_payload_bytes": sent["mean_segment_payload_bytes"],
             "refused": closed["refused"],
             "result": result,
             "served": closed,
         }
-        names = [name for name in ("transfers", "samples") if result.get(name) is not None]
-        return Executed(record, [Spool(name, client.name, result[name]) for name in names])
+        # Taken from both ends, so that no spool is left behind in an agent.
+        spools = [
+            Spool(name, host.name, answer[key])
+            for name, host, answer, key in (
+                ("transfers", client, result, "transfers"),
+                ("samples", sender, sent, "samples"),
+                ("samples-receiver", receiver, result if self.reverse else closed, "samples"),
+            )
+            if answer.get(key) is not None
+        ]
+        return Executed(record, spools)
 
     def evidence(self, tables: Mapping[str, pa.Table]) -> Json:
         """`handshake_seconds`: the fastest connection set-up of the run."""

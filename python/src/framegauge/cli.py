@@ -1,0 +1,176 @@
+"""Arguments, exit codes, progress; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from framegauge import __version__, commands, study_file
+from framegauge.errors import FramegaugeError, InputError, Interrupted, NothingJudged
+from framegauge.progress import Reporter
+from framegauge.quantities import parse_bits_per_second
+from framegauge.report import summary, terminal
+from framegauge.study import Study
+
+__all__ = ["main"]
+
+_EPILOG = """\
+examples:
+  framegauge study --preset demo            a verdict on an emulated 1 Gb/s pair, in about two minutes
+  framegauge study rack.yaml --out results/rack --seed 7
+  framegauge study --resume --out results/rack
+  framegauge report results/rack --json
+  framegauge requirements                   what this machine lacks for the emulated rack
+  framegauge schema > study.schema.json     for your editor
+
+planned, not there yet: check, diagnose, simulate, rollout, watch
+
+exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="framegauge",
+        description="Should this network run jumbo frames? An answer with evidence.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"framegauge {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    study = verbs.add_parser("study", help="run a controlled experiment and say what follows from it")
+    what = study.add_mutually_exclusive_group()
+    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
+    study.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: a new one in results/)")
+    study.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
+    study.add_argument("--resume", action="store_true", help="continue the study in --out")
+    study.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
+    study.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    report = verbs.add_parser("report", help="judge the runs of a results folder again, and print")
+    report.add_argument("folder", type=Path, metavar="DIR")
+    report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    verbs.add_parser("schema", help="print the JSON Schema of a study file")
+    needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
+    needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
+    needs.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
+    needs.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
+    try:
+        verbs[options.verb](options)
+        sys.stdout.flush()
+    except FramegaugeError as error:
+        print(f"framegauge: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("framegauge: interrupted", file=sys.stderr)
+        return Interrupted.exit_code
+    except BrokenPipeError:
+        # The reader of our output has left; the interpreter must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
+    """The study that the arguments name, and a name for its folder."""
+    if options.preset is not None:
+        study, name = study_file.load_preset(options.preset), options.preset
+    elif options.file is not None:
+        study, name = study_file.load(options.file), Path(options.file).stem
+    else:
+        study, name = None, ""
+    if study is not None and options.seed is not None:
+        if options.seed < 0:
+            raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
+        study = study.model_copy(update={"seed": options.seed})
+    return study, name
+
+
+def _study(options: argparse.Namespace) -> None:
+    study, name = _chosen(options)
+    if options.resume:
+        if options.out is None:
+            raise InputError("--resume: found no --out, expected the folder of the study to continue")
+        study = commands.resumed_study(options.out, study)
+    if study is None:
+        raise InputError(
+            "study: found neither FILE nor --preset, expected one; for example: framegauge study --preset demo"
+        )
+    if options.dry_run:
+        print("\n".join(commands.plan_lines(study)))
+        return
+    folder = options.out or commands.choose_folder(name)
+    with Reporter(Console(stderr=True)) as reporter:
+        finished = commands.run_study(study, folder, options.resume, reporter, reporter.say)
+    _print(finished.summary, options.json)
+    print(f"results: {finished.folder}", file=sys.stderr)
+    outcome = finished.outcome
+    if outcome.interrupted:
+        resume = f"framegauge study --resume --out {finished.folder}"
+        raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume}")
+    if outcome.out_of_budget:
+        print(f"the budget was spent after {outcome.runs} of {outcome.planned} runs", file=sys.stderr)
+    _demand_evidence(finished.summary)
+
+
+def _report(options: argparse.Namespace) -> None:
+    found = commands.report(options.folder)
+    _print(found, options.json)
+    _demand_evidence(found)
+
+
+def _print(found: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(summary.text(found))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, terminal.LEAST_COLUMNS))
+    terminal.show(found, console)
+
+
+def _demand_evidence(found: dict[str, object]) -> None:
+    if not summary.is_evidence(found):
+        raise NothingJudged("no evidence: not faithful, or nothing could be judged; the reasons are above")
+
+
+def _schema(_: argparse.Namespace) -> None:
+    print(json.dumps(study_file.json_schema(), indent=2))
+
+
+def _requirements(options: argparse.Namespace) -> None:
+    rate = None if options.rate == "unshaped" else parse_bits_per_second(options.rate)
+    found = commands.requirements(options.testbed, rate, lambda text: print(text, file=sys.stderr))
+    if options.json:
+        print(json.dumps(found, indent=2))
+    else:
+        for kind in ("missing", "degraded"):
+            for item in found[kind]:
+                line = (
+                    f"{kind} {item['name']}: needed for {item['needed_for']}; found {item['found']}; {item['remedy']}"
+                )
+                print(line)
+        if not found["missing"]:
+            print(f"testbed {options.testbed} can be built here")
+    if found["missing"]:
+        raise FramegaugeError(f"{len(found['missing'])} requirements are missing")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What each verb does, without arguments or printing: study and folder in, summary out."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from framegauge import __version__, study_file
+from framegauge.agent import Agent, find_agent, privileged
+from framegauge.blocks import order
+from framegauge.errors import InputError, MissingRequirement, StudyError
+from framegauge.report import summary
+from framegauge.results import Journal, read, write_tables
+from framegauge.runner import Event, Outcome, Runner, expected_seconds, stated_conditions
+from framegauge.study import Study, arms, cells, level_text
+from framegauge.testbeds.base import Testbed
+from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
+from framegauge.testbeds.rack import RackTestbed
+from framegauge.testbeds.veth import VethTestbed
+
+__all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", "resumed_study", "run_study"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A study that ran, whole or in part, and its summary."""
+
+    folder: Path
+    outcome: Outcome
+    summary: dict[str, Any]
+
+
+@contextmanager
+def opened(study: Study, say: Say) -> Iterator[Testbed]:
+    """The study's testbed; closed on every way out."""
+    bed = _open(study.testbed.kind, study, say)
+    try:
+        yield bed
+    finally:
+        bed.close()
+
+
+def _open(kind: str, study: Study | None, say: Say) -> Testbed:
+    if kind == "fake":
+        settings = study.testbed.fake if study is not None else None
+        if settings is None or study is None:
+            return FakeTestbed()
+        try:
+            faults = [Fault(name) for name in settings.faults]
+        except ValueError as error:
+            raise StudyError([f"testbed.fake.faults: {error}"]) from None
+        model = FakeModel(study.seed, settings.noise, goodput_loss=settings.goodput_loss, faults=faults)
+        return FakeTestbed(model)
+    agent = Agent.open(privileged([find_agent(), "rack"], say))
+    return VethTestbed(agent) if kind == "veth" else RackTestbed(agent)
+
+
+def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, Any]:
+    """What this machine lacks for a testbed: missing and degraded."""
+    bed = _open(kind, None, say)
+    try:
+        return bed.requirements(bits_per_second)
+    finally:
+        bed.close()
+
+
+def choose_folder(name: str) -> Path:
+    """The first free one of results/NAME, results/NAME-2, …"""
+    base = Path("results") / name
+    folder, number = base, 1
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{name}-{number}")
+    return folder
+
+
+def resumed_study(folder: Path, given: Study | None) -> Study:
+    """The study of a folder; InputError if another one is given."""
+    read(folder)  # a folder that is no study, or of a newer version, says so first
+    study = study_file.load(folder / "study.yaml")
+    if given is not None and given != study:
+        raise InputError(
+            f"{folder}: found another study, expected the one given: leave the file away, or choose another --out"
+        )
+    return study
+
+
+def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say) -> Finished:
+    """Run what is left of a study and judge what there is."""
+    plan = {
+        "question": study.question,
+        "scope": "invented" if study.testbed.kind == "fake" else "emulated",
+        "treatment": study.treatment,
+        "margins": study.margin(),
+        "planned_runs": len(order(study)),
+        "framegauge": __version__,
+    }
+    journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
+    with journal:
+        try:
+            with opened(study, say) as bed:
+                lacks = bed.requirements(study.testbed.link.rate)
+                if lacks["missing"]:
+                    raise MissingRequirement(lacks["missing"])
+                python = f"{platform.python_implementation()} {platform.python_version()}"
+                journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
+                degraded = [f"{item['name']} (found {item['found']}; {item['remedy']})" for item in lacks["degraded"]]
+                # An invented network is quiet at once.
+                pause = (lambda _: None) if study.testbed.kind == "fake" else time.sleep
+                runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, pause=pause)
+                outcome = runner.run()
+        except BaseException:
+            journal.discard()
+            raise
+        write_tables(journal)
+        found = summary.summarise(read(folder))
+        journal.save("summary.json", summary.text(found).encode())
+    return Finished(folder, outcome, found)
+
+
+def report(folder: Path) -> dict[str, Any]:
+    """The summary of a results folder, judged again from its runs."""
+    return summary.summarise(read(folder))
+
+
+def plan_lines(study: Study) -> list[str]:
+    """What a study would do, for --dry-run."""
+    slots = order(study)
+    seconds = sum(expected_seconds(study, slot) for slot in slots)
+    lines = [
+        study.question,
+        f"testbed {study.testbed.kind}, treatment {study.treatment}, seed {study.seed}",
+        "arms: " + ", ".join(f"{arm.role} {level_text(arm.level)}" for arm in arms(study)),
+        f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
+        f"{len(slots)} runs, about {seconds:.0f} s",
+    ]
+    seen = {slot.cell.index: slot for slot in slots}
+    for index in sorted(seen):
+        stated = stated_conditions(study, seen[index])
+        lines.append(f"  {seen[index].cell.workload}: " + ", ".join(f"{k} {level_text(v)}" for k, v in stated.items()))
+    return lines
