@@ -52,7 +52,7 @@ pub struct SwitchConfig {
 /// A host's NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NicConfig {
-    /// Interrupt moderation: how long after the first frame the host is told of all of them; 0: at once.
+    /// Interrupt moderation: the least time between two interrupts; 0: one for every frame.
     pub moderation: Picoseconds,
 }
 

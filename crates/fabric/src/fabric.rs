@@ -51,7 +51,8 @@ pub struct Fabric {
     uplinks: Vec<Uplink>,
     routes: Vec<Vec<PortIndex>>,
     events: BinaryHeap<Reverse<Event>>,
-    moderation: Picoseconds,
+    /// By switch: no frame that arrives at it arrives anywhere else in less time.
+    leads: Vec<Picoseconds>,
     clock: Picoseconds,
     clock_violations: u64,
     drops: DropLog,
@@ -74,6 +75,10 @@ impl Fabric {
             let rate = config.ports[usize::from(port.0)].rate;
             Uplink { port, rate, idle_from: Picoseconds::ZERO }
         };
+        let lead = |switch: usize| {
+            let outputs = config.ports.iter().filter(|port| usize::from(port.from.0) == hosts + switch);
+            outputs.map(|port| port.delay).min().unwrap_or(Picoseconds::ZERO)
+        };
         let index = |port: usize| PortIndex(port as u16);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
@@ -81,7 +86,7 @@ impl Fabric {
             uplinks: (0..hosts).map(uplink).collect(),
             routes: config.routes.clone(),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            moderation: config.nic.moderation,
+            leads: (0..config.switches.len()).map(lead).collect(),
             clock: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::default(),
@@ -148,13 +153,16 @@ impl Fabric {
     }
 
     /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
-    /// may sleep until then, although frames move from port to port. With interrupt moderation that is one
-    /// wake-up an interrupt instead of one a frame.
+    /// may sleep until then, although frames move from port to port. Under load that is one wake-up an
+    /// interrupt instead of several a frame.
     pub fn next_delivery(&self) -> Option<Picoseconds> {
-        let ports = self.ports.len() as u32;
-        let bound = |event: &Event| match event.source < ports {
-            true => event.time + self.moderation,
-            false => event.time,
+        let soonest = self.nics.iter().map(Nic::ready).min()?;
+        let bound = |event: &Event| match self.ports.get(event.source as usize) {
+            Some(port) => match port.peer {
+                Peer::Host(host) => event.time.max(self.nics[usize::from(host.0)].ready()),
+                Peer::Switch(switch) => (event.time + self.leads[switch]).max(soonest),
+            },
+            None => event.time,
         };
         self.events.iter().map(|Reverse(event)| bound(event)).min()
     }

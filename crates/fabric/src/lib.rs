@@ -13,8 +13,8 @@
 //!   departure at the same picosecond as an arrival comes first.
 //! - A switch drops frames that are larger than the MTU of the port they came in or go out by (giants),
 //!   silently, and counts them at the port they would have left by.
-//! - A receiving NIC with moderation collects frames for a fixed time after the first and hands them over
-//!   together.
+//! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
+//!   that time; what arrives meanwhile is handed over together.
 //! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
 //!
 //! # One event a hop

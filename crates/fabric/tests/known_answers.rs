@@ -14,12 +14,16 @@ use framegauge_frames::{BitRate, Mtu, Picoseconds};
 const T: u64 = 12_304;
 
 /// Everything that happens to these aggregates, each (time in ns, source, frames, captured bytes, destination).
-fn run(fabric: &mut Fabric, input: &[(u64, u16, u16, u32, u16)]) -> Log {
-    let mut log = Log::default();
+fn transmit(fabric: &mut Fabric, input: &[(u64, u16, u16, u32, u16)]) {
     for (id, &(time, source, frames, captured, destination)) in input.iter().enumerate() {
         let packet = aggregate(id as u32, frames, captured, destination);
         fabric.transmit(nanoseconds(time), HostIndex(source), packet);
     }
+}
+
+fn run(fabric: &mut Fabric, input: &[(u64, u16, u16, u32, u16)]) -> Log {
+    let mut log = Log::default();
+    transmit(fabric, input);
     while let Some(deadline) = fabric.next_deadline() {
         fabric.advance(deadline, &mut log);
     }
@@ -43,13 +47,29 @@ fn latency_of_one_frame() {
 
 #[test]
 fn moderation_collects_what_arrives_in_time() {
-    // Frames arrive after 2 T, 3 T, … = 24.608, 36.912, 49.216, 61.520 µs; the timer of 24.608 µs (2 T) that
-    // the first one starts ends as the third arrives, which still is in time. The fourth starts another.
+    // Frames arrive at 2 T, 3 T, 4 T, 5 T. The first interrupts at once, the next interrupt is 2 T later, at
+    // 4 T, and takes the second and the third, which arrives just in time; the fourth waits until 6 T.
     let mut fabric = pair(0, 1 << 20, 2 * T);
     let log = run(&mut fabric, &[(0, 0, 4, 1514, 1)]);
     let due: Vec<_> = log.delivered.iter().map(|&(due, _, _, frame)| (due, frame)).collect();
-    let (first, second) = (nanoseconds(4 * T), nanoseconds(7 * T));
-    assert_eq!(due, [(first, 0), (first, 1), (first, 2), (second, 3)]);
+    let at = |times: u64| nanoseconds(times * T);
+    assert_eq!(due, [(at(2), 0), (at(4), 1), (at(4), 2), (at(6), 3)]);
+}
+
+#[test]
+fn no_delivery_comes_before_its_bound() {
+    for (delay, moderation) in [(0, 0), (0, 50_000), (25_000, 0), (25_000, 50_000), (300_000, 10_000)] {
+        let mut fabric = pair(delay, 20_000, moderation);
+        transmit(&mut fabric, &[(0, 0, 40, 1514, 1), (0, 1, 7, 9014, 0)]);
+        let mut log = Log::default();
+        while let Some(deadline) = fabric.next_deadline() {
+            let bound = fabric.next_delivery().expect("something is under way");
+            let before = log.delivered.len();
+            fabric.advance(deadline, &mut log);
+            assert!(log.delivered[before..].iter().all(|delivery| delivery.0 >= bound));
+        }
+        assert!(!log.delivered.is_empty());
+    }
 }
 
 #[test]

@@ -2,14 +2,18 @@
 
 use crate::Picoseconds;
 
+/// The largest window that a SYN can offer, in bytes.
+const UNSCALED_WINDOW_BYTES: u32 = 65_535;
+
 /// Predicted completion time of one short TCP transfer, from connect to the confirmation of the last byte.
 ///
 /// The model, fixed before anything is measured:
 ///
 /// 1. The handshake takes one `rtt` (RFC 9293); the serialisation of SYN and SYN-ACK is neglected. Data
 ///    leaves at its end.
-/// 2. Data leaves in rounds. The first round has `initial_window_segments` segments (10: RFC 6928); every
-///    further round has twice the one before. Linux counts acknowledged *segments*, not ACKs (appropriate
+/// 2. Data leaves in rounds. The first round has `initial_window_segments` segments (10: RFC 6928), or as
+///    many as fit the 65,535 bytes that a receiver can offer before windows are scaled (RFC 7323, 2.2: the
+///    window of a SYN never is), which binds jumbo segments; every further round has twice the one before. Linux counts acknowledged *segments*, not ACKs (appropriate
 ///    byte counting, RFC 3465), so delayed ACKs do not slow the growth down.
 /// 3. A round leaves back to back at the goodput ceiling: a segment takes `s = segment_payload × 8 ÷
 ///    goodput_bits_per_second`.
@@ -43,7 +47,8 @@ pub fn slow_start_transfer_time(
 
     let mut began = rtt;
     let mut remaining = size_bytes;
-    let mut window = u64::from(initial_window_segments) * u64::from(segment_payload);
+    let offered_segments = (UNSCALED_WINDOW_BYTES / segment_payload).max(1);
+    let mut window = u64::from(initial_window_segments.min(offered_segments)) * u64::from(segment_payload);
     while remaining > window {
         began += leaving(window).max(first_ack_after);
         remaining -= window;

@@ -125,6 +125,11 @@ fn short_transfers() {
     assert_eq!(time(75_000, 200, false), 1_176_000);
     // Without a round-trip time only the line counts.
     assert_eq!(time(1_000_000, 0, false), 8_000_000);
+    // Of jumbo segments only seven fit the window of a SYN-ACK: 200 + 7 × 72 + (3 × 72) + 200 with a busy line.
+    let jumbo = slow_start_transfer_time(90_000, 9000, 1e9, Picoseconds::from_nanoseconds(200_000), 10, true);
+    assert_eq!(jumbo.as_nanoseconds(), 200_000 + 10 * 72_000 + 200_000);
+    let far = slow_start_transfer_time(90_000, 9000, 1e9, Picoseconds::from_nanoseconds(1_200_000), 10, true);
+    assert_eq!(far.as_nanoseconds(), 1_200_000 + (1_200_000 + 2 * 72_000) + 3 * 72_000 + 1_200_000);
     let never = slow_start_transfer_time(1, 0, 1e9, Picoseconds::ZERO, 10, false);
     assert_eq!(never, Picoseconds::MAX);
     let never = slow_start_transfer_time(1, 1448, f64::NAN, Picoseconds::ZERO, 10, false);

@@ -16,7 +16,7 @@ import pyarrow.ipc
 from framegauge import conservation, fidelity, proof
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
-from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout
+from framegauge.errors import AgentError, AgentFailure, AgentTimeout
 from framegauge.results import Journal, Run
 from framegauge.study import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed
@@ -67,6 +67,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         buffer_bytes=bed.link.buffer,
         port_mtu=bed.link.port_mtu,
         moderation_seconds=bed.nic.moderation,
+        aggregate_bytes=bed.nic.aggregate,
         shaper_factor=bed.shaper.factor,
         shaper_burst_bytes=bed.shaper.burst,
         family=bed.family,
@@ -180,9 +181,10 @@ class Runner:
         try:
             self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
             run = _checked(run, conditions, workload, record, bulk)
-        except AgentLost:
-            raise  # nothing can be measured any more
         except (AgentError, AgentTimeout) as error:
+            # A request that the agent does not understand stays wrong however often it is repeated.
+            if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
+                raise
             run = replace(run, excluded=[f"error: {error}"])
         finally:
             self._testbed.down()

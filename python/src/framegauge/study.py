@@ -185,9 +185,10 @@ class Link(Model):
 
 
 class Nic(Model):
-    """The modelled NIC: interrupt moderation adds latency, so it is stated."""
+    """The modelled NIC: interrupt moderation adds latency, so it is stated; `aggregate` is its largest TSO."""
 
     moderation: Seconds = 50e-6
+    aggregate: Bytes = 36 * 1024
 
 
 class Shaper(Model):

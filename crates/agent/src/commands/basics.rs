@@ -74,7 +74,8 @@ pub fn predict(call: &Call) -> Answer {
         asked.size_bytes,
         best.segment_payload_bytes,
         best.goodput_bits_per_second,
-        Picoseconds::from_seconds_f64(asked.rtt_seconds),
+        // A switch stores each frame before it forwards it: the second serialisation on the way.
+        Picoseconds::from_seconds_f64(asked.rtt_seconds) + rate.serialisation(u64::from(best.wire_bytes)),
         INITIAL_WINDOW_SEGMENTS,
         true,
     );

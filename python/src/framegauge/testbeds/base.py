@@ -24,6 +24,7 @@ class Conditions:
     buffer_bytes: int
     port_mtu: int
     moderation_seconds: float
+    aggregate_bytes: int
     shaper_factor: float
     shaper_burst_bytes: int
     family: int

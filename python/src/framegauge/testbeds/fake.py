@@ -246,7 +246,7 @@ class FakeRack:
             "sender_mss_bytes": [payload],
             "samples": self._spool(samples),
         }
-        quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()} | {"retransmits": 0}
+        quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()}
         if asked["reverse"]:
             rack.sending = said
         return {

@@ -74,7 +74,11 @@ class RackTestbed:
                 "buffer_bytes": conditions.buffer_bytes,
                 "port_mtu": conditions.port_mtu,
             },
-            "nic": {"offloads": conditions.offloads, "moderation_seconds": conditions.moderation_seconds},
+            "nic": {
+                "offloads": conditions.offloads,
+                "moderation_seconds": conditions.moderation_seconds,
+                "aggregate_bytes": conditions.aggregate_bytes,
+            },
             "shaper": {"factor": conditions.shaper_factor, "burst_bytes": conditions.shaper_burst_bytes},
             "congestion_control": conditions.congestion_control,
             "family": conditions.family,
