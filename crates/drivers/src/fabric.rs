@@ -67,6 +67,8 @@ impl RunningFabric {
                     sched::bind(0, &[cpu])?;
                 }
                 sched::finest_timers();
+                // Without it deliveries are a little later, which their lateness tells.
+                let _awake = sched::stay_awake();
                 Loop {
                     fabric,
                     names,

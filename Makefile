@@ -1,0 +1,47 @@
+# Thin: calls what people would type.
+#   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
+#   make test    every check that can run here
+#   make bench   figures side by side with peers; wants a quiet machine
+SHELL = /bin/sh
+VENV = .venv
+HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+AGENT = target/$(HOST)/release/framegauge-agent
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test bench build lint clean preflight agent
+
+demo: build
+	$(VENV)/bin/framegauge study --preset demo
+
+test: build
+	@scripts/preflight test
+	@$(VENV)/bin/python scripts/checks.py lint test
+
+lint: build
+	@scripts/preflight lint
+	@$(VENV)/bin/python scripts/checks.py lint
+
+bench: build
+	cargo run --release --locked -p framegauge-fabric --example speed
+	$(VENV)/bin/python bench/truth.py
+	$(VENV)/bin/python bench/peers.py
+
+build: agent $(VENV)/installed
+
+preflight:
+	@scripts/preflight build
+
+# Static, so that the same file runs on any host, in any namespace or pod.
+agent: preflight
+	RUSTFLAGS='-C target-feature=+crt-static' \
+		cargo build --release --locked --target $(HOST) --target-dir target -p framegauge-agent
+	@LC_ALL=C ldd $(AGENT) 2>&1 | grep -Eq 'statically linked|not a dynamic executable' || \
+		{ echo "$(AGENT) is not static; see ldd $(AGENT)" >&2; exit 1; }
+
+$(VENV)/installed: pyproject.toml | preflight
+	"$$(scripts/preflight python)" -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet -e '.[test]'
+	@touch $@
+
+clean:
+	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info

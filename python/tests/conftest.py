@@ -1,0 +1,70 @@
+"""Shared pieces: a small study, an in-memory fake rack, a fake agent on real pipes."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from support import STUDY
+
+from framegauge import study_file
+from framegauge.results import Journal, Run
+from framegauge.runner import Event, Outcome, Runner
+from framegauge.study import Study
+from framegauge.testbeds.fake import FakeModel, FakeTestbed
+
+settings.register_profile("framegauge", deadline=None, derandomize=True, max_examples=100)
+settings.load_profile("framegauge")
+
+
+@pytest.fixture
+def study() -> Study:
+    return study_file.parse(STUDY, "study.yaml")
+
+
+@pytest.fixture
+def study_path(tmp_path: Path) -> Path:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY)
+    return path
+
+
+Execute = Callable[..., tuple[Outcome, list[Run]]]
+
+
+@pytest.fixture
+def execute(tmp_path: Path) -> Execute:
+    """Run a study on a fake rack: outcome and runs."""
+
+    def run(
+        study: Study,
+        model: FakeModel | None = None,
+        on_event: Callable[[Event], None] = lambda _: None,
+        name: str = "out",
+    ) -> tuple[Outcome, list[Run]]:
+        plan = {
+            "question": study.question,
+            "scope": "invented",
+            "treatment": study.treatment,
+            "margins": study.margin(),
+        }
+        kind = "kernel" if study.testbed.kind == "veth" else "fabric"
+        with Journal.create(tmp_path / name, study_file.dump(study), plan) as journal:
+            bed = FakeTestbed(model, kind)
+            runner = Runner(study, bed, journal, on_event=on_event, pause=lambda _: None)
+            return runner.run(), list(journal.runs)
+
+    return run
+
+
+@pytest.fixture
+def fake_agent(tmp_path: Path) -> Path:
+    """An executable that is a fake agent, for FRAMEGAUGE_AGENT."""
+    path = tmp_path / "framegauge-agent"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m framegauge.testbeds.fake_agent "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path

@@ -1,0 +1,57 @@
+"""Tests that need the real agent and root. Outside CI, what cannot run is listed with its reason; with CI=true it fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from framegauge.agent import Agent, find_agent
+from framegauge.errors import FramegaugeError
+
+HERE = Path(__file__).parent
+_reasons: dict[str, int] = {}
+
+
+def reason_not_to_run() -> str | None:
+    """Why the rack cannot be built here; None if it can."""
+    if os.geteuid() != 0:
+        return "needs root (namespaces and TAP): run `sudo -E make test`"
+    try:
+        with Agent.open([find_agent(), "rack"]) as agent:
+            missing = agent.request("requirements", {"testbed": "fabric", "bits_per_second": 200_000_000})["missing"]
+    except FramegaugeError as error:
+        return str(error).splitlines()[0]
+    return "; ".join(f"missing {item['name']}: {item['remedy']}" for item in missing) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mine = [item for item in items if HERE in item.path.parents]
+    reason = reason_not_to_run() if mine else None
+    for item in mine:
+        item.add_marker("rack")
+        if reason is not None:
+            _reasons[reason] = _reasons.get(reason, 0) + 1
+            if os.environ.get("CI") != "true":
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Only reached under CI=true: there a test that cannot run is a failure, not a gap.
+    if _reasons and HERE in item.path.parents:
+        pytest.fail(f"cannot run here: {next(iter(_reasons))}", pytrace=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reason, count in _reasons.items():
+        terminalreporter.write_line(f"{count} tests not run here: {reason}")
+
+
+@pytest.fixture(scope="session")
+def rack_agent() -> Iterator[Agent]:
+    """A real rack agent for the session."""
+    with Agent.open([find_agent(), "rack"]) as agent:
+        yield agent

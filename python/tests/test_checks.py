@@ -1,0 +1,110 @@
+"""Checks that can fail: every sabotage of the fake rack is caught, by the check that is meant to."""
+
+import jsonschema
+import pytest
+from test_transcripts import SCHEMA
+
+from framegauge import study_file
+from framegauge.testbeds.fake import FAULTS, FakeModel, FakeRack, Fault
+
+CAUGHT_BY = {
+    "mtu": "proof: MTU of h2", "mss": "proof: MSS in the SYN-ACK of h2", "frames": "proof: largest frame",
+    "offloads": "proof: tso of h2", "aggregates": "proof: aggregates from", "congestion_control": "proof: congestion control",
+    "shaper": "proof: rate of the shaper of h2", "sysctl": "proof: net.ipv4.tcp_rmem of h2", "rtt": "proof: fastest handshake",
+    "late": "fidelity: lateness p99", "ring": "fidelity: ring drops at h1", "fabric_cpu": "fidelity: CPU of the fabric",
+    "host_cpu": "fidelity: idle CPU (hosts)", "conservation": "conservation: frames received at",
+    "nstat": "conservation: segments sent by the stack", "ceiling": "conservation: goodput at MTU",
+    "metrics_cache": "proof: cached TCP metrics on h1", "lost_stream": "error: the far end",
+}  # fmt: skip
+
+
+def make(**change):
+    text = """
+testbed: {kind: fake}
+factors: {mtu: {levels: [1500, 9000]}}
+workloads: [{stream: {size: 10 MB}}]
+blocks: 2
+retries: 0
+control: false
+margins: {goodput: 1 %}
+sysctls: {net.ipv4.tcp_rmem: "4096 131072 33554432"}
+"""
+    for old, new in change.items():
+        text = text.replace(old, new)
+    return study_file.parse(text, "x")
+
+
+def test_every_fault_has_its_check():
+    assert set(CAUGHT_BY) == set(FAULTS)
+
+
+@pytest.mark.parametrize("offloads", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
+    change = {"levels: [1500, 9000]}": "levels: [1500, 9000]}, offloads: on"} if offloads else {}
+    study = make(**change)
+
+    def jumbo(up, _number):
+        return up["hosts"][0]["mtu"] == 9000
+
+    _, runs = execute(study, FakeModel(faults=[Fault(fault, jumbo)]))
+    for run in runs:
+        if run.level == 9000:
+            assert any(reason.startswith(CAUGHT_BY[fault]) for reason in run.excluded), run.excluded
+        else:
+            assert run.excluded == []
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("level", ["9000", "{h1: 9000, h2: 1500}", "{h1: 1500, h2: 9000}"])
+@pytest.mark.parametrize(
+    "stream", ["size: 10 MB", "duration: 1 s", "size: 10 MB, flows: 4", "size: 10 MB, reverse: true", "size: 500"]
+)
+def test_an_honest_run_passes_every_check(family, level, stream, execute):
+    study = make(
+        **{
+            "levels: [1500, 9000]": f"levels: [1500, {level}]",
+            "{kind: fake}": f"{{kind: fake, family: {family}}}",
+            "size: 10 MB": stream,
+        }
+    )
+    _, runs = execute(study)
+    assert [run.excluded for run in runs] == [[]] * 4
+    assert all(run.metrics["goodput"] > 0 for run in runs)
+    assert all(("completion_time" in run.metrics) is ("size" in stream) for run in runs)
+
+
+@pytest.mark.parametrize("rate", ["unshaped", "1 Gb/s"])
+def test_an_honest_run_on_the_kernel_testbed_passes(rate, execute):
+    study = make(**{"{kind: fake}": f"{{kind: veth, link: {{rate: {rate}}}}}"})
+    _, runs = execute(study)
+    assert [run.excluded for run in runs] == [[]] * 4
+
+
+def test_a_busy_cpu_is_allowed_only_where_it_is_the_limit(execute):
+    hog = FakeModel(faults=[Fault("host_cpu")])
+    for rate, excluded in (("unshaped", False), ("1 Gb/s", True)):
+        study = make(**{"{kind: fake}": f"{{kind: veth, link: {{rate: {rate}}}}}"})
+        _, runs = execute(study, hog, name=f"out-{excluded}")
+        assert all(bool(run.excluded) is excluded for run in runs)
+
+
+def test_what_is_sent_to_the_agent_and_comes_back_fits_the_schema(execute, monkeypatch):
+    """The whole conversation of a study, against pipe/schema.json."""
+    seen = set()
+    original = FakeRack.answer
+
+    def checked(self, method, params):
+        jsonschema.validate({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, SCHEMA)
+        result = original(self, method, params)
+        name = params["method"] if method == "relay" else method
+        if method == "relay":
+            inner = {"jsonrpc": "2.0", "id": 1, "method": name, "params": params["params"]}
+            jsonschema.validate(inner, SCHEMA)
+        jsonschema.validate(result, {"$ref": f"#/$defs/{name}.result", "$defs": SCHEMA["$defs"]})
+        seen.add(name)
+        return result
+
+    monkeypatch.setattr(FakeRack, "answer", checked)
+    execute(make(**{"size: 10 MB": "size: 10 MB, reverse: [false, true]"}))
+    assert {"rack.up", "host.read", "stream.run", "measure.end", "wire.end", "spool.read"} <= seen

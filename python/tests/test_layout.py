@@ -1,0 +1,105 @@
+"""The direction and the budgets of design.md section 3."""
+
+import ast
+import re
+
+import pytest
+from support import ROOT
+
+PACKAGE = ROOT / "python/src/framegauge"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+BOTTOM = {"errors", "quantities", ""}
+STUDY = {"study", "study_file", "blocks"}
+# What each module or package may use, besides itself.
+MAY_USE = {
+    "": set(),
+    "errors": set(),
+    "quantities": {"errors"},
+    "study": BOTTOM,
+    "study_file": BOTTOM | {"study"},
+    "blocks": BOTTOM | {"study"},
+    "statistics": BOTTOM,
+    "results": BOTTOM,
+    "agent": BOTTOM,
+    "testbeds": BOTTOM | {"agent"},
+    "workloads": BOTTOM | {"testbeds.base"},
+    "proof": BOTTOM | {"testbeds.base"},
+    "fidelity": BOTTOM | {"testbeds.base"},
+    "conservation": BOTTOM | {"testbeds.base"},
+    "runner": BOTTOM | STUDY | {"agent", "testbeds.base", "workloads", "results", "proof", "fidelity", "conservation"},
+    "report": BOTTOM | {"results", "statistics"},
+    "progress": BOTTOM | {"runner"},
+    "commands": {"*"},
+    "cli": {"*"},
+}
+LONGEST_FILE, LONGEST_FUNCTION = 400, 60
+
+
+def module(path):
+    name = str(path.relative_to(PACKAGE).with_suffix("")).replace("/", ".")
+    return name.removesuffix("__init__").rstrip(".")
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module)
+def test_direction(path):
+    own = module(path).split(".")[0]
+    allowed = MAY_USE[own]
+    for name in imports(path):
+        if not name.startswith("framegauge"):
+            continue
+        used = name.removeprefix("framegauge").lstrip(".")
+        if used.split(".")[0] == own or "*" in allowed or used.startswith("__version__"):
+            continue
+        assert any(used == each or used.startswith(f"{each}.") for each in allowed if each), f"{own} may not use {used}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module)
+def test_python_budgets(path):
+    text = path.read_text()
+    assert text.count("\n") <= LONGEST_FILE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < LONGEST_FUNCTION, node.name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module)
+def test_everything_public_is_documented(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), "module"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            nested = any(
+                node in ast.walk(other) and node is not other
+                for other in ast.walk(tree)
+                if isinstance(other, ast.FunctionDef)
+            )
+            assert nested or ast.get_docstring(node), node.name
+
+
+def test_only_the_cli_prints():
+    for path in SOURCES:
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        ]  # fmt: skip
+        assert not calls or module(path) == "cli"
+
+
+RUST = sorted(path for path in (ROOT / "crates").rglob("src/**/*.rs") if "target" not in path.parts)
+
+
+@pytest.mark.parametrize("path", RUST, ids=lambda path: str(path.relative_to(ROOT)))
+def test_rust_budgets(path):
+    text = path.read_text()
+    if path.name == "tests.rs" or re.search(r"^//!.*longer than", text, re.IGNORECASE | re.MULTILINE):
+        return
+    code = re.split(r"^\s*#\[cfg\(test\)\]\s*\n\s*mod ", text, maxsplit=1, flags=re.MULTILINE)[0]
+    assert code.count("\n") <= LONGEST_FILE

@@ -1,0 +1,73 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framegauge import quantities as q
+from framegauge.errors import QuantityError
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (q.parse_bytes, 9000, 9000), (q.parse_bytes, "9000", 9000), (q.parse_bytes, "100 MB", 10**8),
+        (q.parse_bytes, "64 KiB", 65536), (q.parse_bytes, "64KiB", 65536), (q.parse_bytes, "1.5 kB", 1500),
+        (q.parse_bits_per_second, "1 Gb/s", 10**9), (q.parse_bits_per_second, "2.5 Gbit/s", 2_500_000_000),
+        (q.parse_seconds, "0.2 ms", 0.0002), (q.parse_seconds, "50 us", 50e-6), (q.parse_seconds, "3 min", 180.0),
+        (q.parse_seconds, 0, 0.0), (q.parse_share, "1 %", 0.01), (q.parse_share, "0.3%", 0.003),
+    ],
+)  # fmt: skip
+def test_parses(parse, text, value):
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("parse", "wrong", "unit"),
+    [
+        (q.parse_bytes, "9k", "KiB"), (q.parse_bytes, True, "KiB"), (q.parse_bytes, "-1", "KiB"), (q.parse_bytes, "", "KiB"),
+        (q.parse_bytes, 1.5, "whole number"), (q.parse_bytes, "1 Gb/s", "KiB"), (q.parse_bytes, [1], "KiB"),
+        (q.parse_bits_per_second, 10**9, "Gb/s"), (q.parse_bits_per_second, "1 GB/s", "Gb/s"),
+        (q.parse_seconds, 1.2, "ms"), (q.parse_seconds, "1 m", "min"), (q.parse_seconds, "nan s", "ms"),
+        (q.parse_share, 1, "%"), (q.parse_share, "1", "%"), (q.parse_bytes, "1e999999", "KiB"),
+    ],
+)  # fmt: skip
+def test_refuses_and_names_the_units(parse, wrong, unit):
+    with pytest.raises(QuantityError) as error:
+        parse(wrong)
+    assert "found" in str(error.value)
+    assert unit in error.value.expected
+    assert "\n" not in str(error.value)
+
+
+@given(st.integers(0, 10**18))
+def test_exact_bytes_and_rates_parse_back(value):
+    assert q.parse_bytes(q.exact_bytes(value)) == value
+    assert q.parse_bits_per_second(q.exact_bits_per_second(value)) == value
+
+
+@given(st.floats(0, 1e6, allow_nan=False).filter(lambda value: value == 0 or value > 1e-12))
+def test_exact_seconds_and_shares_parse_back(value):
+    assert q.parse_seconds(q.exact_seconds(value)) == value
+    assert q.parse_share(q.exact_share(value)) == pytest.approx(value, rel=1e-15)
+
+
+@given(st.floats(1, 1e15))
+def test_printing_keeps_four_digits(value):
+    number, unit = q.print_bytes(value).split()
+    assert float(number) * q._BYTES[unit] == pytest.approx(value, rel=5.1e-4)
+    assert float(number) < 1000 or unit == "TB"
+
+
+@given(st.text(max_size=20))
+def test_any_text_parses_or_is_refused(text):
+    for parse in (q.parse_bytes, q.parse_bits_per_second, q.parse_seconds, q.parse_share):
+        try:
+            assert parse(text) >= 0
+        except QuantityError:
+            pass
+
+
+def test_prints_for_people():
+    assert q.print_bits_per_second(941_482_444.7) == "941.5 Mb/s"
+    assert q.print_bytes(999_960) == "1 MB"
+    assert q.print_bytes(0) == "0 B"
+    assert q.print_seconds(0.0012) == "1.2 ms"

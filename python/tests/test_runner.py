@@ -1,0 +1,138 @@
+"""The runner and the rule as a whole, on the fake rack with realistic noise."""
+
+import pytest
+
+from framegauge import study_file
+from framegauge.errors import AgentError, Refused
+from framegauge.report.summary import compare, is_evidence, summarise
+from framegauge.results import read
+from framegauge.testbeds.fake import FakeModel, Fault
+
+# Two settings that the fake rack treats alike: whatever differs was injected.
+ALIKE = """
+testbed: {kind: fake}
+factors:
+  mtu: 9000
+  congestion_control: {levels: [cubic, reno]}
+workloads: [{stream: {size: 10 MB}}]
+treatment: congestion_control
+blocks: 6
+margins: {goodput: 1 %}
+"""
+
+
+def verdicts(folder):
+    return {each.role: str(each.verdict) for each in compare(read(folder))}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_rule_finds_nothing_in_nothing_and_three_percent_in_three_percent(seed, execute, tmp_path):
+    study = study_file.parse(ALIKE, "x").model_copy(update={"seed": seed})
+    execute(study, FakeModel(seed=seed), name="null")
+    assert set(verdicts(tmp_path / "null").values()) <= {"no practical difference", "undecided"}
+    loses = FakeModel(seed=seed, goodput_loss=0.03, loses=lambda up: up["congestion_control"] == "reno")
+    execute(study, loses, name="loss")
+    found = verdicts(tmp_path / "loss")
+    assert found["treatment"] == "worse"
+    assert found["control"] in ("no practical difference", "undecided")
+
+
+def test_summary_has_exactly_the_shape_of_the_issue(study, execute, tmp_path):
+    execute(study)
+    found = summarise(read(tmp_path / "out"))
+    assert list(found) == ["schema", "question", "scope", "faithful", "verdicts", "excluded"]
+    assert (found["schema"], found["faithful"], found["excluded"]) == (1, True, [])
+    keys = [
+        "workload",
+        "conditions",
+        "metric",
+        "unit",
+        "baseline",
+        "treatment",
+        "ratio",
+        "ci95",
+        "verdict",
+        "runs",
+        "warnings",
+    ]
+    assert all(list(verdict) == keys for verdict in found["verdicts"])
+    jumbo = next(v for v in found["verdicts"] if v["treatment"]["mtu"] == 9000 and v["metric"] == "goodput")
+    assert list(jumbo["baseline"]) == ["mtu", "estimate"]
+    assert jumbo["baseline"]["mtu"] == 1500
+    assert jumbo["verdict"] == "better"
+    assert jumbo["ci95"][0] < jumbo["ratio"] < jumbo["ci95"][1]
+    assert jumbo["runs"] == 12
+    assert is_evidence(found)
+
+
+def test_discarded_runs_are_retried_and_recorded(study, execute, tmp_path):
+    once = FakeModel(faults=[Fault("late", lambda _up, number: number == 4)])
+    outcome, runs = execute(study, once)
+    assert outcome.runs == outcome.planned + 1 == 19
+    assert [run.number for run in runs if run.excluded] == [5]
+    assert sum(run.attempt for run in runs) == 1
+    found = summarise(read(tmp_path / "out"))
+    assert found["faithful"]
+    assert found["excluded"][0]["reasons"][0].startswith("fidelity: lateness")
+
+
+def test_exclusions_in_one_arm_only_end_without_a_verdict(study, execute, tmp_path):
+    jumbo = FakeModel(faults=[Fault("late", lambda up, number: up["hosts"][0]["mtu"] == 9000 and number % 2 == 0)])
+    execute(study, jumbo)
+    found = summarise(read(tmp_path / "out"))
+    assert not found["faithful"]
+    treated = [v for v in found["verdicts"] if v["treatment"]["mtu"] == 9000]
+    assert {v["verdict"] for v in treated} == {"suspect"}
+    assert not is_evidence(found)
+
+
+def test_retries_end(study, execute):
+    outcome, runs = execute(study, FakeModel(faults=[Fault("mss")]))
+    assert outcome.runs == outcome.planned * 3
+    assert all(run.excluded for run in runs)
+
+
+def test_interrupted_anywhere_it_keeps_what_was_finished(study, execute):
+    def stop(event):
+        if event.number == 5 and event.run is None:
+            raise KeyboardInterrupt
+
+    outcome, runs = execute(study, on_event=stop)
+    assert outcome.interrupted
+    assert len(runs) == 4
+
+
+def test_a_limit_of_the_device_ends_the_study(study, execute):
+    with pytest.raises(Refused, match="MTU of h1: asked 9000, the limit here is 4000"):
+        execute(study, FakeModel(largest_mtu=4000))
+
+
+def test_a_request_that_is_not_understood_ends_the_study(study, execute, monkeypatch):
+    from framegauge.testbeds.rack import RackTestbed
+
+    monkeypatch.setattr(RackTestbed, "begin", lambda self: self._agent.request("no.such"))
+    with pytest.raises(AgentError, match="no method"):
+        execute(study)
+
+
+def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
+    from framegauge.results import Journal
+    from framegauge.runner import Runner
+    from framegauge.testbeds.fake import FakeTestbed
+
+    hours = iter(range(0, 10**9, 100))
+    short = study.model_copy(update={"budget": 60.0})
+    with Journal.create(tmp_path / "out", study_file.dump(short), {"question": "?"}) as journal:
+        outcome = Runner(short, FakeTestbed(), journal, now=lambda: float(next(hours)), pause=lambda _: None).run()
+    assert outcome.out_of_budget
+    assert outcome.runs == 3 * 3
+
+
+def test_progress_counts_to_the_end(study, execute):
+    events = []
+    execute(study, on_event=events.append)
+    assert [event.number for event in events if event.run is not None] == list(range(1, 19))
+    assert {event.total for event in events} == {18}
+    assert events[-1].seconds_left == 0
+    left = [event.seconds_left for event in events if event.run is not None]
+    assert left[0] > left[-1]
