@@ -6,6 +6,8 @@ Standard library only. Every check is a command that people could type; a check 
 keep the others from running.
 """
 
+# ruff: noqa: T201 (its output is its purpose)
+
 from __future__ import annotations
 
 import re

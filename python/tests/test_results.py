@@ -39,7 +39,7 @@ def test_any_bytes_are_a_journal_or_an_error_of_ours(data):
     try:
         parse_journal(data, "j")
     except (CorruptResults, NewerResults) as error:
-        assert str(error).startswith("j:")
+        assert str(error).startswith("j:")  # noqa: PT017
 
 
 def test_a_broken_line_in_the_middle_is_named():

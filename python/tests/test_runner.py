@@ -87,7 +87,7 @@ def test_exclusions_in_one_arm_only_end_without_a_verdict(study, execute, tmp_pa
 
 
 def test_retries_end(study, execute):
-    outcome, runs = execute(study, FakeModel(faults=[Fault("mss")]))
+    outcome, runs = execute(study, FakeModel(faults=[Fault("metrics_cache")]))
     assert outcome.runs == outcome.planned * 3
     assert all(run.excluded for run in runs)
 

@@ -187,13 +187,13 @@ impl Ports {
         counts.largest_packet_bytes = counts.largest_packet_bytes.max(frame.len() as u64);
         let destination = frame.get(..6).and_then(|address| self.by_address.get(address)).copied();
         let plan = VirtioNetHeader::parse(&bytes).and_then(|header| Segmentation::plan(&header, frame));
+        let frames = plan.as_ref().map_or(1, Segmentation::frames);
+        counts.read_frames += u64::from(frames);
         let (Some(destination), Ok(plan)) = (destination, plan) else {
             counts.unroutable_packets += 1;
             self.spare.push(bytes);
             return Ok(Some(None));
         };
-        let frames = plan.frames();
-        counts.read_frames += u64::from(frames);
         counts.aggregates += u64::from(frames > 1);
         let data = plan.tcp_payload_bytes(0) > 0;
         let (each, last) = (plan.captured_bytes(0), plan.captured_bytes(frames - 1));

@@ -166,7 +166,7 @@ def read(folder: str | Path) -> Saved:
         plan = json.loads((folder / "results.json").read_bytes())
     except OSError as error:
         raise InputError(
-            f"{folder}: found no results ({error.strerror}: results.json), expected a folder of study"
+            f"{folder}: found no results.json ({error.strerror}), expected the folder of a study"
         ) from None
     except ValueError:
         raise CorruptResults(f"{folder}/results.json: found no JSON, expected the plan of a study") from None
@@ -235,9 +235,17 @@ class Journal:
         place = self.folder / "runs" / str(run.number)
         with _disk(place):
             place.mkdir(parents=True, exist_ok=True)
-        for name, data in bulk.items():
-            _write_whole(place / f"{name}.arrow", data)
-        _write_whole(place / "record.json", _json(record))
+            for name, data in {
+                **{f"{name}.arrow": data for name, data in bulk.items()},
+                "record.json": _json(record),
+            }.items():
+                # Not atomic one by one: until the journal has its line, this folder does not count.
+                with (place / name).open("wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+            _sync_folder(place)
+            _sync_folder(place.parent)
         line = json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode() + b"\n"
         before = os.fstat(self._file).st_size
         try:

@@ -209,8 +209,9 @@ class Runner:
         hosts = bed.hosts()
         record["before"] = _ask(hosts, "host.read")
         _ask(hosts, "wire.begin")
-        bed.begin()
+        # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
         record["counters_before"] = self._quiet(hosts)
+        bed.begin()
         done = workload.run(hosts, secrets.token_hex(16), on_progress)
         record["workload"] = done.record
         record["counters_after"] = self._quiet(hosts)

@@ -11,6 +11,8 @@ import pytest
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import FramegaugeError
 
+pytest.register_assert_rewrite("rack.real")
+
 HERE = Path(__file__).parent
 _reasons: dict[str, int] = {}
 

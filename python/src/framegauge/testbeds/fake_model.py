@@ -66,8 +66,10 @@ class BuiltRack:
 
     @property
     def names(self) -> list[str]:
+        """Of the hosts, in order."""
         return [host["name"] for host in self.up["hosts"]]
 
     @property
     def mtus(self) -> dict[str, int]:
+        """By host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}

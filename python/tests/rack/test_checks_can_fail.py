@@ -1,0 +1,101 @@
+"""Checks that can fail: sabotage discards the run, a hurried fabric is unfaithful, a real loss is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from framegauge.agent import Agent
+from framegauge.report import summary
+from framegauge.results import read
+from framegauge.testbeds.base import Conditions, Json
+from framegauge.testbeds.rack import RackTestbed
+from rack.real import evidence, run, shell, spawn, study
+
+
+class Meddled(RackTestbed):
+    """A rack on which somebody does something to the hosts between set-up and run."""
+
+    def __init__(self, agent: Agent, meddle: Callable[[RackTestbed, Conditions], None]) -> None:
+        super().__init__(agent)
+        self._meddle = meddle
+
+    def up(self, conditions: Conditions) -> Json:
+        built = super().up(conditions)
+        self._meddle(self, conditions)
+        return built
+
+
+SHORT = {"size": "1 MB", "repeat": "0 s"}
+SABOTAGE = {
+    "mtu": ("ip link set fg1 mtu 1400", "MTU of h1"),
+    "offloads": ("ethtool -K fg1 gro on", "gro of h1"),
+    "congestion control": (
+        "ip route replace 10.77.0.0/24 dev fg1 scope link congctl reno", "congestion control of live sockets on h1"
+    ),
+    "shaper": ("tc qdisc replace dev fg1 root tbf rate 100mbit burst 70000 limit 1000000", "rate of the shaper of h1"),
+    "sysctl": ("sysctl -qw net.ipv4.tcp_rmem='4096 87380 500000'", "net.ipv4.tcp_rmem of h1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SABOTAGE)
+def test_sabotage_on_one_host_discards_the_run(rack_agent: Agent, what: str, tmp_path: Path) -> None:
+    command, reason = SABOTAGE[what]
+    asked = study(stream=SHORT, blocks=2, retries=0, sysctls={"net.ipv4.tcp_rmem": "4096 131072 33554432"})
+    bed = Meddled(rack_agent, lambda bed, _: shell(bed.hosts()[0].agent, command))
+    runs = run(rack_agent, asked, tmp_path / "out", bed)
+    assert len(runs) == 4
+    for each in runs:
+        assert any(line.startswith("proof: ") and reason in line for line in each.excluded), each.excluded
+
+
+def test_a_cpu_hog_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
+    def hog(bed: RackTestbed, _: Conditions) -> None:
+        agent = bed.hosts()[1].agent
+        for _cpu in range(len(os.sched_getaffinity(0))):
+            spawn(agent, "sh", "-c", "while :; do :; done")
+
+    asked = study(blocks=2, retries=0)
+    for each in run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hog)):
+        assert any(line.startswith("fidelity: idle CPU") for line in each.excluded), each.excluded
+
+
+def test_a_link_too_fast_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
+    asked = study(rate="100 Gb/s", stream={"size": "1 GB", "repeat": "0 s"}, blocks=2, retries=0)
+    for each in run(rack_agent, asked, tmp_path / "out"):
+        assert any(line.startswith("fidelity: ") for line in each.excluded), each.excluded
+
+
+FLOOD = """
+import socket, time
+peer = ("10.77.0.2", 9)
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+gap, due = 0.002, time.monotonic()
+while True:
+    flood.sendto(bytes(1452), peer)
+    due += gap
+    time.sleep(max(0.0, due - time.monotonic()))
+"""  # 1514 bytes every 2 ms: 6.2 Mb/s on the wire, 3.1 % of 200 Mb/s
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, seed: int, tmp_path: Path) -> None:
+    """9000 against 9000 is not told apart; a neighbour that takes 3 % of the link at 8999 is found."""
+
+    def neighbour(bed: RackTestbed, conditions: Conditions) -> None:
+        if conditions.mtu["h1"] == 8999:
+            spawn(bed.hosts()[0].agent, "python3", "-c", FLOOD)
+
+    asked = study(
+        stream={"duration": "0.5 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
+        control=True, blocks=5, seed=seed,
+    )  # fmt: skip
+    runs = run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, neighbour))
+    evidence(runs)
+    judged = summary.summarise(read(tmp_path / "out"))["verdicts"]
+    verdicts = {each["treatment"]["mtu"]: each["verdict"] for each in judged}
+    assert verdicts == {9000: verdicts[9000], 8999: "worse"}
+    assert verdicts[9000] in ("no practical difference", "undecided")

@@ -1,0 +1,124 @@
+"""A hundred racks up and down, and agents and controllers killed at random moments: nothing stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from framegauge.agent import Agent, find_agent
+from framegauge.errors import AgentError, AgentFailure, Refused
+from framegauge.testbeds.rack import Relay
+from rack.real import UP, agent_processes, await_end, children, leaves_nothing, spawn
+
+
+def test_a_hundred_racks_leave_nothing(rack_agent: Agent) -> None:
+    rack_agent.request("rack.up", UP)
+    rack_agent.request("rack.down")
+    with leaves_nothing():
+        for _ in range(100):
+            rack_agent.request("rack.up", UP)
+            rack_agent.request("rack.down")
+
+
+def test_a_rack_that_is_refused_leaves_nothing(rack_agent: Agent) -> None:
+    with leaves_nothing():
+        for change in ({"congestion_control": "vegas2"}, {"sysctls": {"net.ipv4.no_such_thing": "1"}}):
+            with pytest.raises((AgentError, Refused)):
+                rack_agent.request("rack.up", {**UP, **change})
+
+
+STUDY = """\
+question: Who is killed?
+testbed: {kind: rack, link: {rate: 200 Mb/s}}
+factors:
+  mtu: {levels: [1500, 9000], baseline: 1500}
+workloads:
+  - stream: {size: 1 MB, repeat: 0.3 s}
+control: false
+blocks: 50
+margins: {goodput: 1 %}
+"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -> None:
+    generator = random.Random(seed)
+    victim = ("controller", "rack agent", "host agent")[seed % 3]
+    path = f"{tmp_path}/study.yaml"
+    with open(path, "w") as file:
+        file.write(STUDY)
+    before = set(agent_processes())
+    family: list[int] = []
+    with leaves_nothing(lambda: await_end(family)):
+        command = [sys.executable, "-m", "framegauge.cli", "study", path, "--out", f"{tmp_path}/out"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
+            journal = f"{tmp_path}/out/runs.jsonl"
+            # The moment: after some runs have ended, anywhere in the next one.
+            _until_lines(journal, generator.randint(0, 2), controller)
+            select_pause(generator.uniform(0.0, 0.5))
+            mine = [pid for pid in agent_processes() if pid not in before]
+            roots = [pid for pid in mine if children(pid) or "rack" in _words(pid)]
+            hosts = [pid for pid in mine if "host" in _words(pid)]
+            target = {"controller": [controller.pid], "rack agent": roots, "host agent": hosts or roots}[victim]
+            family.extend(mine)
+            os.kill(target[0], signal.SIGKILL)
+            if victim != "controller":
+                # A lost agent ends the study with a message or, a host's, costs one run: end it in order.
+                controller.send_signal(signal.SIGINT)
+            controller.communicate(timeout=60)
+        family.extend(pid for pid in agent_processes() if pid not in before)
+
+
+def select_pause(seconds: float) -> None:
+    """A random moment needs the passing of time itself; nothing is waited for."""
+    import select
+
+    select.select([], [], [], seconds)
+
+
+def _words(process: int) -> list[str]:
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return file.read().decode().split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _until_lines(path: str, count: int, controller: subprocess.Popen[bytes]) -> None:
+    """Until the journal has that many runs and an agent is there."""
+    while controller.poll() is None:
+        lines = open(path).read().count("\n") if os.path.exists(path) else -1
+        if lines >= count:
+            return
+        select_pause(0.01)
+    raise AssertionError(controller.communicate()[1].decode())
+
+
+def test_a_killed_host_takes_its_programs_along() -> None:
+    with leaves_nothing(), Agent.open([find_agent(), "rack"]) as agent:
+        built = agent.request("rack.up", UP)
+        host = Relay(agent, "h1")
+        # It leaves its session, its parent and its group: only the cgroup still knows it.
+        spawn(host, "sh", "-c", "setsid sh -c 'sleep 1000 & sleep 1000' & exit 0")
+        os.kill(built["hosts"][0]["pid"], signal.SIGKILL)
+        with pytest.raises(AgentFailure):
+            host.request("host.read")
+        agent.request("rack.down")
+
+
+def test_killed_together_they_are_swept_up_by_the_next() -> None:
+    with leaves_nothing():
+        agent = Agent.open([find_agent(), "rack"])
+        built = agent.request("rack.up", UP)
+        spawn(Relay(agent, "h1"), "sleep", "1000")
+        family = [host["pid"] for host in built["hosts"]] + [agent.process_id]
+        for process in family:
+            os.kill(process, signal.SIGKILL)
+        agent.close()
+        await_end(family)
+        Agent.open([find_agent(), "rack"]).close()

@@ -1,0 +1,79 @@
+"""Programs in hosts: environment, folder, limits, output, signals, and the end of a whole tree."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from framegauge.agent import Agent, Json
+from framegauge.errors import AgentError
+from framegauge.testbeds.rack import Relay
+from rack.real import UP, output, spawn
+
+
+@pytest.fixture
+def host(rack_agent: Agent) -> Iterator[Relay]:
+    rack_agent.request("rack.up", UP)
+    yield Relay(rack_agent, "h1")
+    rack_agent.request("rack.down")
+
+
+def ended(host: Relay, process: int) -> Json:
+    return host.request("process.wait", {"process": process, "timeout_seconds": 10})
+
+
+def test_environment_folder_and_limits(host: Relay) -> None:
+    asked = {
+        "argv": ["sh", "-c", "echo $WORD; pwd; ulimit -n; echo oops >&2; exit 7"],
+        "environment": {"WORD": "jumbo"},
+        "directory": "/usr",
+        "limits": {"open_files": 77},
+    }
+    process = host.request("process.spawn", asked)["process"]
+    assert ended(host, process) == {"ended": True, "exit_code": 7, "signal": None}
+    assert output(host, process).split() == ["jumbo", "/usr", "77"]
+    assert output(host, process, "stderr") == "oops\n"
+
+
+def test_a_program_sees_its_own_network(host: Relay) -> None:
+    process = spawn(host, "sh", "-c", "ls /sys/class/net; ls /sys/fs/cgroup | head -1")
+    ended(host, process)
+    assert {"fg1", "lo"} <= set(output(host, process).split())
+
+
+def test_a_whole_tree_is_killed(host: Relay) -> None:
+    # The grandchild leaves session and parent; the name in its arguments finds it.
+    process = spawn(host, "sh", "-c", "setsid sleep 98765 & wait")
+    read_end = "sh -c 'until pgrep -x sleep -a | grep -q 98765; do :; done'"
+    ended(host, spawn(host, "sh", "-c", read_end))
+    assert host.request("process.kill", {"process": process})["signal"] == 9
+    assert not any("98765" in words for words in _command_lines())
+
+
+def _command_lines() -> list[str]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline") as file:
+                    found.append(file.read())
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return found
+
+
+def test_signal(host: Relay) -> None:
+    process = spawn(host, "sh", "-c", "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+    while "ready" not in output(host, process):
+        pass
+    host.request("process.signal", {"process": process, "signal": int(signal.SIGTERM)})
+    assert ended(host, process)["exit_code"] == 5
+    assert output(host, process) == "ready\ncaught\n"
+
+
+def test_a_program_that_is_not_there(host: Relay) -> None:
+    with pytest.raises(AgentError, match="start no-such-program: No such file"):
+        spawn(host, "no-such-program")
