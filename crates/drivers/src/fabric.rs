@@ -5,16 +5,15 @@
 //! moderates its interrupts tells of neither direction more often, and each wake-up costs as much as
 //! several frames.
 
-use crate::ports::{Drops, FabricMeasurement, HostMeasurement, Snapshot, ThreadMeasurement};
-use framegauge_fabric::{Aggregate, Fabric, FabricConfig, HostIndex, Sink};
+pub use crate::edge::Attachment;
+use crate::edge::Edge;
+use crate::ports::{Drops, FabricMeasurement, Snapshot, ThreadMeasurement};
+use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::{PollSet, Waker};
-use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
 use framegauge_linux::{OsError, Result, sched};
-use framegauge_metering::{Lateness, parse_schedstat};
-use framegauge_packets::{MAX_HEADER_BYTES, Segmentation, VirtioNetHeader, parse};
-use std::collections::HashMap;
+use framegauge_metering::parse_schedstat;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -22,17 +21,7 @@ use std::thread::JoinHandle;
 /// Wire bytes that a host's NIC may hold before its TAP is left alone: hides about a millisecond of
 /// lateness at 1 Gb/s.
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
-/// Room for the largest aggregate with its headers.
-const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
 const REAL_TIME_PRIORITY: i32 = 10;
-
-/// A host's end of the fabric.
-pub struct Attachment {
-    /// Its TAP.
-    pub tap: Tap,
-    /// Its Ethernet address.
-    pub hardware: [u8; 6],
-}
 
 enum Command {
     Begin(Sender<()>),
@@ -72,8 +61,8 @@ impl RunningFabric {
                 Loop {
                     fabric,
                     names,
-                    ports: Ports::new(attachments, epoch),
-                    naps: vec![0; 0],
+                    edge: Edge::new(attachments, epoch),
+                    naps: Vec::new(),
                     moderation,
                     started: Begun::default(),
                     scheduling: if real_time { "fifo" } else { "other" },
@@ -128,153 +117,6 @@ fn gone() -> OsError {
     OsError::errno("talk to the fabric's thread", 32)
 }
 
-/// A packet from a host, alive until its last frame is delivered or dropped.
-struct Parcel {
-    bytes: Box<[u8]>,
-    plan: Segmentation,
-    length: usize,
-    frames_left: u16,
-}
-
-/// The hosts' ends and the packets under way; what the model tells is done here.
-struct Ports {
-    attachments: Vec<Attachment>,
-    by_address: HashMap<[u8; 6], HostIndex>,
-    parcels: Vec<Option<Parcel>>,
-    free: Vec<u32>,
-    spare: Vec<Box<[u8]>>,
-    counts: Vec<HostMeasurement>,
-    lateness: Lateness,
-    epoch: u64,
-}
-
-impl Ports {
-    fn new(attachments: Vec<Attachment>, epoch: u64) -> Self {
-        Self {
-            by_address: attachments
-                .iter()
-                .enumerate()
-                .map(|(place, attachment)| (attachment.hardware, HostIndex(place as u16)))
-                .collect(),
-            counts: vec![HostMeasurement::default(); attachments.len()],
-            attachments,
-            parcels: Vec::new(),
-            free: Vec::new(),
-            spare: Vec::new(),
-            lateness: Lateness::new(),
-            epoch,
-        }
-    }
-
-    fn now(&self) -> Picoseconds {
-        Picoseconds::from_nanoseconds(monotonic_nanoseconds() - self.epoch)
-    }
-
-    /// Reads one packet of a host: `Ok(None)` when there is none, `Some(None)` when it goes nowhere.
-    fn read(&mut self, host: usize) -> Result<Option<Option<Aggregate>>> {
-        let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice());
-        let Some(length) = self.attachments[host].tap.read(&mut bytes)? else {
-            self.spare.push(bytes);
-            return Ok(None);
-        };
-        let counts = &mut self.counts[host];
-        counts.read_packets += 1;
-        let Some(frame) = bytes.get(VNET_HEADER_BYTES..length) else {
-            counts.unroutable_packets += 1;
-            return Ok(Some(None));
-        };
-        counts.read_bytes += frame.len() as u64;
-        counts.largest_packet_bytes = counts.largest_packet_bytes.max(frame.len() as u64);
-        let destination = frame.get(..6).and_then(|address| self.by_address.get(address)).copied();
-        let plan = VirtioNetHeader::parse(&bytes).and_then(|header| Segmentation::plan(&header, frame));
-        let frames = plan.as_ref().map_or(1, Segmentation::frames);
-        counts.read_frames += u64::from(frames);
-        let (Some(destination), Ok(plan)) = (destination, plan) else {
-            counts.unroutable_packets += 1;
-            self.spare.push(bytes);
-            return Ok(Some(None));
-        };
-        counts.aggregates += u64::from(frames > 1);
-        let data = plan.tcp_payload_bytes(0) > 0;
-        let (each, last) = (plan.captured_bytes(0), plan.captured_bytes(frames - 1));
-        if data {
-            let sizes = [each, last].map(framegauge_frames::frame_bytes).map(u64::from);
-            counts.data_frames += u64::from(frames);
-            counts.data_frame_bytes += u64::from(frames - 1) * sizes[0] + sizes[1];
-            counts.largest_frame_bytes = counts.largest_frame_bytes.max(sizes[0]);
-        }
-        let flow = parse(frame).map_or(0, |packet| packet.flow_hash());
-        let id = self.keep(Parcel { bytes, plan, length, frames_left: frames });
-        Ok(Some(Some(Aggregate {
-            id,
-            frames,
-            captured_bytes: each,
-            last_captured_bytes: last,
-            destination,
-            flow,
-            data,
-        })))
-    }
-
-    fn keep(&mut self, parcel: Parcel) -> u32 {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.parcels.push(None);
-            self.parcels.len() as u32 - 1
-        });
-        self.parcels[id as usize] = Some(parcel);
-        id
-    }
-
-    fn release(&mut self, id: u32) {
-        let place = &mut self.parcels[id as usize];
-        if let Some(parcel) = place {
-            parcel.frames_left -= 1;
-            if parcel.frames_left == 0 {
-                if let Some(parcel) = place.take() {
-                    self.spare.push(parcel.bytes);
-                }
-                self.free.push(id);
-            }
-        }
-    }
-
-    fn write(&mut self, host: usize, id: u32, frame: u16) {
-        let Some(parcel) = &self.parcels[id as usize] else { return };
-        let packet = &parcel.bytes[VNET_HEADER_BYTES..parcel.length];
-        let header = parcel.plan.vnet_header(frame).to_bytes();
-        let tap = &self.attachments[host].tap;
-        let written = if parcel.plan.frames() == 1 {
-            tap.write([&header, packet, &[]])
-        } else {
-            let mut scratch = [0; MAX_HEADER_BYTES];
-            let length = parcel.plan.write_header(packet, frame, &mut scratch);
-            tap.write([&header, &scratch[..length], &packet[parcel.plan.payload_range(frame)]])
-        };
-        let counts = &mut self.counts[host];
-        match written {
-            Ok(()) => {
-                counts.written_packets += 1;
-                counts.written_frames += 1;
-                counts.written_bytes += u64::from(parcel.plan.captured_bytes(frame));
-            }
-            Err(_) => counts.write_errors += 1,
-        }
-    }
-}
-
-impl Sink for Ports {
-    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds) {
-        self.write(usize::from(host.0), aggregate, frame);
-        self.release(aggregate);
-        let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
-        self.lateness.record(late);
-    }
-
-    fn discard(&mut self, aggregate: u32, _frame: u16) {
-        self.release(aggregate);
-    }
-}
-
 #[derive(Default)]
 struct Begun {
     snapshot: Option<Snapshot>,
@@ -286,7 +128,7 @@ struct Begun {
 struct Loop {
     fabric: Fabric,
     names: Vec<String>,
-    ports: Ports,
+    edge: Edge,
     /// Nanoseconds since the epoch until which each TAP is left alone.
     naps: Vec<u64>,
     moderation: u64,
@@ -302,16 +144,16 @@ impl Loop {
         let mut poll = PollSet::default();
         loop {
             self.wakeups += 1;
-            let now = self.ports.now();
-            self.fabric.advance(now, &mut self.ports);
+            let now = self.edge.now();
+            self.fabric.advance(now, &mut self.edge);
             for host in 0..self.names.len() {
                 self.ingest(host, now)?;
             }
             if poll_called(&mut poll, waker, &self.wait_set(now))? {
                 waker.drain();
                 while let Ok(order) = orders.try_recv() {
-                    let now = self.ports.now();
-                    self.fabric.advance(now, &mut self.ports);
+                    let now = self.edge.now();
+                    self.fabric.advance(now, &mut self.edge);
                     match order {
                         Command::Begin(reply) => {
                             self.begin();
@@ -333,7 +175,7 @@ impl Loop {
         let index = HostIndex(host as u16);
         let mut any = false;
         while self.fabric.uplink_backlog_bytes(index) < READ_AHEAD_BYTES {
-            let Some(packet) = self.ports.read(host)? else { break };
+            let Some(packet) = self.edge.read(host)? else { break };
             any = true;
             if let Some(aggregate) = packet {
                 self.fabric.transmit(now, index, aggregate);
@@ -355,29 +197,29 @@ impl Loop {
             if self.naps[host] > now {
                 sooner(self.naps[host]);
             } else if self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES {
-                watched.push(self.ports.attachments[host].tap.raw());
+                watched.push(self.edge.attachments[host].tap.raw());
             } else {
                 // The backlog drains at line rate; a quarter of it is a fair time to look again.
                 sooner(now + 50_000);
             }
         }
-        let now = self.ports.now().as_nanoseconds();
+        let now = self.edge.now().as_nanoseconds();
         WaitSet { watched, timeout: until.map(|until| until.saturating_sub(now)) }
     }
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
-            time_nanoseconds: self.ports.now().as_nanoseconds(),
+            time_nanoseconds: self.edge.now().as_nanoseconds(),
             ports: self.fabric.counters().ports,
-            hosts: self.ports.counts.clone(),
+            hosts: self.edge.counts.clone(),
         }
     }
 
     fn begin(&mut self) {
         self.fabric.reset_peaks();
         self.fabric.take_drops();
-        self.ports.lateness.reset();
-        for counts in &mut self.ports.counts {
+        self.edge.lateness.reset();
+        for counts in &mut self.edge.counts {
             (counts.largest_packet_bytes, counts.largest_frame_bytes) = (0, 0);
         }
         self.started = Begun {
@@ -404,7 +246,7 @@ impl Loop {
         let names = (0..later.ports.len()).map(name).collect();
         let drops = Drops::collect(&self.fabric.take_drops(), &names, earlier.time_nanoseconds);
         let measurement =
-            FabricMeasurement::between(&earlier, &later, names, &self.names, &self.ports.lateness, thread);
+            FabricMeasurement::between(&earlier, &later, names, &self.names, &self.edge.lateness, thread);
         (measurement, drops)
     }
 }

@@ -2,6 +2,7 @@
 //! a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
+mod edge;
 pub mod fabric;
 pub mod host;
 pub mod meters;
@@ -9,6 +10,7 @@ pub mod ports;
 pub mod processes;
 pub mod rack;
 pub mod requirements;
+mod sender_log;
 pub mod serving;
 pub mod spool;
 pub mod streaming;

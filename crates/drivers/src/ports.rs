@@ -130,7 +130,7 @@ pub struct Drops {
 impl Drops {
     pub(crate) fn collect(
         drops: &[framegauge_fabric::Drop],
-        names: &Vec<String>,
+        names: &[String],
         start_nanoseconds: u64,
     ) -> Self {
         let start = start_nanoseconds as f64 * 1e-9;

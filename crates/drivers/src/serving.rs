@@ -1,6 +1,7 @@
 //! The serving end of streams: accepts who knows the token, receives and confirms, or sends.
 
-use crate::streaming::{CHUNK_BYTES, Sample, SenderLog, SenderSummary};
+use crate::sender_log::{Sample, SenderLog, SenderSummary};
+use crate::streaming::CHUNK_BYTES;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};

@@ -1,12 +1,13 @@
 //! The client's end of a stream: does what `traffic` decides, on real sockets.
 
+pub use crate::sender_log::SenderSummary;
+use crate::sender_log::{Sample, SenderLog};
 use crate::spool::{self, Column};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::PollSet;
-use framegauge_linux::tcp::{self, Moved, TcpInfo};
+use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{Action, Amount, Hello, Stream, StreamSpec, Token};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
@@ -25,78 +26,6 @@ pub struct StreamOrder {
     pub spec: StreamSpec,
     /// Nanoseconds between two readings of a connection's state; 0: none.
     pub sample_nanoseconds: u64,
-}
-
-/// One reading of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
-    pub time: u64,
-    pub round: u32,
-    pub flow: u32,
-    pub info: TcpInfo,
-}
-
-/// What the senders of a stream read from their sockets.
-#[derive(Default)]
-pub(crate) struct SenderLog {
-    pub samples: Vec<Sample>,
-    pub congestion_control: BTreeSet<String>,
-    pub path_mtu: BTreeSet<u32>,
-    pub mss: BTreeSet<u32>,
-    pub retransmits: u64,
-    pub payload_bytes: u64,
-    pub payload_segments: u64,
-}
-
-impl SenderLog {
-    /// The last reading of a connection whose bytes are all delivered; returns its retransmits.
-    pub fn finish(&mut self, socket: i32, time: u64, round: u32, flow: u32) -> Result<u32> {
-        let info = tcp::info(socket)?;
-        self.samples.push(Sample { time, round, flow, info });
-        self.congestion_control.insert(tcp::congestion_control(socket)?);
-        self.path_mtu.insert(info.path_mtu);
-        self.mss.insert(info.mss_bytes);
-        self.retransmits += u64::from(info.retransmits);
-        self.payload_bytes += info.bytes_sent;
-        self.payload_segments += u64::from(info.data_segments_sent);
-        Ok(info.retransmits)
-    }
-
-    /// The readings in the form that the pipe reports.
-    pub fn summary(mut self) -> Result<SenderSummary> {
-        let mut srtt: Vec<f64> =
-            self.samples.iter().map(|sample| sample.info.srtt_seconds).filter(|srtt| *srtt > 0.0).collect();
-        srtt.sort_by(f64::total_cmp);
-        let samples = write_samples(std::mem::take(&mut self.samples))?;
-        Ok(SenderSummary {
-            congestion_control: self.congestion_control.into_iter().collect(),
-            path_mtu: self.path_mtu.into_iter().collect(),
-            sender_mss_bytes: self.mss.into_iter().collect(),
-            retransmits: self.retransmits,
-            srtt_median_seconds: srtt.get(srtt.len() / 2).copied(),
-            mean_segment_payload_bytes: (self.payload_segments > 0)
-                .then(|| self.payload_bytes as f64 / self.payload_segments as f64),
-            samples,
-        })
-    }
-}
-
-/// What the sending end of a stream reports.
-pub struct SenderSummary {
-    /// The algorithms read back from its live sockets.
-    pub congestion_control: Vec<String>,
-    /// The route MTUs its connections used.
-    pub path_mtu: Vec<u32>,
-    /// Their segment payloads.
-    pub sender_mss_bytes: Vec<u32>,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Median over all samples.
-    pub srtt_median_seconds: Option<f64>,
-    /// Payload bytes a segment, as its TCP counted them.
-    pub mean_segment_payload_bytes: Option<f64>,
-    /// The samples, as a spool file.
-    pub samples: File,
 }
 
 /// What a stream came to.
@@ -392,26 +321,4 @@ impl<'a> Client<'a> {
 
 fn lost(operation: &str) -> OsError {
     OsError::errno(operation, 104)
-}
-
-fn write_samples(samples: Vec<Sample>) -> Result<File> {
-    let float = |value: fn(&Sample) -> f64| Column::Float(samples.iter().map(value).collect());
-    let word = |value: fn(&Sample) -> u32| Column::Word(samples.iter().map(value).collect());
-    let long = |value: fn(&Sample) -> u64| Column::Long(samples.iter().map(value).collect());
-    spool::write(vec![
-        ("time_seconds", float(|sample| sample.time as f64 * 1e-9)),
-        ("round", word(|sample| sample.round)),
-        ("flow", word(|sample| sample.flow)),
-        ("srtt_seconds", float(|sample| sample.info.srtt_seconds)),
-        ("rttvar_seconds", float(|sample| sample.info.rttvar_seconds)),
-        ("cwnd_segments", word(|sample| sample.info.cwnd_segments)),
-        ("ssthresh_segments", float(|sample| sample.info.ssthresh_segments.map_or(f64::NAN, f64::from))),
-        ("mss_bytes", word(|sample| sample.info.mss_bytes)),
-        ("path_mtu", word(|sample| sample.info.path_mtu)),
-        ("retransmits", word(|sample| sample.info.retransmits)),
-        ("unacked_segments", word(|sample| sample.info.unacked_segments)),
-        ("not_sent_bytes", word(|sample| sample.info.not_sent_bytes)),
-        ("delivery_rate_bits_per_second", long(|sample| sample.info.delivery_rate_bits_per_second)),
-        ("bytes_acked", long(|sample| sample.info.bytes_acked)),
-    ])
 }

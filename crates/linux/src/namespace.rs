@@ -79,10 +79,8 @@ impl Network {
             scope
                 .spawn(move || {
                     // SAFETY: the descriptor is open for the whole scope; only this thread moves.
-                    check(
-                        unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) },
-                        "enter a network namespace",
-                    )?;
+                    let moved = unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) };
+                    check(moved, "enter a network namespace")?;
                     work()
                 })
                 .join()

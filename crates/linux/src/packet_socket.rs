@@ -87,10 +87,9 @@ impl HandshakeCapture {
         address.sll_protocol = every;
         address.sll_ifindex = index;
         // SAFETY: `address` is valid and its size is passed.
-        check(
-            unsafe { libc::bind(raw, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32) },
-            &operation,
-        )?;
+        let bound =
+            unsafe { libc::bind(raw, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32) };
+        check(bound, &operation)?;
         Ok(Self { descriptor })
     }
 

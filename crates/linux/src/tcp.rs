@@ -36,23 +36,18 @@ pub struct TcpInfo {
     pub data_segments_sent: u32,
 }
 
+fn option(socket: RawFd, name: libc::c_int, bytes: &mut [u8], operation: &str) -> Result<()> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: pointer and length describe `bytes`.
+    let read =
+        unsafe { libc::getsockopt(socket, libc::IPPROTO_TCP, name, bytes.as_mut_ptr().cast(), &mut length) };
+    check(read, operation).map(drop)
+}
+
 /// Reads the kernel's view of a connection.
 pub fn info(socket: RawFd) -> Result<TcpInfo> {
     let mut bytes = [0u8; 256];
-    let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: pointer and length describe `bytes`.
-    check(
-        unsafe {
-            libc::getsockopt(
-                socket,
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                bytes.as_mut_ptr().cast(),
-                &mut length,
-            )
-        },
-        "read TCP_INFO",
-    )?;
+    option(socket, libc::TCP_INFO, &mut bytes, "read TCP_INFO")?;
     let word = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().unwrap_or_default());
     let long = |place: usize| u64::from_ne_bytes(bytes[place..place + 8].try_into().unwrap_or_default());
     let threshold = word(76);
@@ -76,20 +71,7 @@ pub fn info(socket: RawFd) -> Result<TcpInfo> {
 /// The congestion control in force on a connection.
 pub fn congestion_control(socket: RawFd) -> Result<String> {
     let mut bytes = [0u8; 16];
-    let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: pointer and length describe `bytes`.
-    check(
-        unsafe {
-            libc::getsockopt(
-                socket,
-                libc::IPPROTO_TCP,
-                libc::TCP_CONGESTION,
-                bytes.as_mut_ptr().cast(),
-                &mut length,
-            )
-        },
-        "read TCP_CONGESTION",
-    )?;
+    option(socket, libc::TCP_CONGESTION, &mut bytes, "read TCP_CONGESTION")?;
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
