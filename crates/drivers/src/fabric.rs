@@ -243,7 +243,7 @@ impl Loop {
         let later = self.snapshot();
         let earlier = self.started.snapshot.take().unwrap_or_else(|| later.clone());
         let name = |port: usize| self.fabric.port_name(framegauge_fabric::PortIndex(port as u16)).to_string();
-        let names = (0..later.ports.len()).map(name).collect();
+        let names: Vec<String> = (0..later.ports.len()).map(name).collect();
         let drops = Drops::collect(&self.fabric.take_drops(), &names, earlier.time_nanoseconds);
         let measurement =
             FabricMeasurement::between(&earlier, &later, names, &self.names, &self.edge.lateness, thread);
