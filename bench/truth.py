@@ -96,7 +96,9 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=5, help="runs of every arm (default 5)")
     blocks = max(2, parser.parse_args().blocks)
     warn_if_busy()
-    print("100 MB at 1 Gb/s, RTT 0.2 ms: goodput as a share of the ceiling (lowest to highest), median srtt", flush=True)
+    print(
+        "100 MB at 1 Gb/s, RTT 0.2 ms: goodput as a share of the ceiling (lowest to highest), median srtt", flush=True
+    )
     found = []
     for family in (4, 6):
         found.append(figures(family, run_family(family, blocks)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from support import STUDY
 
 from framegauge import study_file
@@ -17,7 +20,9 @@ from framegauge.runner import Event, Outcome, Runner
 from framegauge.study import Study
 from framegauge.testbeds.fake import FakeModel, FakeTestbed
 
-settings.register_profile("framegauge", deadline=None, derandomize=True, max_examples=100)
+# Runs are the same everywhere, so there is nothing to remember between them.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
+settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("framegauge")
 
 

@@ -143,7 +143,9 @@ def test_no_agent_says_how_to_get_one(study_path, tmp_path):
 # Becomes another user only after the imports: Python itself may lie in a folder that is closed to that user.
 UNPRIVILEGED = """
 import os, sys
-from framegauge import cli
+from framegauge import cli, study_file
+cli._parser()  # and after what the imports leave for later
+study_file.load_preset("demo")
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.exit(cli.main(sys.argv[1:]))
@@ -155,14 +157,14 @@ def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
     environment = {"PATH": "/nonexistent", "FRAMEGAUGE_AGENT": "/bin/true"}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
-        command = [sys.executable, "-c", UNPRIVILEGED, "study", "/dev/stdin", "--out", f"{folder}/out"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
-        ) as process:
-            _, errors = process.communicate(text)
+        path = Path(folder) / "study.yaml"
+        path.write_text(text)
+        path.chmod(0o644)
+        command = [sys.executable, "-c", UNPRIVILEGED, "study", str(path), "--out", f"{folder}/out"]
+        process = subprocess.run(command, capture_output=True, env=environment, text=True, check=False)
         assert not (Path(folder) / "out/results.json").exists()
     assert process.returncode == 1
-    assert errors.splitlines() == [
+    assert process.stderr.splitlines() == [
         "framegauge: missing privilege (needed for network namespaces and TAP): found no sudo; "
         "run framegauge as root, or install sudo"
     ]

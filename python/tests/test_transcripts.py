@@ -67,15 +67,27 @@ def test_the_fake_agent_follows_the_transcript(path):
         assert agent.wait() == 0
 
 
+class Recorder:
+    """Keeps what agent.py really wrote: it must be the transcript, message for message."""
+
+    def __init__(self, pipe):
+        self.lines, self._pipe = [], pipe
+
+    def write(self, data):
+        self.lines.append(data)
+        return self._pipe.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self._pipe, name)
+
+
 @pytest.mark.parametrize(
     "path", [path for path in FILES if "send_raw" not in path.read_text()], ids=lambda path: path.stem
 )
-def test_agent_py_sends_and_understands_the_transcript(path, tmp_path):
-    # tee keeps what agent.py really wrote: it must be the transcript, message for message.
-    sent = tmp_path / "sent"
-    shell = ["sh", "-c", 'tee "$0" | exec "$@"', str(sent), *command(path)]
+def test_agent_py_sends_and_understands_the_transcript(path):
     conversation = lines(path)
-    agent = Agent(shell)
+    agent = Agent(command(path))
+    sent = agent._process.stdin = Recorder(agent._process.stdin)
     for asked, answer in zip(conversation[::2], conversation[1::2], strict=True):
         request, wanted = asked["send"], answer["receive"]
         call = agent.begin(request["method"], request["params"])
@@ -88,7 +100,7 @@ def test_agent_py_sends_and_understands_the_transcript(path, tmp_path):
         else:
             assert differences(wanted["result"], call.result()) == []
     agent.close()
-    written = [json.loads(line) for line in sent.read_text().splitlines()]
+    written = [json.loads(line) for line in sent.lines]
     assert written[: len(conversation) // 2] == [line["send"] for line in conversation[::2]]
 
 

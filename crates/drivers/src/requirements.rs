@@ -1,6 +1,6 @@
 //! What the emulated rack needs of this machine, found out without changing anything that stays.
 
-use framegauge_linux::{namespace, process, rtnetlink, sched, tap};
+use framegauge_linux::{namespace, perf, process, rtnetlink, sched, tap};
 use framegauge_metering::parse_cgroup2_mount;
 use std::fs;
 use std::path::PathBuf;
@@ -54,6 +54,14 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
             needed_for: "a fabric that does not compete with the hosts",
             found: format!("{cpus} CPU"),
             remedy: "two or more CPUs; slower links otherwise",
+        });
+    }
+    if let Err(error) = perf::can_count_instructions() {
+        all.degraded.push(Requirement {
+            name: "perf",
+            needed_for: "cycles and instructions a host; goodput and completion time do not need it",
+            found: error.to_string(),
+            remedy: "a machine whose hypervisor shows its performance counters",
         });
     }
     let real_time = std::thread::spawn(|| sched::real_time(0, 10)).join();

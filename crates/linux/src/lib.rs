@@ -12,6 +12,7 @@ pub mod genetlink;
 pub mod namespace;
 pub mod netlink;
 pub mod packet_socket;
+pub mod perf;
 pub mod poll;
 pub mod process;
 pub mod qdisc;

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
     try:
         verbs[options.verb](options)
@@ -84,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has left; the interpreter must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
 
 

@@ -26,6 +26,8 @@ from framegauge.testbeds.veth import VethTestbed
 
 __all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", "resumed_study", "run_study"]
 
+NOT_MEASURED = ("perf",)  # serves no metric that a study can have today, so its lack weakens no verdict
+
 Say = Callable[[str], None]
 
 
@@ -112,7 +114,8 @@ def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Even
                     raise MissingRequirement(lacks["missing"])
                 python = f"{platform.python_implementation()} {platform.python_version()}"
                 journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
-                degraded = [f"{item['name']} (found {item['found']}; {item['remedy']})" for item in lacks["degraded"]]
+                degraded = [f"{item['name']} (found {item['found']}; {item['remedy']})" for item in lacks["degraded"]
+                            if item["name"] not in NOT_MEASURED]
                 # An invented network is quiet at once.
                 pause = (lambda _: None) if study.testbed.kind == "fake" else time.sleep
                 runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, pause=pause)

@@ -32,7 +32,8 @@ class Fidelity:
 
 def assess(conditions: Conditions, record: Json) -> Fidelity:
     """Judge one run."""
-    reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record), *_headroom(conditions, record)]
+    reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
+    reasons += _headroom(conditions, record)
     return Fidelity(reasons, _readings(record))
 
 
