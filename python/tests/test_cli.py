@@ -163,7 +163,7 @@ def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
         command = [sys.executable, "-c", UNPRIVILEGED, "study", str(path), "--out", f"{folder}/out"]
         process = subprocess.run(command, capture_output=True, env=environment, text=True, check=False)
         assert not (Path(folder) / "out/results.json").exists()
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert process.stderr.splitlines() == [
         "framegauge: missing privilege (needed for network namespaces and TAP): found no sudo; "
         "run framegauge as root, or install sudo"

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
     try:
         verbs[options.verb](options)
@@ -85,8 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
+
+
+def _interrupt(*_: object) -> None:
+    """Once: a second Ctrl-C would interrupt the putting back, which ends by itself within seconds."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:

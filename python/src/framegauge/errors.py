@@ -112,7 +112,7 @@ class DiskFull(FramegaugeError):
     """Nothing more can be written; finished runs are intact."""
 
 
-class MissingRequirement(FramegaugeError):
+class MissingRequirement(InputError):
     """Something the testbed needs is not there; one line each in `missing`."""
 
     def __init__(self, missing: Sequence[Mapping[str, Any]]) -> None:
