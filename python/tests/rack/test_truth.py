@@ -100,6 +100,10 @@ def _iperf3(agent: Agent, mtu: int) -> float:
         agent.request("rack.down")
 
 
+# At 1 Gb/s 2.5 and 6 ms; what a queue holds in bytes takes five times as long at 200 Mb/s.
+SRTT_SECONDS = {1: 5 * 2.5e-3, 8: 5 * 6e-3}
+
+
 def test_the_senders_queue_is_bounded(rack_agent: Agent, tmp_path: Path) -> None:
     asked = study(
         stream={"size": "5 MB", "flows": [1, 8], "repeat": "0.5 s"}, factors={"offloads": [False, True]}, blocks=2
@@ -109,6 +113,8 @@ def test_the_senders_queue_is_bounded(rack_agent: Agent, tmp_path: Path) -> None
     for each in runs:
         # Ring drops exclude a run; here they would also be a fault of ours.
         assert not any("ring drops" in reason for reason in each.excluded)
+        result = json.loads((tmp_path / f"out/runs/{each.number}/record.json").read_text())["workload"]["result"]
+        assert each.excluded or result["srtt_median_seconds"] <= SRTT_SECONDS[each.conditions["flows"]]
 
 
 def test_the_kernel_testbed_refuses_what_it_cannot_do(rack_agent: Agent) -> None:
