@@ -114,8 +114,11 @@ def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Even
                     raise MissingRequirement(lacks["missing"])
                 python = f"{platform.python_implementation()} {platform.python_version()}"
                 journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
-                degraded = [f"{item['name']} (found {item['found']}; {item['remedy']})" for item in lacks["degraded"]
-                            if item["name"] not in NOT_MEASURED]
+                degraded = [
+                    f"{item['name']} (found {item['found']}; {item['remedy']})"
+                    for item in lacks["degraded"]
+                    if item["name"] not in NOT_MEASURED
+                ]
                 # An invented network is quiet at once.
                 pause = (lambda _: None) if study.testbed.kind == "fake" else time.sleep
                 runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, pause=pause)

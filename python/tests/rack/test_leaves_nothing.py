@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,45 +59,42 @@ def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -
     with leaves_nothing(lambda: await_end(family)):
         command = [sys.executable, "-m", "framegauge.cli", "study", path, "--out", f"{tmp_path}/out"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
-            journal = f"{tmp_path}/out/runs.jsonl"
             # The moment: after some runs have ended, anywhere in the next one.
-            _until_lines(journal, generator.randint(0, 2), controller)
-            select_pause(generator.uniform(0.0, 0.5))
-            mine = [pid for pid in agent_processes() if pid not in before]
-            roots = [pid for pid in mine if children(pid) or "rack" in _words(pid)]
-            hosts = [pid for pid in mine if "host" in _words(pid)]
-            target = {"controller": [controller.pid], "rack agent": roots, "host agent": hosts or roots}[victim]
+            _until_runs(Path(f"{tmp_path}/out/runs.jsonl"), generator.randint(0, 2), controller)
+            pass_time(generator.uniform(0.0, 0.5))
+            mine = [process for process in agent_processes() if process not in before]
+            roots = [process for process in mine if "rack" in _words(process)]
+            hosts = [process for process in mine if "host" in _words(process)]
             family.extend(mine)
+            # Between two runs there are no hosts.
+            target = {"controller": [controller.pid], "rack agent": roots, "host agent": hosts or roots}[victim]
             os.kill(target[0], signal.SIGKILL)
             if victim != "controller":
-                # A lost agent ends the study with a message or, a host's, costs one run: end it in order.
+                # A lost agent ends the study, a lost host costs one run: end it in order.
                 controller.send_signal(signal.SIGINT)
             controller.communicate(timeout=60)
-        family.extend(pid for pid in agent_processes() if pid not in before)
+        family.extend(process for process in agent_processes() if process not in before)
 
 
-def select_pause(seconds: float) -> None:
+def pass_time(seconds: float) -> None:
     """A random moment needs the passing of time itself; nothing is waited for."""
-    import select
-
     select.select([], [], [], seconds)
 
 
 def _words(process: int) -> list[str]:
     try:
-        with open(f"/proc/{process}/cmdline", "rb") as file:
-            return file.read().decode().split("\0")
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
     except (FileNotFoundError, ProcessLookupError):
         return []
 
 
-def _until_lines(path: str, count: int, controller: subprocess.Popen[bytes]) -> None:
-    """Until the journal has that many runs and an agent is there."""
+def _until_runs(journal: Path, count: int, controller: subprocess.Popen[bytes]) -> None:
+    """Until the journal has that many runs and the rack agent is there."""
     while controller.poll() is None:
-        lines = open(path).read().count("\n") if os.path.exists(path) else -1
-        if lines >= count:
+        runs = journal.read_text().count("\n") if journal.exists() else -1
+        if runs >= count and children(controller.pid):
             return
-        select_pause(0.01)
+        pass_time(0.01)
     raise AssertionError(controller.communicate()[1].decode())
 
 
