@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ def figures(family: int, folder: Path) -> dict[str, Any]:
         for each in compare(saved)
         if each.ratio is not None
     ]  # fmt: skip
-    return {"arms": rows, "ratios": ratios}
+    reasons = Counter(reason for run in saved.runs for reason in run.excluded).most_common(3)
+    return {"arms": rows, "ratios": ratios, "reasons": reasons}
 
 
 def show(found: dict[str, Any]) -> None:
@@ -90,6 +91,12 @@ def show(found: dict[str, Any]) -> None:
         print(f"{words}  {each['flows']} flows  {each['ratio']:.4f}{interval}, by arithmetic {each['expected']:.4f}")
 
 
+def explain(found: dict[str, Any]) -> None:
+    """Why runs were excluded, the commonest reasons first."""
+    for reason, count in found["reasons"]:
+        say(f"{count} x {reason}")
+
+
 def main() -> None:
     """Run, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,6 +110,7 @@ def main() -> None:
     for family in (4, 6):
         found.append(figures(family, run_family(family, blocks)))
         show(found[-1])
+        explain(found[-1])
     say(f"figures: {save('bench-truth', found)}")
 
 
