@@ -44,4 +44,4 @@ $(VENV)/installed: pyproject.toml | preflight
 	@touch $@
 
 clean:
-	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info
+	rm -rf target build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info

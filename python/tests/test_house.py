@@ -35,7 +35,7 @@ LONGEST_FUNCTION = 60
 
 CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
 RUST = sorted(path for crate in CRATES for path in crate.rglob("*.rs"))
-SKIPPED = {".git", ".venv", "target", "results", "artifacts", "corpus", "__pycache__", "node_modules"}
+SKIPPED = {".git", ".venv", "build", "target", "results", "artifacts", "corpus", "__pycache__", "node_modules"}
 
 
 def named(path: Path) -> str:
