@@ -109,7 +109,7 @@ def _names(folder: str, prefix: str) -> set[str]:
 
 
 def agent_processes() -> dict[int, str]:
-    """Agents that run now, by process id."""
+    """The command lines of the agents that run now, by process id."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -118,10 +118,14 @@ def agent_processes() -> dict[int, str]:
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            executable = (words[0] + (words[1] if len(words) > 1 else b"")).decode(errors="replace")
             if state != "Z" and (words[0].endswith(b"framegauge-agent") or words[1:2] == [b"host"]):
-                found[int(entry.name)] = executable
+                found[int(entry.name)] = b" ".join(words).decode(errors="replace")
     return found
+
+
+def hosts_of(rack: int) -> list[int]:
+    """The agents of a rack agent's hosts, also of one that is dead: its id is in the name of their cgroup."""
+    return [process for process, words in agent_processes().items() if f"framegauge-{rack}-" in words]
 
 
 def traces() -> dict[str, Any]:
@@ -194,6 +198,6 @@ def children(process: int) -> list[int]:
 
 
 __all__ = [
-    "RATE", "UP", "AgentLost", "agent_processes", "await_end", "children", "evidence", "leaves_nothing", "output", "run",
+    "RATE", "UP", "AgentLost", "agent_processes", "await_end", "children", "evidence", "hosts_of", "leaves_nothing", "output", "run",
     "shell", "spawn", "study", "traces",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import AgentError, AgentFailure, Refused
 from framegauge.testbeds.rack import Relay
-from rack.real import UP, agent_processes, await_end, children, leaves_nothing, spawn
+from rack.real import UP, await_end, children, hosts_of, leaves_nothing, spawn
 
 
 def test_a_hundred_racks_leave_nothing(rack_agent: Agent) -> None:
@@ -54,7 +54,6 @@ def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -
     path = f"{tmp_path}/study.yaml"
     with open(path, "w") as file:
         file.write(STUDY)
-    before = set(agent_processes())
     family: list[int] = []
     with leaves_nothing(lambda: await_end(family)):
         command = [sys.executable, "-m", "framegauge.cli", "study", path, "--out", f"{tmp_path}/out"]
@@ -62,30 +61,22 @@ def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -
             # The moment: after some runs have ended, anywhere in the next one.
             _until_runs(Path(f"{tmp_path}/out/runs.jsonl"), generator.randint(0, 2), controller)
             pass_time(generator.uniform(0.0, 0.5))
-            mine = [process for process in agent_processes() if process not in before]
-            roots = [process for process in mine if "rack" in _words(process)]
-            hosts = [process for process in mine if "host" in _words(process)]
-            family.extend(mine)
+            root = children(controller.pid)[0]
+            family.append(root)
             # Between two runs there are no hosts.
-            target = {"controller": [controller.pid], "rack agent": roots, "host agent": hosts or roots}[victim]
-            os.kill(target[0], signal.SIGKILL)
+            hosts = hosts_of(root) or [root]
+            target = {"controller": controller.pid, "rack agent": root, "host agent": hosts[0]}[victim]
+            os.kill(target, signal.SIGKILL)
             if victim != "controller":
                 # A lost agent ends the study, a lost host costs one run: end it in order.
                 controller.send_signal(signal.SIGINT)
             controller.communicate(timeout=60)
-        family.extend(process for process in agent_processes() if process not in before)
+        family.extend(hosts_of(root))
 
 
 def pass_time(seconds: float) -> None:
     """A random moment needs the passing of time itself; nothing is waited for."""
     select.select([], [], [], seconds)
-
-
-def _words(process: int) -> list[str]:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
-    except (FileNotFoundError, ProcessLookupError):
-        return []
 
 
 def _until_runs(journal: Path, count: int, controller: subprocess.Popen[bytes]) -> None:
