@@ -17,7 +17,6 @@ import yaml
 
 from framegauge import commands, study_file
 from framegauge.agent import Agent
-from framegauge.errors import AgentLost
 from framegauge.results import Journal, Run
 from framegauge.runner import Runner
 from framegauge.study import Study
@@ -195,9 +194,3 @@ def children(process: int) -> list[int]:
     except FileNotFoundError:
         return []
     return [int(each) for each in text.split()]
-
-
-__all__ = [
-    "RATE", "UP", "AgentLost", "agent_processes", "await_end", "children", "evidence", "hosts_of", "leaves_nothing", "output", "run",
-    "shell", "spawn", "study", "traces",
-]  # fmt: skip
