@@ -44,7 +44,7 @@ def conditions(testbed: str, mtu: int) -> Conditions:
         port_mtu=9216,
         moderation_seconds=50e-6,
         aggregate_bytes=36 * 1024,
-        shaper_factor=0.998,
+        shaper_factor=0.999,
         shaper_burst_bytes=70_000,
         family=4,
     )

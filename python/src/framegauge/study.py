@@ -194,7 +194,7 @@ class Nic(Model):
 class Shaper(Model):
     """What bounds the sender's queue: tbf at `factor` x line rate; one mechanism for every arm."""
 
-    factor: Annotated[float, Field(gt=0, le=1)] = 0.998
+    factor: Annotated[float, Field(gt=0, le=1)] = 0.999
     burst: Bytes = 70_000
 
 
