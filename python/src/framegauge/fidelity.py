@@ -18,6 +18,7 @@ LATENESS_P50_SECONDS = 100e-6
 LATENESS_P99_SECONDS = 1e-3
 LATENESS_MAX_SECONDS = 20e-3
 READ_AHEAD_BYTES = 131_072  # what the fabric holds of a host's packets: it hides lateness for their time on the line
+SWITCHES_PER_SECOND = 100  # more often than that something goes before the fabric on its CPU
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
 IDLE_SHARE = 0.03
 
@@ -77,6 +78,9 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
     if fabric is not None and fabric["thread"]["cpu_seconds"] > FABRIC_CPU_SHARE * elapsed:
         share = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
         yield f"CPU of the fabric's thread: at most {FABRIC_CPU_SHARE:.0%}, found {share:.0%}"
+    if fabric is not None and fabric["thread"]["involuntary_switches"] > SWITCHES_PER_SECOND * elapsed:
+        found = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
+        yield f"involuntary switches of the fabric's thread: at most {SWITCHES_PER_SECOND}/s, found {found:.0f}/s"
 
 
 def _idle(record: Json) -> dict[str, float]:

@@ -287,7 +287,8 @@ class FakeRack:
             return {"elapsed_seconds": elapsed, "fabric": None, "cpus": cpus}
         lateness = 0.005 if self._fault("late") else 2e-5
         thread = {
-            "cpu_seconds": elapsed * (0.95 if self._fault("fabric_cpu") else 0.5), "involuntary_switches": 2,
+            "cpu_seconds": elapsed * (0.95 if self._fault("fabric_cpu") else 0.5),
+            "involuntary_switches": 1_000_000 if self._fault("displaced") else 2,
             "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
         }  # fmt: skip
         fabric = {

@@ -13,7 +13,8 @@ __all__ = ["FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
 # Everything that can be sabotaged: each must be caught by one of the checks of a run.
 FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
-    "late", "ring", "fabric_cpu", "host_cpu", "conservation", "nstat", "ceiling", "metrics_cache", "lost_stream",
+    "late", "ring", "fabric_cpu", "displaced", "host_cpu", "conservation", "nstat", "ceiling",
+    "metrics_cache", "lost_stream",
 )  # fmt: skip
 
 
