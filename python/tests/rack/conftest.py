@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,22 +31,31 @@ def reason_not_to_run() -> str | None:
     return "; ".join(f"missing {item['name']}: {item['remedy']}" for item in missing) or None
 
 
+reason_not_to_run_once = functools.cache(reason_not_to_run)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mine = [item for item in items if HERE in item.path.parents]
-    reason = reason_not_to_run() if mine else None
+    reason = reason_not_to_run_once() if mine else None
     for item in mine:
         item.add_marker("rack")
-        if reason is not None:
-            _reasons[reason] = _reasons.get(reason, 0) + 1
+        lacks = reason or _missing_program(item)
+        if lacks is not None:
+            _reasons[lacks] = _reasons.get(lacks, 0) + 1
             if os.environ.get("CI") != "true":
-                item.add_marker(pytest.mark.skip(reason=reason))
+                item.add_marker(pytest.mark.skip(reason=lacks))
+
+
+def _missing_program(item: pytest.Item) -> str | None:
+    names = [name for mark in item.iter_markers("needs") for name in mark.args if shutil.which(name) is None]
+    return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     # Only reached under CI=true: there a test that cannot run is a failure, not a gap.
-    if _reasons and HERE in item.path.parents:
-        pytest.fail(f"cannot run here: {next(iter(_reasons))}", pytrace=False)
+    if HERE in item.path.parents and (reason := reason_not_to_run_once() or _missing_program(item)):
+        pytest.fail(f"cannot run here: {reason}", pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

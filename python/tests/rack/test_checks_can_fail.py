@@ -37,10 +37,11 @@ SABOTAGE = {
         "ip route replace 10.77.0.0/24 dev fg1 scope link congctl reno", "congestion control of live sockets on h1"
     ),
     "shaper": ("tc qdisc replace dev fg1 root tbf rate 100mbit burst 70000 limit 1000000", "rate of the shaper of h1"),
-    "sysctl": ("sysctl -qw net.ipv4.tcp_rmem='4096 87380 500000'", "net.ipv4.tcp_rmem of h1"),
+    "sysctl": ("echo 4096 87380 500000 > /proc/sys/net/ipv4/tcp_rmem", "net.ipv4.tcp_rmem of h1"),
 }  # fmt: skip
 
 
+@pytest.mark.needs("ethtool")
 @pytest.mark.parametrize("what", SABOTAGE)
 def test_sabotage_on_one_host_discards_the_run(rack_agent: Agent, what: str, tmp_path: Path) -> None:
     command, reason = SABOTAGE[what]

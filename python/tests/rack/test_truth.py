@@ -75,6 +75,7 @@ def test_two_senders_keep_the_port_busy_and_reach_the_ceiling(rack_agent: Agent,
     assert output["sent_bytes"] / output["sent_frames"] >= 0.995 * (mtu + 18)
 
 
+@pytest.mark.needs("iperf3")
 @pytest.mark.parametrize("mtu", [1500, 9000])
 def test_our_generator_agrees_with_iperf3_on_the_kernels_own_link(rack_agent: Agent, mtu: int, tmp_path: Path) -> None:
     asked = study("veth", stream={"duration": "2 s"}, factors={"mtu": {"levels": [mtu, mtu - 1], "baseline": mtu}})
