@@ -87,7 +87,7 @@ def test_warnings_name_what_weakens_a_verdict():
     [
         ((0, 6), (0, 6), False),
         ((1, 7), (0, 6), False),
-        ((2, 6), (0, 6), False),
+        ((2, 6), (0, 6), True),
         ((3, 6), (0, 6), True),
         ((3, 6), (3, 6), False),
         ((2, 40), (12, 40), True),

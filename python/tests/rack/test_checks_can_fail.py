@@ -108,9 +108,6 @@ def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, tmp_
         evidence(run(rack_agent, asked, folder, Meddled(rack_agent, neighbour)))
         judged = summary.summarise(read(folder))["verdicts"]
         found.append({each["treatment"]["mtu"]: each["verdict"] for each in judged})
-    # On a busy machine the exclusions of a study may differ between its arms; then it says so and judges nothing.
-    clear = [verdicts for verdicts in found if "suspect" not in verdicts.values()]
-    assert len(clear) >= 7, found
-    for verdicts in clear:
+    for verdicts in found:
         assert verdicts[8999] == "worse", found
         assert verdicts[9000] in ("no practical difference", "undecided"), found

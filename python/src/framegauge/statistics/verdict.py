@@ -14,7 +14,6 @@ from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate
 __all__ = ["FEW_BLOCKS", "Verdict", "decide", "exclusions_differ", "warnings"]
 
 FEW_BLOCKS = 5
-FEWEST_EXCLUDED = 3  # two runs lost in one arm are what a busy machine does, not a sign
 
 
 class Verdict(StrEnum):
@@ -78,16 +77,15 @@ def exclusions_differ(first: tuple[int, int], second: tuple[int, int]) -> str | 
     """Why the exclusions of two arms, each (excluded, attempted), differ by more than chance; or None.
 
     Runs that are lost more often in one arm than in the other are not lost at random, and a comparison
-    of the rest would be biased. Fisher's exact test, p < 0.05; or more than a quarter against none, three
-    runs at least, for which few runs would give the test no power.
+    of the rest would be biased. Fisher's exact test, p < 0.05; or more than a quarter against none,
+    for which few runs would give the test no power.
     """
     if 0 in (first[1], second[1]):
         return None
     shares = sorted((first[0] / first[1], second[0] / second[1]))
     table = np.array([[excluded, attempted - excluded] for excluded, attempted in (first, second)])
     chance = float(stats.fisher_exact(table).pvalue)
-    one_sided = shares[0] == 0 and shares[1] > 0.25 and first[0] + second[0] >= FEWEST_EXCLUDED
-    if one_sided or chance < 0.05:
+    if (shares[0] == 0 and shares[1] > 0.25) or chance < 0.05:
         return (
             f"excluded {first[0]} of {first[1]} runs in one arm and {second[0]} of {second[1]} in the other "
             f"(p = {chance:.2g}): not lost at random"
