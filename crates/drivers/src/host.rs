@@ -91,6 +91,7 @@ enum Undo {
 pub struct Applied {
     settings: HostSettings,
     undo: Vec<Undo>,
+    pollers: Vec<i32>,
 }
 
 /// The on-link network of `address`, with its prefix length.
@@ -137,7 +138,7 @@ fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
 impl Applied {
     /// Applies `settings`; on failure everything that was changed is put back.
     pub fn apply(settings: HostSettings) -> Result<Self> {
-        let mut applied = Self { settings, undo: Vec::new() };
+        let mut applied = Self { settings, undo: Vec::new(), pollers: Vec::new() };
         match applied.apply_all() {
             Ok(()) => Ok(applied),
             Err(error) => {
@@ -182,7 +183,7 @@ impl Applied {
             rtnetlink::add_neighbour(interface, *address, *hardware)?;
         }
         if settings.threaded {
-            thread_napi(interface, &settings.cpus)?;
+            self.pollers = thread_napi(interface, &settings.cpus)?;
         }
         Ok(())
     }
@@ -231,6 +232,11 @@ impl Applied {
         &self.settings.interface
     }
 
+    /// The kernel threads that poll its interface; none without threaded NAPI.
+    pub fn pollers(&self) -> &[i32] {
+        &self.pollers
+    }
+
     /// The CPUs of this host.
     pub fn cpus(&self) -> &[usize] {
         &self.settings.cpus
@@ -249,16 +255,20 @@ impl Applied {
     }
 }
 
-/// Moves the receive path of `interface` to a kernel thread and binds that to `cpus`.
-fn thread_napi(interface: &str, cpus: &[usize]) -> Result<()> {
+/// Moves the receive path of `interface` to a kernel thread and binds that to `cpus`; the thread's id.
+fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
+    // Another rack's interfaces have the same names, in other namespaces: ours are the new ones.
+    let others = napi_threads(interface);
     let path = format!("/sys/class/net/{interface}/threaded");
     fs::write(&path, "1").map_err(|source| OsError { operation: format!("write {path}"), source })?;
-    for thread in napi_threads(interface) {
-        sched::bind(thread, cpus)?;
+    let mut ours = napi_threads(interface);
+    ours.retain(|thread| !others.contains(thread));
+    for thread in &ours {
+        sched::bind(*thread, cpus)?;
         // Where this is refused the receive path waits for a slice like any program; lateness then tells.
-        let _ = sched::real_time(thread, RECEIVE_PRIORITY);
+        let _ = sched::real_time(*thread, RECEIVE_PRIORITY);
     }
-    Ok(())
+    Ok(ours)
 }
 
 /// The kernel threads that poll `interface`.

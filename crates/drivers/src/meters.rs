@@ -3,7 +3,8 @@
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, rtnetlink};
 pub use framegauge_metering::CpuSeconds;
-use framegauge_metering::{CpuTimes, parse_netstat, parse_snmp, parse_snmp6, parse_stat};
+pub use framegauge_metering::NetworkSoftirqs;
+use framegauge_metering::{CpuTimes, parse_netstat, parse_snmp, parse_snmp6, parse_softirqs, parse_stat};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -37,26 +38,53 @@ pub fn host(interface: &str) -> Result<HostCounters> {
     Ok(HostCounters { interface: rtnetlink::link(interface)?.statistics, nstat })
 }
 
-/// CPU states of every CPU at one moment.
+/// CPU states of every CPU at one moment, and what this process has used.
 #[derive(Debug, Clone)]
 pub struct CpuSnapshot {
     time_nanoseconds: u64,
+    process_nanoseconds: u64,
     cpus: BTreeMap<u32, CpuTimes>,
+    softirqs: BTreeMap<u32, NetworkSoftirqs>,
+}
+
+/// What happened between two snapshots.
+#[derive(Debug, Clone)]
+pub struct CpuInterval {
+    /// Seconds between the two.
+    pub elapsed_seconds: f64,
+    /// Seconds on a CPU of this process, all threads.
+    pub process_seconds: f64,
+    /// By CPU, how it spent its time.
+    pub cpus: Vec<(u32, CpuSeconds)>,
+    /// By CPU, how often it worked through the network's softirqs.
+    pub softirqs: Vec<(u32, NetworkSoftirqs)>,
 }
 
 /// Reads the CPU states.
 pub fn cpu_snapshot() -> Result<CpuSnapshot> {
     let cpus = parse_stat(&text("/proc/stat")?).map_err(malformed)?;
-    Ok(CpuSnapshot { time_nanoseconds: clock::monotonic_nanoseconds(), cpus })
+    let softirqs = parse_softirqs(&text("/proc/softirqs")?).map_err(malformed)?;
+    let (time_nanoseconds, process_nanoseconds) =
+        (clock::monotonic_nanoseconds(), clock::process_cpu_nanoseconds());
+    Ok(CpuSnapshot { time_nanoseconds, process_nanoseconds, cpus, softirqs })
 }
 
 impl CpuSnapshot {
-    /// Seconds since `earlier`, and how each CPU spent them.
-    pub fn since(&self, earlier: &Self) -> (f64, Vec<(u32, CpuSeconds)>) {
+    /// What happened since `earlier`.
+    pub fn since(&self, earlier: &Self) -> CpuInterval {
         let ticks = clock::ticks_per_second();
         let cpus = self.cpus.iter().filter_map(|(cpu, later)| {
             earlier.cpus.get(cpu).map(|earlier| (*cpu, later.since(earlier).seconds(ticks)))
         });
-        ((self.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9, cpus.collect())
+        let softirqs = self
+            .softirqs
+            .iter()
+            .filter_map(|(cpu, later)| earlier.softirqs.get(cpu).map(|earlier| (*cpu, later.since(earlier))));
+        CpuInterval {
+            elapsed_seconds: (self.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9,
+            process_seconds: (self.process_nanoseconds - earlier.process_nanoseconds) as f64 * 1e-9,
+            cpus: cpus.collect(),
+            softirqs: softirqs.collect(),
+        }
     }
 }

@@ -93,6 +93,11 @@ impl Processes {
         self.lock().contains_key(&number)
     }
 
+    /// The cgroup folders of all programs, also of those that have ended.
+    pub fn groups(&self) -> Vec<PathBuf> {
+        self.lock().values().map(|supervised| supervised.group.path().to_path_buf()).collect()
+    }
+
     /// Sends a signal to the program itself.
     pub fn signal(&self, number: u64, signal: i32) -> Result<()> {
         let supervised = self.find(number)?;

@@ -1,10 +1,24 @@
-//! `CLOCK_MONOTONIC`, in nanoseconds.
+//! Clocks, in nanoseconds.
 
 /// Nanoseconds since an arbitrary start, the same in every process and namespace of this machine.
 pub fn monotonic_nanoseconds() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Time that this process, its ended threads included, has had on a CPU.
+pub fn process_cpu_nanoseconds() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Time that the calling thread has had on a CPU.
+pub fn thread_cpu_nanoseconds() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; CLOCK_MONOTONIC exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    // SAFETY: `time` is a valid timespec; these clocks exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -37,6 +37,23 @@ pub fn enter_fresh() -> Result<()> {
     Ok(())
 }
 
+/// Runs `work` on a thread of its own that sees a filesystem of `kind` at `target`; nobody else does.
+pub fn with_private_mount<T: Send>(
+    kind: &str,
+    target: &str,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    let inside = || {
+        // SAFETY: no memory is passed; only this thread, which then ends, moves.
+        check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
+        mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
+        mount(Some(kind), target, Some(kind), 0, &format!("mount {kind} on {target}"))?;
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(inside).join())
+        .unwrap_or_else(|_| Err(OsError::errno("work under a private mount", libc::EIO)))
+}
+
 fn mount(
     source: Option<&str>,
     target: &str,

@@ -10,6 +10,8 @@ mod error;
 mod lateness;
 mod mounts;
 mod schedstat;
+mod softirqs;
+mod usage;
 
 pub use counters::{Counters, difference, parse_netstat, parse_snmp, parse_snmp6};
 pub use cpu::{CpuSeconds, CpuTimes, parse_stat};
@@ -17,3 +19,5 @@ pub use error::ParseError;
 pub use lateness::Lateness;
 pub use mounts::parse_cgroup2_mount;
 pub use schedstat::{SchedStat, parse_schedstat};
+pub use softirqs::{NetworkSoftirqs, parse_softirqs};
+pub use usage::parse_cgroup_cpu;

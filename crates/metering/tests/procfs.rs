@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use framegauge_metering::{
-    CpuTimes, Lateness, difference, parse_cgroup2_mount, parse_netstat, parse_schedstat, parse_snmp,
-    parse_snmp6, parse_stat,
+    CpuTimes, Lateness, NetworkSoftirqs, difference, parse_cgroup_cpu, parse_cgroup2_mount, parse_netstat,
+    parse_schedstat, parse_snmp, parse_snmp6, parse_softirqs, parse_stat,
 };
 use proptest::prelude::*;
 
@@ -75,6 +75,31 @@ fn schedstat() {
     assert_eq!((later.run_nanoseconds, later.wait_nanoseconds, later.slices), (4000, 5, 6));
     assert!(parse_schedstat("1 2\n").is_err());
     assert!(parse_schedstat("1 2 3 4\n").is_err());
+}
+
+#[test]
+fn softirqs_by_cpu() {
+    let text = "            CPU0       CPU2\n  HI:  0  1\n  NET_TX:  7  8\n  NET_RX:  9  10\n  RCU: 1 2\n";
+    let cpus = parse_softirqs(text).unwrap();
+    assert_eq!(cpus.keys().copied().collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(cpus[&2], NetworkSoftirqs { receive: 10, transmit: 8 });
+    assert_eq!(cpus[&2].since(&cpus[&0]), NetworkSoftirqs { receive: 1, transmit: 1 });
+    assert_eq!(parse_softirqs("CPU0 CPU1\nNET_TX: 1 2\nNET_RX: 1\n").unwrap_err().line, 3);
+    assert_eq!(
+        parse_softirqs("CPU0\nNET_TX: 1\n").unwrap_err().expected,
+        "lines that begin with NET_RX and NET_TX"
+    );
+    assert_eq!(parse_softirqs("cpu0\n").unwrap_err().found, "cpu0");
+}
+
+#[test]
+fn what_a_cgroup_used() {
+    assert_eq!(parse_cgroup_cpu("usage_usec 1500\nuser_usec 500\nsystem_usec 1000\n"), Ok(1_500_000));
+    assert_eq!(
+        parse_cgroup_cpu("nr_periods 0\n").unwrap_err().expected,
+        "a line that begins with usage_usec"
+    );
+    assert_eq!(parse_cgroup_cpu("usage_usec x\n").unwrap_err().found, "x");
 }
 
 #[test]
@@ -154,6 +179,8 @@ proptest! {
             let _ = parse_snmp6(&text);
             let _ = parse_stat(&text);
             let _ = parse_schedstat(&text);
+            let _ = parse_softirqs(&text);
+            let _ = parse_cgroup_cpu(&text);
             let _ = parse_cgroup2_mount(&text);
             let _ = parse_cgroup2_mount(&format!("1 2 3 4 /{text} 6 - cgroup2 x"));
         }

@@ -4,6 +4,7 @@ use crate::arguments::Role;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::Result;
+use framegauge_drivers::cpu::CpuMeter;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::processes::Processes;
 use framegauge_drivers::serving::Serving;
@@ -17,6 +18,8 @@ pub struct HostState {
     pub applied: Mutex<Option<Applied>>,
     /// The capture under way.
     pub capture: Mutex<Option<HandshakeCapture>>,
+    /// The CPU meter at work.
+    pub meter: Mutex<Option<CpuMeter>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
     /// The programs.
@@ -35,6 +38,7 @@ impl HostState {
         Ok(Self {
             applied: Mutex::default(),
             capture: Mutex::default(),
+            meter: Mutex::default(),
             serving: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,

@@ -3,7 +3,7 @@
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
-use framegauge_drivers::meters;
+use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
 use serde_json::{Value, json};
@@ -28,12 +28,13 @@ pub fn begin(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (elapsed, cpus, plan, fabric) = with_rack(call, |rack| {
+    let (used, plan, fabric) = with_rack(call, |rack| {
         let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
-        let (elapsed, cpus) = meters::cpu_snapshot()?.since(&begun);
+        let used = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
-        Ok((elapsed, cpus, rack.cpus.clone(), fabric))
+        Ok((used, rack.cpus.clone(), fabric))
     })?;
+    let own_seconds = fabric.as_ref().map_or(0.0, |(measured, _)| measured.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
         Some((measurement, drops)) => {
@@ -41,8 +42,11 @@ pub fn end(call: &Call) -> Answer {
             describe(&measurement, drops)
         }
     };
-    let cpus: Vec<Value> = cpus.into_iter().map(|(cpu, used)| cpu_value(cpu, &used, &plan)).collect();
-    Ok(json!({"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus}))
+    let cpus: Vec<Value> = used.cpus.iter().map(|(cpu, used)| cpu_value(*cpu, used, &plan)).collect();
+    let softirq = |(cpu, count): &(u32, NetworkSoftirqs)| json!({"cpu": cpu, "net_rx": count.receive, "net_tx": count.transmit});
+    let softirqs: Vec<Value> = used.softirqs.iter().map(softirq).collect();
+    Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "cpus": cpus, "softirqs": softirqs,
+              "agent": {"cpu_seconds": used.process_seconds - own_seconds}}))
 }
 
 fn cpu_value(cpu: u32, used: &meters::CpuSeconds, plan: &CpuPlan) -> Value {

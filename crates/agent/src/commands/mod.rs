@@ -1,6 +1,7 @@
 //! One command a file: parse, apply, reply.
 
 mod basics;
+mod cpu;
 mod host_apply;
 mod host_counters;
 mod host_read;
@@ -52,6 +53,8 @@ fn host(method: &str, call: &Call) -> Answer {
         "host.apply" => host_apply::run(call),
         "host.read" => host_read::run(call),
         "host.counters" => host_counters::run(call),
+        "cpu.begin" => cpu::begin(call),
+        "cpu.end" => cpu::end(call),
         "wire.begin" => wire::begin(call),
         "wire.end" => wire::end(call),
         "stream.serve" => streams::serve(call),

@@ -283,8 +283,9 @@ class FakeRack:
             }
             for index, role in enumerate(("hosts", "fabric"))
         ]  # fmt: skip
+        rest = {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
         if rack.up["testbed"] == "kernel":
-            return {"elapsed_seconds": elapsed, "fabric": None, "cpus": cpus}
+            return {"elapsed_seconds": elapsed, "fabric": None, "cpus": cpus, **rest}
         lateness = 0.005 if self._fault("late") else 2e-5
         thread = {
             "cpu_seconds": elapsed * (0.95 if self._fault("fabric_cpu") else 0.5),
@@ -298,7 +299,7 @@ class FakeRack:
             "thread": thread,
             "drops": self._spool(pa.table({"time_seconds": pa.array([], pa.float64())})),
         }
-        return {"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus}
+        return {"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus, **rest}
 
     def _port(self, rack: BuiltRack, port: str, host: str) -> Json:
         sent = rack.sent[host]
