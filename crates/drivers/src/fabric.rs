@@ -11,8 +11,8 @@ use crate::ports::{Drops, FabricMeasurement, Snapshot, ThreadMeasurement};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::clock::monotonic_nanoseconds;
-use framegauge_linux::poll::{PollSet, Waker};
-use framegauge_linux::{OsError, Result, sched};
+use framegauge_linux::poll::{Waker, Watch};
+use framegauge_linux::{OsError, Result, clock, sched};
 use framegauge_metering::parse_schedstat;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,6 +22,8 @@ use std::thread::JoinHandle;
 /// lateness at 1 Gb/s.
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
 const REAL_TIME_PRIORITY: i32 = 10;
+/// The waker's name among the hosts' TAPs.
+const CALLED: u64 = u64::MAX;
 
 enum Command {
     Begin(Sender<()>),
@@ -46,6 +48,7 @@ impl RunningFabric {
         let (commands, orders) = channel();
         let waker = Arc::new(Waker::new()?);
         let names = config.hosts.iter().map(|host| host.name.clone()).collect();
+        let naps = vec![None; config.hosts.len()];
         let moderation = config.nic.moderation.as_nanoseconds();
         let (wake, epoch) = (waker.clone(), monotonic_nanoseconds());
         let thread = std::thread::Builder::new()
@@ -62,7 +65,7 @@ impl RunningFabric {
                     fabric,
                     names,
                     edge: Edge::new(attachments, epoch),
-                    naps: Vec::new(),
+                    naps,
                     moderation,
                     started: Begun::default(),
                     scheduling: if real_time { "fifo" } else { "other" },
@@ -129,8 +132,8 @@ struct Loop {
     fabric: Fabric,
     names: Vec<String>,
     edge: Edge,
-    /// Nanoseconds since the epoch until which each TAP is left alone.
-    naps: Vec<u64>,
+    /// Nanoseconds since the epoch until which a TAP is left alone; none: it is watched.
+    naps: Vec<Option<u64>>,
     moderation: u64,
     started: Begun,
     scheduling: &'static str,
@@ -140,17 +143,34 @@ struct Loop {
 
 impl Loop {
     fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
-        self.naps = vec![0; self.names.len()];
-        let mut poll = PollSet::default();
+        let mut watch = Watch::new()?;
+        for host in 0..self.names.len() {
+            watch.add(self.edge.attachments[host].tap.raw(), host as u64)?;
+        }
+        watch.add(waker.raw(), CALLED)?;
         loop {
             self.wakeups += 1;
             let now = self.edge.now();
             self.fabric.advance(now, &mut self.edge);
-            for host in 0..self.names.len() {
-                self.ingest(host, now)?;
+            let until = self.rearm(&watch, now)?;
+            let now = self.edge.now();
+            let mut rest = until.map(|until| until.saturating_sub(now.as_nanoseconds()));
+            if let Some(soon) = rest.filter(|rest| *rest <= self.moderation / 2) {
+                clock::sleep(soon);
+                rest = Some(0);
             }
-            if poll_called(&mut poll, waker, &self.wait_set(now))? {
+            watch.wait(rest)?;
+            let now = self.edge.now();
+            let mut called = false;
+            for number in watch.readable() {
+                match number {
+                    CALLED => called = true,
+                    host => self.ingest(host as usize, now)?,
+                }
+            }
+            if called {
                 waker.drain();
+                watch.again(waker.raw(), CALLED)?;
                 while let Ok(order) = orders.try_recv() {
                     let now = self.edge.now();
                     self.fabric.advance(now, &mut self.edge);
@@ -167,44 +187,43 @@ impl Loop {
         }
     }
 
-    /// Takes what a host has to send, unless its TAP is left alone.
+    /// Takes what a host has to send.
     fn ingest(&mut self, host: usize, now: Picoseconds) -> Result<()> {
-        if self.naps[host] > now.as_nanoseconds() {
-            return Ok(());
-        }
         let index = HostIndex(host as u16);
-        let mut any = false;
         while self.fabric.uplink_backlog_bytes(index) < READ_AHEAD_BYTES {
             let Some(packet) = self.edge.read(host)? else { break };
-            any = true;
             if let Some(aggregate) = packet {
                 self.fabric.transmit(now, index, aggregate);
             }
         }
-        if any {
-            self.naps[host] = now.as_nanoseconds() + self.moderation;
-        }
+        self.naps[host] = Some(now.as_nanoseconds() + self.moderation);
         Ok(())
     }
 
-    /// Which TAPs to watch, and for how many nanoseconds at most.
-    fn wait_set(&self, now: Picoseconds) -> WaitSet {
-        let now = now.as_nanoseconds();
-        let mut until = self.fabric.next_delivery().map(|time| time.as_nanoseconds() + 1);
-        let mut sooner = |time: u64| until = Some(until.map_or(time, |until| until.min(time)));
-        let mut watched = Vec::with_capacity(self.names.len());
+    /// Watches the TAPs again that have been left alone long enough; the time until which to sleep.
+    fn rearm(&mut self, watch: &Watch, now: Picoseconds) -> Result<Option<u64>> {
+        // To wake twice within a part of the moderation costs more than the exact time is worth.
+        let (now, part) = (now.as_nanoseconds(), self.moderation / 4);
+        let mut look = None;
         for host in 0..self.names.len() {
-            if self.naps[host] > now {
-                sooner(self.naps[host]);
+            let Some(nap) = self.naps[host] else { continue };
+            if nap > now + part {
+                sooner(&mut look, nap);
             } else if self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES {
-                watched.push(self.edge.attachments[host].tap.raw());
+                self.naps[host] = None;
+                watch.again(self.edge.attachments[host].tap.raw(), host as u64)?;
             } else {
                 // The backlog drains at line rate; a quarter of it is a fair time to look again.
-                sooner(now + 50_000);
+                sooner(&mut look, now + 50_000);
             }
         }
-        let now = self.edge.now().as_nanoseconds();
-        WaitSet { watched, timeout: until.map(|until| until.saturating_sub(now)) }
+        let mut until = self.fabric.next_delivery().map(|time| time.as_nanoseconds() + 1);
+        if let Some(look) = look
+            && until.is_none_or(|delivery| delivery > look + part)
+        {
+            sooner(&mut until, look);
+        }
+        Ok(until)
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -251,20 +270,9 @@ impl Loop {
     }
 }
 
-struct WaitSet {
-    watched: Vec<i32>,
-    timeout: Option<u64>,
-}
-
-/// Waits; true when the waker called.
-fn poll_called(poll: &mut PollSet, waker: &Waker, set: &WaitSet) -> Result<bool> {
-    poll.clear();
-    let place = poll.add(waker.raw(), true, false);
-    for tap in &set.watched {
-        poll.add(*tap, true, false);
-    }
-    poll.wait(set.timeout)?;
-    Ok(poll.readable(place))
+/// Brings `until` forward to `time`.
+fn sooner(until: &mut Option<u64>, time: u64) {
+    *until = Some(until.map_or(time, |until| until.min(time)));
 }
 
 /// Nanoseconds that the calling thread has waited for a CPU.

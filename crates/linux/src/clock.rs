@@ -22,6 +22,16 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Sleeps that many nanoseconds, or a little longer.
+pub fn sleep(nanoseconds: u64) {
+    let time = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `time` is valid during the call; the rest of an interrupted sleep is not asked for.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &time, std::ptr::null_mut()) };
+}
+
 /// Ticks a second in `/proc/stat` (`USER_HZ`).
 pub fn ticks_per_second() -> u64 {
     // SAFETY: sysconf has no memory preconditions.

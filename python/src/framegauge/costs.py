@@ -1,0 +1,146 @@
+"""What a run cost each host's CPU, and whether the account closes. Pure: record → figures.
+
+A host's cost is what its programs and its receive path used, less what the same host used with nothing
+running (per second, in an idle interval just before the run), as in the published studies that count
+with and without the application. What runs in interrupts belongs to no thread and stays unattributed, with
+the shaper's timers among it: hosts + fabric + framegauge itself + unattributed = the whole system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.testbeds.base import Json
+
+__all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings"]
+
+GIGABYTE = 1e9
+TICK_SECONDS = 0.01  # how finely /proc/stat tells a CPU's idle time (USER_HZ, proc_stat(5))
+CLOSING_SHARE = 0.02  # of the whole system, by which the parts may exceed it: the readings take a moment
+_FIELDS = {"cpu_cost": "cpu_seconds", "instructions": "instructions", "cycles": "cycles"}
+_SIDES = {"receiver": "receivers", "sender": "senders"}
+# Metric → what it counts, on which side.
+COUNTED = {f"{side}_{name}": (side, field) for side in _SIDES for name, field in _FIELDS.items()}
+
+
+def _parts(reading: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
+    yield reading["programs"]
+    yield reading["receive_path"]
+
+
+def _used(record: Json, host: str, field: str) -> float | None:
+    """One host's use of the run less its idle use; None where it could not be measured."""
+    run, idle = record["cpu"][host], record["cpu_idle"][host]
+    total = 0.0
+    for during, before in zip(_parts(run), _parts(idle), strict=True):
+        if during is None or before is None or during[field] is None or before[field] is None:
+            return None
+        rate = before[field] / idle["elapsed_seconds"] if idle["elapsed_seconds"] > 0 else 0.0
+        total += during[field] - rate * run["elapsed_seconds"]
+    return total
+
+
+def metrics(record: Json) -> dict[str, float]:
+    """By metric of COUNTED: core-seconds, instructions or cycles a gigabyte (10^9 bytes) delivered.
+
+    Empty if nothing was delivered or the CPU was not metered; a metric that could not be measured is absent.
+    """
+    gigabytes = record["workload"]["bytes"] / GIGABYTE
+    if "cpu" not in record or gigabytes <= 0:
+        return {}
+    found = {}
+    for metric, (side, field) in COUNTED.items():
+        values = [_used(record, host, field) for host in record["workload"][_SIDES[side]]]
+        if values and None not in values:
+            # A cost below zero is idle noise around nothing; a ratio needs more than nothing.
+            total = sum(value for value in values if value is not None)
+            if total > 0:
+                found[metric] = total / gigabytes
+    return found
+
+
+def not_measured(record: Json) -> dict[str, str]:
+    """By metric of COUNTED that this run lacks: why."""
+    if "cpu" not in record:
+        return dict.fromkeys(COUNTED, "the study has the CPU meter off")
+    found = {}
+    present = metrics(record)
+    for metric, (side, field) in COUNTED.items():
+        if metric in present:
+            continue
+        hosts = record["workload"][_SIDES[side]]
+        lines = [line for host in hosts for line in record["cpu"][host]["not_measured"]]
+        why = [line for line in lines if field in line or (line.startswith("receive path"))]
+        found[metric] = why[0] if why else "too little was used to be told from an idle host"
+    return found
+
+
+def _cpu_seconds(reading: Mapping[str, Any]) -> float:
+    return sum(float(part["cpu_seconds"]) for part in _parts(reading) if part is not None)
+
+
+def accounts(record: Json) -> Json:
+    """Seconds on a CPU during the run, nothing subtracted: `hosts` (by name), `fabric`, `framegauge` (its
+    agents' and the controller's own work), `system` (every CPU not idle), and `unattributed`, the rest."""
+    measure = record["measure"]
+    hosts = {name: _cpu_seconds(reading) for name, reading in record["cpu"].items()}
+    fabric = measure["fabric"]["thread"]["cpu_seconds"] if measure["fabric"] is not None else 0.0
+    own = measure["agent"]["cpu_seconds"] + record["controller_seconds"]
+    elapsed = measure["elapsed_seconds"]
+    away = ("idle_seconds", "iowait_seconds", "steal_seconds")
+    system = sum(elapsed - sum(cpu[state] for state in away) for cpu in measure["cpus"])
+    return {
+        "hosts": hosts,
+        "fabric": fabric,
+        "framegauge": own,
+        "system": system,
+        "unattributed": system - sum(hosts.values()) - fabric - own,
+        "resolution": TICK_SECONDS * len(measure["cpus"]),
+    }
+
+
+def readings(record: Json) -> Json:
+    """For the line of a run: where the system's CPU time went, as shares of it, and the meter's own."""
+    if "cpu" not in record:
+        return {}
+    found = accounts(record)
+    system = found["system"]
+    parts = {"hosts": sum(found["hosts"].values())} | {k: found[k] for k in ("fabric", "framegauge", "unattributed")}
+    shares = {f"cpu_share_{name}": value / system if system > 0 else None for name, value in parts.items()}
+    meter = sum(reading["meter_seconds"] for reading in record["cpu"].values())
+    return {
+        **shares,
+        "cpu_system_seconds": system,
+        "meter_seconds": meter,
+        "frames_per_poll": {host: each for host, each in _frames_per_poll(record) if each is not None},
+    }
+
+
+def _frames_per_poll(record: Json) -> Iterable[tuple[str, float | None]]:
+    """Frames that the interface took in for each time that its thread polled it."""
+    for host, reading in record["cpu"].items():
+        frames = _received_frames(record, host)
+        yield host, frames / reading["polls"] if reading["polls"] else None
+
+
+def _received_frames(record: Json, host: str) -> int:
+    fabric = record["measure"]["fabric"]
+    for each in fabric["hosts"] if fabric is not None else []:
+        if each["host"] == host:
+            return int(each["written_frames"])
+    before, after = (record[f"counters_{when}"][host]["interface"] for when in ("before", "after"))
+    return int(after["rx_packets"] - before["rx_packets"])
+
+
+def disagreements(record: Json) -> Sequence[str]:
+    """The parts can never be more than the whole, but for the readings' resolution."""
+    if "cpu" not in record:
+        return []
+    found = accounts(record)
+    slack = found["resolution"] + CLOSING_SHARE * found["system"]
+    if found["unattributed"] >= -slack:
+        return []
+    parts = found["system"] - found["unattributed"]
+    whole = found["system"]
+    return [f"CPU time of hosts, fabric and framegauge: {parts:.3f} s is more than the system's {whole:.3f} s"]
