@@ -26,7 +26,10 @@ MAY_USE = {
     "proof": BOTTOM | {"testbeds.base"},
     "fidelity": BOTTOM | {"testbeds.base"},
     "conservation": BOTTOM | {"testbeds.base"},
-    "runner": BOTTOM | STUDY | {"agent", "testbeds.base", "workloads", "results", "proof", "fidelity", "conservation"},
+    "costs": BOTTOM | {"testbeds.base"},
+    "runner": BOTTOM
+    | STUDY
+    | {"agent", "testbeds.base", "workloads", "results", "proof", "fidelity", "conservation", "costs"},
     "report": BOTTOM | {"results", "statistics"},
     "progress": BOTTOM | {"runner"},
     "commands": {"*"},
