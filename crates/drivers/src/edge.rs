@@ -156,11 +156,13 @@ impl Edge {
 }
 
 impl Sink for Edge {
-    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds) {
-        self.write(usize::from(host.0), aggregate, frame);
-        self.release(aggregate);
-        let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
-        self.lateness.record(late);
+    fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
+        for &(aggregate, frame) in frames {
+            self.write(usize::from(host.0), aggregate, frame);
+            self.release(aggregate);
+            let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
+            self.lateness.record(late);
+        }
     }
 
     fn discard(&mut self, aggregate: u32, _frame: u16) {
