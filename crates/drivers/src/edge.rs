@@ -134,7 +134,7 @@ impl Edge {
     fn write(&mut self, host: usize, id: u32, frame: u16) {
         let Some(parcel) = &self.parcels[id as usize] else { return };
         let packet = &parcel.bytes[VNET_HEADER_BYTES..parcel.length];
-        let header = parcel.plan.vnet_header(frame).to_bytes();
+        let header = parcel.plan.vnet_header().to_bytes();
         let tap = &self.attachments[host].tap;
         let written = if parcel.plan.frames() == 1 {
             tap.write([&header, packet, &[]])
