@@ -109,7 +109,7 @@ fn probe_devices(fabric: bool, shaped: bool) -> Vec<Requirement> {
     }
     let interface = "fgprobe0";
     if fabric {
-        let tap = tap::Tap::create(interface, false);
+        let tap = tap::Tap::create(interface, false, false);
         match &tap {
             Err(error) => missing.push(Requirement {
                 name: "tap",

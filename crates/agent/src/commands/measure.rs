@@ -78,8 +78,10 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
             json!({"host": host.host, "read_packets": host.read_packets, "read_bytes": host.read_bytes,
                    "read_frames": host.read_frames, "largest_packet_bytes": host.largest_packet_bytes,
                    "aggregates": host.aggregates, "unroutable_packets": host.unroutable_packets,
+                   "unfinished_checksums": host.unfinished_checksums, "interrupts": host.interrupts,
                    "written_packets": host.written_packets, "written_bytes": host.written_bytes,
-                   "written_frames": host.written_frames, "write_errors": host.write_errors,
+                   "written_frames": host.written_frames, "merged_frames": host.merged_frames,
+                   "write_errors": host.write_errors,
                    "data_frames": host.data_frames, "data_frame_bytes": host.data_frame_bytes,
                    "largest_frame_bytes": host.largest_frame_bytes})
         })

@@ -45,7 +45,10 @@ struct Link {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nic {
-    offloads: bool,
+    tso: bool,
+    lro: bool,
+    gro: bool,
+    checksum: bool,
     moderation_seconds: f64,
     aggregate_bytes: u32,
 }
@@ -107,21 +110,10 @@ impl Up {
         if !matches!(self.family, 4 | 6) {
             return wrong("family is 4 or 6");
         }
-        match self.hosts.len() {
-            2 => {}
-            found if kernel => return Err(Failure::refused("hosts on the kernel testbed", found, 2)),
-            3..=250 => {}
-            found => return Err(Failure::refused("hosts in a rack", found, "2 to 250")),
-        }
-        if kernel && self.link.rtt_seconds != 0.0 {
-            return Err(Failure::refused(
-                "rtt_seconds on the kernel testbed, which has no delay",
-                self.link.rtt_seconds,
-                0,
-            ));
-        }
-        if !kernel && self.link.bits_per_second.is_none() {
-            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        if (self.nic.tso || self.nic.lro) && !self.nic.checksum {
+            return wrong(
+                "nic.tso and nic.lro need nic.checksum: a NIC that cuts or merges writes checksums",
+            );
         }
         if !(0.0..=10.0).contains(&self.link.rtt_seconds)
             || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
@@ -140,6 +132,38 @@ impl Up {
                 let limit = format!("{smallest} to 65535");
                 return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
             }
+        }
+        if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_fabric(&self) -> Result<(), Failure> {
+        if !(2..=250).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts in a rack", self.hosts.len(), "2 to 250"));
+        }
+        if self.link.bits_per_second.is_none() {
+            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        }
+        Ok(())
+    }
+
+    /// What only the fabric can do is refused on the kernel testbed.
+    fn check_kernel(&self) -> Result<(), Failure> {
+        let (nic, link) = (&self.nic, &self.link);
+        if self.hosts.len() != 2 {
+            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), 2));
+        }
+        if link.rtt_seconds != 0.0 {
+            let what = "rtt_seconds on the kernel testbed, which has no delay";
+            return Err(Failure::refused(what, link.rtt_seconds, 0));
+        }
+        if nic.lro != nic.tso {
+            let what = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
+            return Err(Failure::refused(what, nic.lro, nic.tso));
+        }
+        if nic.moderation_seconds > 0.0 && (!nic.gro || nic.tso) {
+            let what =
+                "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
+            return Err(Failure::refused(what, nic.moderation_seconds, 0));
         }
         Ok(())
     }
@@ -179,8 +203,14 @@ impl Up {
             buffer_bytes: self.link.buffer_bytes,
             port_mtu: self.link.port_mtu,
             moderation_seconds: self.nic.moderation_seconds,
-            offloads: self.nic.offloads,
+            tso: self.nic.tso,
+            lro: self.nic.lro,
+            checksum: self.nic.checksum,
         }
+    }
+
+    fn family(&self) -> Family {
+        if self.family == 6 { Family::V6 } else { Family::V4 }
     }
 
     fn apply(&self, rack: &Rack) -> Result<(), Failure> {
@@ -218,17 +248,21 @@ impl Up {
             "hardware": rack::hardware(index),
             "address": rack::address(index, self.family),
             "neighbours": neighbours,
-            "offloads": self.nic.offloads,
+            "tso": self.nic.tso,
+            "gro": self.nic.gro,
+            "checksum": self.nic.checksum,
             "congestion_control": self.congestion_control,
             "shaping": shaping,
             "sysctls": self.sysctls,
             "cpus": cpus,
-            "threaded": !kernel,
+            // Only with GRO a veth has a receive path of its own, which can be a thread.
+            "threaded": !kernel || self.nic.gro,
+            "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
         })
     }
 
     fn describe(&self, pids: &[(String, u32)]) -> Answer {
-        let family = if self.family == 6 { Family::V6 } else { Family::V4 };
+        let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
         let mut hosts = Vec::new();
         let mut ceilings = BTreeMap::new();
