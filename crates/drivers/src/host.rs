@@ -267,7 +267,7 @@ impl Applied {
 }
 
 /// The token bucket of an interface whose packets are for or from a host with this MTU.
-fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
+pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
     let mtu = Mtu::new(mtu).map_err(|error| OsError {
         operation: "shape".into(),
         source: std::io::Error::other(error.to_string()),
