@@ -5,19 +5,18 @@ use libfuzzer_sys::fuzz_target;
 
 use framegauge_packets::{MAX_HEADER_BYTES, Segmentation, VirtioNetHeader, checksum};
 
-fuzz_target!(|input: (u16, u16, &[u8])| {
-    let (first, count, bytes) = input;
+fuzz_target!(|input: (u16, &[u8])| {
+    let (index, bytes) = input;
     let Ok(vnet) = VirtioNetHeader::parse(bytes) else { return };
     let frame = &bytes[VirtioNetHeader::BYTES..];
     checksum::complete(&vnet, &mut frame.to_vec());
     let Ok(plan) = Segmentation::plan(&vnet, frame) else { return };
     let mut header = [0; MAX_HEADER_BYTES];
-    for (first, count) in [(0, 1), (0, plan.frames()), (first, count)] {
-        let written = plan.write_header_run(frame, first, count, &mut header);
+    for index in [0, plan.frames() - 1, index] {
+        let written = plan.write_header(frame, index, &mut header);
         assert_eq!(written, plan.header_bytes());
-        assert!(frame.get(plan.payload_range_run(first, count)).is_some());
-        let _ =
-            (plan.vnet_header_run(first, count), plan.tcp_payload_bytes(first), plan.captured_bytes(first));
+        assert!(frame.get(plan.payload_range(index)).is_some());
+        let _ = (plan.vnet_header(), plan.tcp_payload_bytes(index), plan.captured_bytes(index));
     }
     let all = u64::from(plan.captured_bytes(0)) + u64::from(plan.captured_bytes(plan.frames() - 1));
     assert!(

@@ -7,8 +7,12 @@ use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
 use framegauge_metering::Lateness;
-use framegauge_packets::{MAX_HEADER_BYTES, Segmentation, VirtioNetHeader, parse};
+use framegauge_packets::{
+    Coalesced, Coalescer, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation, VirtioNetHeader,
+    parse,
+};
 use std::collections::HashMap;
+use std::io::IoSlice;
 
 /// Room for the largest aggregate with its headers.
 const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
@@ -38,12 +42,15 @@ pub(crate) struct Edge {
     spare: Vec<Box<[u8]>>,
     pub(crate) counts: Vec<HostMeasurement>,
     pub(crate) lateness: Lateness,
+    /// Large receive offload; empty between interrupts.
+    coalescer: Option<Coalescer>,
     epoch: u64,
 }
 
 impl Edge {
-    pub(crate) fn new(attachments: Vec<Attachment>, epoch: u64) -> Self {
+    pub(crate) fn new(attachments: Vec<Attachment>, large_receive: bool, epoch: u64) -> Self {
         Self {
+            coalescer: large_receive.then(Coalescer::default),
             by_address: attachments
                 .iter()
                 .enumerate()
@@ -60,7 +67,7 @@ impl Edge {
     }
 
     pub(crate) fn now(&self) -> Picoseconds {
-        Picoseconds::from_nanoseconds(monotonic_nanoseconds() - self.epoch)
+        Picoseconds::from_nanoseconds(since(self.epoch))
     }
 
     /// Reads one packet of a host: `Ok(None)` when there is none, `Some(None)` when it goes nowhere.
@@ -77,6 +84,7 @@ impl Edge {
             return Ok(Some(None));
         };
         counts.read_bytes += frame.len() as u64;
+        counts.unfinished_checksums += u64::from(bytes[0] & VirtioNetHeader::NEEDS_CSUM != 0);
         counts.largest_packet_bytes = counts.largest_packet_bytes.max(frame.len() as u64);
         let destination = frame.get(..6).and_then(|address| self.by_address.get(address)).copied();
         let plan = VirtioNetHeader::parse(&bytes).and_then(|header| Segmentation::plan(&header, frame));
@@ -130,37 +138,105 @@ impl Edge {
             }
         }
     }
+}
 
-    fn write(&mut self, host: usize, id: u32, frame: u16) {
-        let Some(parcel) = &self.parcels[id as usize] else { return };
-        let packet = &parcel.bytes[VNET_HEADER_BYTES..parcel.length];
-        let header = parcel.plan.vnet_header(frame).to_bytes();
-        let tap = &self.attachments[host].tap;
-        let written = if parcel.plan.frames() == 1 {
-            tap.write([&header, packet, &[]])
-        } else {
-            let mut scratch = [0; MAX_HEADER_BYTES];
-            let length = parcel.plan.write_header(packet, frame, &mut scratch);
-            tap.write([&header, &scratch[..length], &packet[parcel.plan.payload_range(frame)]])
-        };
-        let counts = &mut self.counts[host];
-        match written {
-            Ok(()) => {
-                counts.written_packets += 1;
-                counts.written_frames += 1;
-                counts.written_bytes += u64::from(parcel.plan.captured_bytes(frame));
-            }
-            Err(_) => counts.write_errors += 1,
+impl Parcel {
+    /// Frame `index` of this packet, which is number `id`.
+    fn frame<'a>(&self, id: u32, index: u16, scratch: &'a mut [u8; MAX_HEADER_BYTES]) -> Received<'a> {
+        let packet = &self.bytes[VNET_HEADER_BYTES..self.length];
+        let length = self.plan.write_header(packet, index, scratch);
+        let range = self.plan.payload_range(index);
+        Received {
+            vnet: self.plan.vnet_header(),
+            header: &scratch[..length],
+            payload: Piece { packet: id, start: range.start as u32, end: range.end as u32 },
         }
     }
 }
 
+/// Writes what one interrupt hands to a host.
+struct Writer<'a> {
+    tap: &'a Tap,
+    parcels: &'a [Option<Parcel>],
+    counts: &'a mut HostMeasurement,
+    lateness: &'a mut Lateness,
+    due: Picoseconds,
+    epoch: u64,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, packet: &Coalesced<'_>) {
+        let vnet = packet.vnet.to_bytes();
+        let mut pieces = [IoSlice::new(&[]); 2 + PIECES_MAXIMUM];
+        pieces[0] = IoSlice::new(&vnet);
+        pieces[1] = IoSlice::new(packet.header);
+        let mut bytes = packet.header.len();
+        for (slice, piece) in pieces[2..].iter_mut().zip(packet.payload) {
+            let Some(parcel) = &self.parcels[piece.packet as usize] else { continue };
+            *slice =
+                IoSlice::new(&parcel.bytes[VNET_HEADER_BYTES..][piece.start as usize..piece.end as usize]);
+            bytes += piece.bytes();
+        }
+        self.hand_over(&pieces[..2 + packet.payload.len()], bytes, u64::from(packet.frames));
+    }
+
+    /// A packet that goes up as it came down, in one piece: most of them.
+    fn write_whole(&mut self, parcel: &Parcel) {
+        let bytes = &parcel.bytes[..parcel.length];
+        self.hand_over(&[IoSlice::new(bytes)], bytes.len() - VNET_HEADER_BYTES, 1);
+    }
+
+    fn hand_over(&mut self, pieces: &[IoSlice<'_>], bytes: usize, frames: u64) {
+        match self.tap.write(pieces) {
+            Ok(()) => {
+                self.counts.written_packets += 1;
+                self.counts.written_frames += frames;
+                self.counts.written_bytes += bytes as u64;
+                self.counts.merged_frames += if frames > 1 { frames } else { 0 };
+            }
+            Err(_) => self.counts.write_errors += 1,
+        }
+        let late = since(self.epoch).saturating_sub(self.due.as_nanoseconds());
+        for _ in 0..frames {
+            self.lateness.record(late);
+        }
+    }
+}
+
+/// Nanoseconds since `epoch`.
+fn since(epoch: u64) -> u64 {
+    monotonic_nanoseconds() - epoch
+}
+
 impl Sink for Edge {
-    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds) {
-        self.write(usize::from(host.0), aggregate, frame);
-        self.release(aggregate);
-        let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
-        self.lateness.record(late);
+    fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
+        let host = usize::from(host.0);
+        let mut writer = Writer {
+            tap: &self.attachments[host].tap,
+            parcels: &self.parcels,
+            counts: &mut self.counts[host],
+            lateness: &mut self.lateness,
+            due,
+            epoch: self.epoch,
+        };
+        let mut scratch = [0; MAX_HEADER_BYTES];
+        for &(id, index) in frames {
+            let Some(parcel) = &self.parcels[id as usize] else { continue };
+            match &mut self.coalescer {
+                Some(coalescer) if frames.len() > 1 => {
+                    let frame = parcel.frame(id, index, &mut scratch);
+                    coalescer.push(&frame, &mut |packet| writer.write(packet));
+                }
+                _ if parcel.plan.frames() == 1 => writer.write_whole(parcel),
+                _ => writer.write(&parcel.frame(id, index, &mut scratch).alone()),
+            }
+        }
+        if let Some(coalescer) = &mut self.coalescer {
+            coalescer.flush(&mut |packet| writer.write(packet));
+        }
+        for &(id, _) in frames {
+            self.release(id);
+        }
     }
 
     fn discard(&mut self, aggregate: u32, _frame: u16) {

@@ -37,12 +37,18 @@ enum Command {
 pub struct RunningFabric {
     commands: Sender<Command>,
     waker: Arc<Waker>,
-    thread: Option<JoinHandle<Result<()>>>,
+    thread: Option<JoinHandle<Result<Vec<Attachment>>>>,
 }
 
 impl RunningFabric {
-    /// Starts a fabric; `cpu` binds its thread. Host i of `config` is `attachments[i]`.
-    pub fn start(config: &FabricConfig, attachments: Vec<Attachment>, cpu: Option<usize>) -> Result<Self> {
+    /// Starts a fabric; `cpu` binds its thread. Host i of `config` is `attachments[i]`. With `large_receive`
+    /// the hosts' NICs merge what one interrupt hands over.
+    pub fn start(
+        config: &FabricConfig,
+        attachments: Vec<Attachment>,
+        large_receive: bool,
+        cpu: Option<usize>,
+    ) -> Result<Self> {
         let fabric = Fabric::new(config).map_err(|error| OsError {
             operation: "build the fabric".into(),
             source: std::io::Error::other(error.to_string()),
@@ -66,7 +72,7 @@ impl RunningFabric {
                 Loop {
                     fabric,
                     names,
-                    edge: Edge::new(attachments, epoch),
+                    edge: Edge::new(attachments, large_receive, epoch),
                     naps,
                     moderation,
                     started: Begun::default(),
@@ -108,7 +114,12 @@ impl RunningFabric {
     fn halt(&mut self) -> Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         let _ = self.send(Command::Stop);
-        thread.join().unwrap_or_else(|_| Err(gone()))
+        let attachments = thread.join().unwrap_or_else(|_| Err(gone()))?;
+        // The kernel takes tens of milliseconds for each device, most of which can pass at once.
+        std::thread::scope(|scope| {
+            attachments.into_iter().for_each(|attachment| drop(scope.spawn(|| drop(attachment))));
+        });
+        Ok(())
     }
 }
 
@@ -144,7 +155,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
+    fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<Vec<Attachment>> {
         let mut watch = Watch::new()?;
         for host in 0..self.names.len() {
             watch.add(self.edge.attachments[host].tap.raw(), host as u64)?;
@@ -176,7 +187,7 @@ impl Loop {
                             let _ = reply.send(());
                         }
                         Command::End(reply) => drop(reply.send(self.end())),
-                        Command::Stop => return Ok(()),
+                        Command::Stop => return Ok(self.edge.attachments),
                     }
                 }
             }
@@ -242,11 +253,12 @@ impl Loop {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            time_nanoseconds: self.edge.now().as_nanoseconds(),
-            ports: self.fabric.counters().ports,
-            hosts: self.edge.counts.clone(),
+        let counters = self.fabric.counters();
+        let mut hosts = self.edge.counts.clone();
+        for (host, interrupts) in hosts.iter_mut().zip(counters.interrupts) {
+            host.interrupts = interrupts;
         }
+        Snapshot { time_nanoseconds: self.edge.now().as_nanoseconds(), ports: counters.ports, hosts }
     }
 
     fn begin(&mut self) {

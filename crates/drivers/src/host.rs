@@ -1,6 +1,7 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 use framegauge_frames::{Family, Mtu, shaper_size_table};
+use framegauge_linux::error::Context;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading, TokenBucket};
 use framegauge_linux::rtnetlink::{self, LinkChange};
@@ -16,6 +17,9 @@ pub const SHAPER_LIMIT_BYTES: u32 = 32 << 20;
 
 /// What TCP Small Queues lets a flow keep below itself, beyond two aggregates.
 const SMALL_QUEUE_BYTES: &str = "32768";
+const FLUSH_TIMEOUT: &str = "gro_flush_timeout";
+const DEFER_INTERRUPTS: &str = "napi_defer_hard_irqs";
+const NO_SUCH_PROCESS: i32 = 3;
 const TSO_BY_RTT: &str = "net.ipv4.tcp_tso_rtt_log";
 
 /// A packet that arrives interrupts programs on a real host, so the thread that stands for that interrupt
@@ -48,8 +52,12 @@ pub struct HostSettings {
     pub address: IpAddr,
     /// Every other host.
     pub neighbours: Vec<(IpAddr, [u8; 6])>,
-    /// Segmentation, receive and checksum offloads.
-    pub offloads: bool,
+    /// Aggregates go to the device whole.
+    pub tso: bool,
+    /// The stack merges what it is handed.
+    pub gro: bool,
+    /// The device completes checksums.
+    pub checksum: bool,
     /// Congestion control of the route to the others.
     pub congestion_control: String,
     /// The shaper, if any.
@@ -60,6 +68,8 @@ pub struct HostSettings {
     pub cpus: Vec<usize>,
     /// The receive path runs on a kernel thread of its own (threaded NAPI).
     pub threaded: bool,
+    /// Interrupt moderation by the kernel's own means, in seconds; none where the device sees to it.
+    pub moderation_seconds: Option<f64>,
 }
 
 /// What the kernel says of a host now.
@@ -73,6 +83,8 @@ pub struct HostReading {
     pub maximum_mtu: Option<u32>,
     /// TSO, GSO, GRO and transmit checksums.
     pub offloads: [bool; 4],
+    /// Interrupt moderation in seconds, where it is the kernel's.
+    pub moderation_seconds: Option<f64>,
     /// The root queue discipline.
     pub qdisc: QdiscReading,
     /// What the route asks for.
@@ -168,40 +180,40 @@ impl Applied {
             up: None,
         };
         rtnetlink::change_link(interface, change)?;
-        for offload in [Offload::ScatterGather, Offload::TxChecksum, Offload::Gso, Offload::Tso, Offload::Gro]
-        {
-            // What the device does not have cannot be switched; the reading afterwards tells.
-            let _ = ethtool::set(interface, offload, settings.offloads);
-        }
+        self.switch_offloads();
         rtnetlink::change_link("lo", LinkChange { up: Some(true), ..LinkChange::default() })?;
-        rtnetlink::change_link(interface, LinkChange { up: Some(true), ..LinkChange::default() })?;
+        // Before the interface is up the kernel can put the shaper in without waiting.
         self.shape()?;
+        rtnetlink::change_link(interface, LinkChange { up: Some(true), ..LinkChange::default() })?;
         let (net, prefix) = network(settings.address);
         rtnetlink::add_address(interface, settings.address, prefix)?;
         rtnetlink::set_link_route(interface, net, prefix, &settings.congestion_control)?;
-        for (address, hardware) in &settings.neighbours {
-            rtnetlink::add_neighbour(interface, *address, *hardware)?;
-        }
+        rtnetlink::add_neighbours(interface, &settings.neighbours)?;
         if settings.threaded {
             self.pollers = thread_napi(interface, &settings.cpus)?;
         }
-        Ok(())
+        settings.moderation_seconds.map_or(Ok(()), |seconds| moderate(interface, seconds))
+    }
+
+    /// Scatter-gather goes with checksums, as the kernel couples them, and GSO with TSO.
+    fn switch_offloads(&self) {
+        let settings = &self.settings;
+        for (offload, on) in [
+            (Offload::TxChecksum, settings.checksum),
+            (Offload::ScatterGather, settings.checksum),
+            (Offload::Gso, settings.tso),
+            (Offload::Tso, settings.tso),
+            (Offload::Gro, settings.gro),
+        ] {
+            // What the device does not have cannot be switched; the reading afterwards tells.
+            let _ = ethtool::set(&settings.interface, offload, on);
+        }
     }
 
     fn shape(&self) -> Result<()> {
         let Some(shaping) = self.settings.shaping else { return Ok(()) };
         let family = if self.settings.address.is_ipv4() { Family::V4 } else { Family::V6 };
-        let mtu = Mtu::new(self.settings.mtu).map_err(|error| OsError {
-            operation: "shape".into(),
-            source: std::io::Error::other(error.to_string()),
-        })?;
-        let bucket = TokenBucket {
-            bits_per_second: shaping.bits_per_second,
-            burst_bytes: shaping.burst_bytes,
-            limit_bytes: shaping.limit_bytes,
-            sizes: shaper_size_table(mtu, family),
-        };
-        qdisc::set_token_bucket(&self.settings.interface, &bucket)
+        qdisc::set_token_bucket(&self.settings.interface, &bucket(&shaping, self.settings.mtu, family)?)
     }
 
     /// Reads everything back.
@@ -220,6 +232,11 @@ impl Applied {
             mtu: link.mtu,
             maximum_mtu: link.maximum_mtu,
             offloads: [on(Offload::Tso), on(Offload::Gso), on(Offload::Gro), on(Offload::TxChecksum)],
+            moderation_seconds: self
+                .settings
+                .moderation_seconds
+                .map(|_| moderation(interface))
+                .transpose()?,
             qdisc: qdisc::read(interface)?,
             congestion_control_route: rtnetlink::route_congestion_control(interface, version)?,
             sysctls,
@@ -255,18 +272,63 @@ impl Applied {
     }
 }
 
+/// The token bucket of an interface whose packets are for or from a host with this MTU.
+pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
+    let mtu = Mtu::new(mtu).map_err(|error| OsError {
+        operation: "shape".into(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Ok(TokenBucket {
+        bits_per_second: shaping.bits_per_second,
+        burst_bytes: shaping.burst_bytes,
+        limit_bytes: shaping.limit_bytes,
+        sizes: shaper_size_table(mtu, family),
+    })
+}
+
+/// Lets the kernel look at what has arrived at most every `seconds` (`Documentation/networking/napi.rst`, "Software
+/// IRQ coalescing"): after a look that found something the next one is that much later, after one that found
+/// nothing the first packet interrupts.
+fn moderate(interface: &str, seconds: f64) -> Result<()> {
+    let nanoseconds = (seconds * 1e9).round() as u64;
+    for (name, value) in [(FLUSH_TIMEOUT, nanoseconds), (DEFER_INTERRUPTS, u64::from(nanoseconds > 0))] {
+        let path = device_file(interface, name);
+        fs::write(&path, value.to_string()).during(format!("write {value} to {path}"))?;
+    }
+    Ok(())
+}
+
+/// The moderation that is in force on `interface`, in seconds.
+fn moderation(interface: &str) -> Result<f64> {
+    let read = |name: &str| -> Result<u64> {
+        let path = device_file(interface, name);
+        let text = fs::read_to_string(&path).during(format!("read {path}"))?;
+        text.trim().parse().map_err(std::io::Error::other).during(format!("read {path}"))
+    };
+    let nanoseconds = if read(DEFER_INTERRUPTS)? > 0 { read(FLUSH_TIMEOUT)? } else { 0 };
+    Ok(nanoseconds as f64 * 1e-9)
+}
+
+fn device_file(interface: &str, name: &str) -> String {
+    format!("/sys/class/net/{interface}/{name}")
+}
+
 /// Moves the receive path of `interface` to a kernel thread and binds that to `cpus`; the thread's id.
 fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
-    // Another rack's interfaces have the same names, in other namespaces: ours are the new ones.
+    let path = device_file(interface, "threaded");
+    // Another rack may have an interface of this name, or the kernel may still be taking one down.
     let others = napi_threads(interface);
-    let path = format!("/sys/class/net/{interface}/threaded");
-    fs::write(&path, "1").map_err(|source| OsError { operation: format!("write {path}"), source })?;
-    let mut ours = napi_threads(interface);
-    ours.retain(|thread| !others.contains(thread));
-    for thread in &ours {
-        sched::bind(*thread, cpus)?;
+    fs::write(&path, "1").during(format!("write {path}"))?;
+    let mut ours = Vec::new();
+    for thread in napi_threads(interface).into_iter().filter(|thread| !others.contains(thread)) {
+        match sched::bind(thread, cpus) {
+            // Not ours, then.
+            Err(error) if error.code() == NO_SUCH_PROCESS => continue,
+            other => other?,
+        }
         // Where this is refused the receive path waits for a slice like any program; lateness then tells.
-        let _ = sched::real_time(*thread, RECEIVE_PRIORITY);
+        let _ = sched::real_time(thread, RECEIVE_PRIORITY);
+        ours.push(thread);
     }
     Ok(ours)
 }
@@ -286,17 +348,13 @@ fn napi_threads(interface: &str) -> Vec<i32> {
 
 /// Whether this kernel takes our shaper; `interface` is a device made for the question.
 pub(crate) fn try_shaper(interface: &str) -> Result<()> {
-    let mtu = Mtu::new(1500).map_err(|error| OsError {
-        operation: "shape".into(),
-        source: std::io::Error::other(error.to_string()),
-    })?;
-    let bucket = TokenBucket {
+    let shaping = Shaping {
         bits_per_second: 1_000_000_000,
         burst_bytes: 70_000,
         limit_bytes: SHAPER_LIMIT_BYTES,
-        sizes: shaper_size_table(mtu, Family::V4),
+        aggregate_bytes: 36_864,
     };
-    qdisc::set_token_bucket(interface, &bucket)
+    qdisc::set_token_bucket(interface, &bucket(&shaping, 1500, Family::V4)?)
 }
 
 /// The congestion controls that this kernel has.

@@ -6,6 +6,7 @@ pub mod cpu;
 mod edge;
 pub mod fabric;
 pub mod host;
+pub mod kernel_switch;
 pub mod meters;
 pub mod ports;
 pub mod processes;

@@ -96,8 +96,12 @@ pub struct RackSpec {
     pub port_mtu: u32,
     /// Interrupt moderation in seconds.
     pub moderation_seconds: f64,
-    /// The kernel hands over and takes aggregates.
-    pub offloads: bool,
+    /// The kernel hands over aggregates.
+    pub tso: bool,
+    /// The NICs merge the frames of an interrupt into aggregates.
+    pub lro: bool,
+    /// The kernel leaves checksums to the NIC.
+    pub checksum: bool,
 }
 
 fn unusable(error: impl std::fmt::Display) -> OsError {
@@ -127,10 +131,10 @@ pub fn join_by_fabric(spec: &RackSpec, hosts: &[(String, u32)], cpu: Option<usiz
     let mut attachments = Vec::with_capacity(hosts.len());
     for (index, (_, pid)) in hosts.iter().enumerate() {
         let name = interface(index);
-        let tap = Network::of_process(*pid)?.run(|| Tap::create(&name, spec.offloads))?;
+        let tap = Network::of_process(*pid)?.run(|| Tap::create(&name, spec.checksum, spec.tso))?;
         attachments.push(Attachment { tap, hardware: hardware(index) });
     }
-    RunningFabric::start(&config, attachments, cpu)
+    RunningFabric::start(&config, attachments, spec.lro, cpu)
 }
 
 /// Joins two hosts (by the process ids of their agents) by the kernel's own veth pair.

@@ -15,8 +15,8 @@ struct Count {
 }
 
 impl Sink for Count {
-    fn deliver(&mut self, _host: HostIndex, _aggregate: u32, _frame: u16, _due: Picoseconds) {
-        self.delivered += 1;
+    fn deliver(&mut self, _host: HostIndex, frames: &[(u32, u16)], _due: Picoseconds) {
+        self.delivered += frames.len() as u64;
     }
 
     fn discard(&mut self, _aggregate: u32, _frame: u16) {

@@ -9,6 +9,8 @@ pub struct Counters {
     pub time: Picoseconds,
     /// By port, in the order of [`crate::FabricConfig::ports`].
     pub ports: Vec<PortCounters>,
+    /// By host: how often its NIC has told it of frames.
+    pub interrupts: Vec<u64>,
     /// How often a caller's `now` was earlier than one before; it was taken for the latest one.
     pub clock_violations: u64,
     /// Drops that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.

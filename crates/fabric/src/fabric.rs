@@ -13,9 +13,9 @@ use crate::{Aggregate, ConfigError, Counters, Drop, FabricConfig, Frame, HostInd
 
 /// Who is told what becomes of frames.
 pub trait Sink {
-    /// Frame number `frame` of the aggregate is handed to the host at `due`. Frames that one interrupt hands
-    /// over come one after another with the same `due`.
-    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds);
+    /// One interrupt at `due` hands these frames to the host: pairs of an aggregate and the number of a frame
+    /// of it, in the order of their arrival; at least one.
+    fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds);
     /// Frame number `frame` of the aggregate was dropped and will never be delivered.
     fn discard(&mut self, aggregate: u32, frame: u16);
 }
@@ -294,6 +294,7 @@ impl Fabric {
         Counters {
             time: self.clock,
             ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
+            interrupts: self.nics.iter().map(Nic::interrupts).collect(),
             clock_violations: self.clock_violations,
             unrecorded_drops: self.drops.overflow(),
         }

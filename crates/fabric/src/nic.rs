@@ -14,17 +14,30 @@ pub(crate) struct Nic {
     moderation: Picoseconds,
     /// No interrupt before this time.
     ready: Picoseconds,
+    /// (aggregate, frame)
     batch: Vec<(u32, u16)>,
+    interrupts: u64,
 }
 
 impl Nic {
     pub(crate) fn new(host: HostIndex, config: NicConfig) -> Nic {
-        Nic { host, moderation: config.moderation, ready: Picoseconds::ZERO, batch: Vec::new() }
+        Nic {
+            host,
+            moderation: config.moderation,
+            ready: Picoseconds::ZERO,
+            batch: Vec::new(),
+            interrupts: 0,
+        }
     }
 
     /// The time before which the host is told of nothing.
     pub(crate) fn ready(&self) -> Picoseconds {
         self.ready
+    }
+
+    /// How often the host has been told of frames.
+    pub(crate) fn interrupts(&self) -> u64 {
+        self.interrupts
     }
 
     /// Takes a frame in; gives the time at which [`Nic::interrupt`] must be called if it began to wait.
@@ -34,20 +47,25 @@ impl Nic {
         frame: Frame,
         sink: &mut impl Sink,
     ) -> Option<Picoseconds> {
+        let arrived = (frame.aggregate, frame.index);
         if self.batch.is_empty() && now >= self.ready {
-            sink.deliver(self.host, frame.aggregate, frame.index, now);
-            self.ready = now + self.moderation;
+            sink.deliver(self.host, &[arrived], now);
+            self.interrupted(now);
             return None;
         }
-        self.batch.push((frame.aggregate, frame.index));
+        self.batch.push(arrived);
         (self.batch.len() == 1).then_some(self.ready)
     }
 
     /// Hands over everything that has arrived.
     pub(crate) fn interrupt(&mut self, now: Picoseconds, sink: &mut impl Sink) {
-        for (aggregate, frame) in self.batch.drain(..) {
-            sink.deliver(self.host, aggregate, frame, now);
-        }
+        sink.deliver(self.host, &self.batch, now);
+        self.batch.clear();
+        self.interrupted(now);
+    }
+
+    fn interrupted(&mut self, now: Picoseconds) {
         self.ready = now + self.moderation;
+        self.interrupts += 1;
     }
 }

@@ -54,6 +54,9 @@ fn moderation_collects_what_arrives_in_time() {
     let due: Vec<_> = log.delivered.iter().map(|&(due, _, _, frame)| (due, frame)).collect();
     let at = |times: u64| nanoseconds(times * T);
     assert_eq!(due, [(at(2), 0), (at(4), 1), (at(4), 2), (at(6), 3)]);
+    let h2 = HostIndex(1);
+    assert_eq!(log.interrupts, [(at(2), h2, 1), (at(4), h2, 2), (at(6), h2, 1)]);
+    assert_eq!(fabric.counters().interrupts, [0, 3]);
 }
 
 #[test]

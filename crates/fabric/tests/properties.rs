@@ -170,6 +170,17 @@ proptest! {
     }
 
     #[test]
+    fn interrupts_keep_their_distance(case in case()) {
+        let outcome = run(&case, |_, _| {});
+        for (host, &counted) in outcome.counters.interrupts.iter().enumerate() {
+            let of_host = |interrupt: &&(Picoseconds, HostIndex, usize)| usize::from(interrupt.1.0) == host;
+            let due: Vec<_> = outcome.log.interrupts.iter().filter(of_host).map(|told| told.0).collect();
+            prop_assert_eq!(due.len() as u64, counted);
+            prop_assert!(due.windows(2).all(|pair| pair[1] - pair[0] >= case.config.nic.moderation));
+        }
+    }
+
+    #[test]
     fn buffers_keep_their_limits(case in case()) {
         let outcome = run(&case, |_, _| {});
         for port in outcome.counters.ports.iter().skip(1).step_by(2) {

@@ -82,6 +82,18 @@ pub struct Network {
 }
 
 impl Network {
+    /// A fresh one, which ends when this is dropped.
+    pub fn fresh() -> Result<Self> {
+        std::thread::spawn(|| {
+            enter_fresh_network()?;
+            let path = "/proc/thread-self/ns/net";
+            let file = File::open(path).during(format!("open {path}"))?;
+            Ok(Self { descriptor: file.into() })
+        })
+        .join()
+        .unwrap_or_else(|_| Err(OsError::errno("create a network namespace", libc::EIO)))
+    }
+
     /// The namespace of process `pid`.
     pub fn of_process(pid: u32) -> Result<Self> {
         let path = format!("/proc/{pid}/ns/net");

@@ -53,7 +53,7 @@ pub struct LinkStatistics {
     pub tx_dropped: u64,
 }
 
-fn link_header(index: i32, flags: u32, change: u32) -> [u8; 16] {
+pub(crate) fn link_header(index: i32, flags: u32, change: u32) -> [u8; 16] {
     let mut header = [0; 16];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
@@ -224,14 +224,18 @@ pub fn route_congestion_control(interface: &str, version: u8) -> Result<Option<S
         .find_map(|metrics| attribute_text(metrics, 16)))
 }
 
-/// Adds a permanent neighbour entry, so that no ARP or neighbour discovery runs beside a measurement.
-pub fn add_neighbour(interface: &str, address: IpAddr, hardware: [u8; 6]) -> Result<()> {
+/// Adds permanent neighbour entries, so that no ARP or neighbour discovery runs beside a measurement.
+pub fn add_neighbours(interface: &str, neighbours: &[(IpAddr, [u8; 6])]) -> Result<()> {
     const PERMANENT: u16 = 0x80;
-    let mut header = [0u8; 12];
-    header[0] = family(address);
-    header[4..8].copy_from_slice(&link(interface)?.index.to_ne_bytes());
-    header[8..10].copy_from_slice(&PERMANENT.to_ne_bytes());
-    let mut message = Message::new(RTM_NEWNEIGH, CREATE | REPLACE, &header);
-    message.attribute(1, &octets(address)).attribute(2, &hardware);
-    Socket::route()?.request(message, &format!("add the neighbour {address} on {interface}")).map(drop)
+    let (index, socket) = (link(interface)?.index, Socket::route()?);
+    for (address, hardware) in neighbours {
+        let mut header = [0u8; 12];
+        header[0] = family(*address);
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..10].copy_from_slice(&PERMANENT.to_ne_bytes());
+        let mut message = Message::new(RTM_NEWNEIGH, CREATE | REPLACE, &header);
+        message.attribute(1, &octets(*address)).attribute(2, hardware);
+        socket.request(message, &format!("add the neighbour {address} on {interface}"))?;
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Context, OsError, Result, check};
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -28,9 +28,9 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Creates the device `name` in the calling thread's network namespace. With `offloads` the
-    /// kernel hands over and takes TCP aggregates with unfinished checksums.
-    pub fn create(name: &str, offloads: bool) -> Result<Self> {
+    /// Creates the device `name` in the calling thread's network namespace. With `checksum` the kernel may hand
+    /// over unfinished checksums, with `tso`, which needs it, TCP aggregates too. Both are always taken.
+    pub fn create(name: &str, checksum: bool, tso: bool) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -58,8 +58,10 @@ impl Tap {
         let buffer = libc::c_int::MAX;
         // SAFETY: points at a c_int, alive during the call.
         check(unsafe { libc::ioctl(raw, TUNSETSNDBUF as _, &raw const buffer) }, &operation)?;
-        let offload =
-            if offloads { OFFLOAD_CHECKSUM | OFFLOAD_TSO4 | OFFLOAD_TSO6 | OFFLOAD_TSO_ECN } else { 0 };
+        let mut offload = if checksum { OFFLOAD_CHECKSUM } else { 0 };
+        if tso {
+            offload |= OFFLOAD_TSO4 | OFFLOAD_TSO6 | OFFLOAD_TSO_ECN;
+        }
         // SAFETY: the argument is a number, no memory is passed.
         check(unsafe { libc::ioctl(raw, TUNSETOFFLOAD as _, offload) }, &operation)?;
         Ok(Self { descriptor })
@@ -83,12 +85,11 @@ impl Tap {
         }
     }
 
-    /// Writes one packet gathered from up to three pieces (virtio header, headers, payload).
-    pub fn write(&self, pieces: [&[u8]; 3]) -> Result<()> {
-        let vectors = pieces
-            .map(|piece| libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() });
-        // SAFETY: each iovec describes a live slice; writev only reads them.
-        let written = unsafe { libc::writev(self.raw(), vectors.as_ptr(), vectors.len() as libc::c_int) };
+    /// Writes one packet gathered from pieces, the virtio header first.
+    pub fn write(&self, pieces: &[IoSlice<'_>]) -> Result<()> {
+        // SAFETY: an IoSlice has the layout of an iovec and describes a live slice; writev only reads them.
+        let written =
+            unsafe { libc::writev(self.raw(), pieces.as_ptr().cast(), pieces.len() as libc::c_int) };
         if written < 0 { Err(OsError::last("write to a TAP device")) } else { Ok(()) }
     }
 }

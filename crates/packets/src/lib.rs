@@ -4,17 +4,19 @@
 //!
 //! - [`parse`] looks at one frame (Ethernet II, one optional 802.1Q tag, IPv4, IPv6, TCP, UDP).
 //! - [`VirtioNetHeader`] is what a TAP with `IFF_VNET_HDR` puts before every frame.
-//! - [`Segmentation`] says how an aggregate is cut into frames, and how a run of its frames becomes one
-//!   aggregate again, without copying payload.
+//! - [`Segmentation`] says how an aggregate is cut into frames.
+//! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
 
 pub mod build;
 pub mod checksum;
+mod coalesce;
 mod error;
 mod segmentation;
 mod tcp;
 mod view;
 mod virtio;
 
+pub use coalesce::{CONTEXTS, Coalesced, Coalescer, PIECES_MAXIMUM, Piece, Received};
 pub use error::{Layer, LengthSource, ParseError};
 pub use segmentation::{MAX_HEADER_BYTES, Segmentation};
 pub use tcp::{SynOptions, TcpFlags, TcpView};

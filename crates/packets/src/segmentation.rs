@@ -1,4 +1,4 @@
-//! How an aggregate is cut into frames, and a run of them joined again.
+//! How an aggregate is cut into frames.
 //!
 //! Only headers are ever written: payload stays where the kernel put it and is named by its range. The rules
 //! are those of Linux' `tcp_gso_segment` and `inet_gso_segment`.
@@ -84,7 +84,7 @@ impl Segmentation {
             Err(_) => None,
         };
         let tcp = packet.filter(|packet| matches!(packet.transport(), Transport::Tcp(_)));
-        let header_bytes = tcp.map_or(ETHERNET_BYTES, |packet| packet.header_bytes());
+        let header_bytes = packet.map_or(ETHERNET_BYTES, |packet| packet.header_bytes());
         // Ethernet padding is part of the frame but not of its TCP payload, which is only counted.
         Ok(Segmentation {
             vnet: *vnet,
@@ -102,7 +102,7 @@ impl Segmentation {
         self.frames
     }
 
-    /// Bytes of Ethernet, IP and TCP headers with options (of an unsegmented frame that is not TCP: 14).
+    /// Bytes of all headers that were understood, TCP options included (of a malformed packet: 14).
     pub fn header_bytes(&self) -> usize {
         self.header_bytes
     }
@@ -125,18 +125,11 @@ impl Segmentation {
 
     /// Where the payload of frame `i` lies in the original frame.
     pub fn payload_range(&self, i: u16) -> Range<usize> {
-        self.payload_range_run(i, 1)
-    }
-
-    /// Where the payload of the frames `first .. first + count` lies in the original frame.
-    pub fn payload_range_run(&self, first: u16, count: u16) -> Range<usize> {
         if self.patch.is_none() {
             return self.header_bytes..self.payload_end;
         }
-        let (first, count) = self.clamp(first, count);
-        let start = self.header_bytes + first * self.gso_bytes;
-        let end = start + count * self.gso_bytes;
-        start.min(self.payload_end)..end.min(self.payload_end)
+        let start = self.header_bytes + self.clamp(i) * self.gso_bytes;
+        start.min(self.payload_end)..(start + self.gso_bytes).min(self.payload_end)
     }
 
     /// Writes the header of frame `i` to `out` (at least [`Self::header_bytes`] long, [`MAX_HEADER_BYTES`]
@@ -145,61 +138,39 @@ impl Segmentation {
     /// `frame` is the original one. Its checksum is left for the receiver: the TCP checksum field holds the
     /// pseudo-header sum that [`VirtioNetHeader::NEEDS_CSUM`] announces.
     pub fn write_header(&self, frame: &[u8], i: u16, out: &mut [u8]) -> usize {
-        self.write_header_run(frame, i, 1, out)
-    }
-
-    /// As [`Self::write_header`], for the frames `first .. first + count` as one aggregate: large receive
-    /// offload without copying.
-    pub fn write_header_run(&self, frame: &[u8], first: u16, count: u16, out: &mut [u8]) -> usize {
         if frame.len() < self.payload_end || out.len() < self.header_bytes {
             return 0;
         }
         let header = &mut out[..self.header_bytes];
         header.copy_from_slice(&frame[..self.header_bytes]);
         if let Some(patch) = self.patch {
-            let payload_bytes = self.payload_range_run(first, count).len();
-            let (first, count) = self.clamp(first, count);
-            patch.network(header, payload_bytes, first);
-            let offset = first * self.gso_bytes;
-            let ends = first + count == usize::from(self.frames);
-            patch.transport(header, payload_bytes, offset, first == 0, ends);
+            let payload_bytes = self.payload_range(i).len();
+            let index = self.clamp(i);
+            patch.network(header, payload_bytes, index);
+            let ends = index + 1 == usize::from(self.frames);
+            patch.transport(header, payload_bytes, index * self.gso_bytes, index == 0, ends);
         }
         self.header_bytes
     }
 
-    /// What to write before frame `i` to the receiving TAP.
-    pub fn vnet_header(&self, i: u16) -> VirtioNetHeader {
-        self.vnet_header_run(i, 1)
-    }
-
-    /// What to write before the frames `first .. first + count` when they go up as one aggregate.
-    pub fn vnet_header_run(&self, first: u16, count: u16) -> VirtioNetHeader {
-        let Some(patch) = self.patch else {
-            return self.vnet;
-        };
-        let (first, count) = self.clamp(first, count);
-        let mut vnet = VirtioNetHeader {
-            flags: VirtioNetHeader::NEEDS_CSUM,
-            gso_type: VirtioNetHeader::GSO_NONE,
-            header_bytes: self.header_bytes as u16,
-            gso_bytes: 0,
-            checksum_start: patch.transport_start as u16,
-            checksum_offset: TCP_CHECKSUM_OFFSET,
-        };
-        if count > 1 {
-            // CWR stays on the first frame alone, and so does the mark that says so.
-            let ecn = if first == 0 { self.vnet.gso_type & VirtioNetHeader::GSO_ECN } else { 0 };
-            vnet.gso_type = self.vnet.gso_kind() | ecn;
-            vnet.gso_bytes = self.vnet.gso_bytes;
+    /// What to write before each of the frames to the receiving TAP.
+    pub fn vnet_header(&self) -> VirtioNetHeader {
+        match self.patch {
+            None => self.vnet,
+            Some(patch) => VirtioNetHeader {
+                flags: VirtioNetHeader::NEEDS_CSUM,
+                gso_type: VirtioNetHeader::GSO_NONE,
+                header_bytes: self.header_bytes as u16,
+                gso_bytes: 0,
+                checksum_start: patch.transport_start as u16,
+                checksum_offset: TCP_CHECKSUM_OFFSET,
+            },
         }
-        vnet
     }
 
-    /// A run that exists: at least one frame, none beyond the last.
-    fn clamp(&self, first: u16, count: u16) -> (usize, usize) {
-        let first = first.min(self.frames - 1);
-        let count = count.clamp(1, self.frames - first);
-        (usize::from(first), usize::from(count))
+    /// A frame that exists: none beyond the last.
+    fn clamp(&self, i: u16) -> usize {
+        usize::from(i.min(self.frames - 1))
     }
 }
 
@@ -230,14 +201,14 @@ impl Patch {
         })
     }
 
-    /// The IP header of the frames that begin with frame `first`.
-    fn network(&self, header: &mut [u8], payload_bytes: usize, first: usize) {
+    /// The IP header of frame `index`.
+    fn network(&self, header: &mut [u8], payload_bytes: usize, index: usize) {
         let network_bytes = header.len() + payload_bytes - self.network_start;
         let ip = &mut header[self.network_start..self.transport_start];
         match self.version {
             IpVersion::V4 => {
                 put(ip, 2, network_bytes as u16);
-                let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(first as u16);
+                let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(index as u16);
                 put(ip, 4, id);
                 put(ip, 10, 0);
                 let sum = checksum::internet_checksum(ip);
@@ -247,8 +218,8 @@ impl Patch {
         }
     }
 
-    /// The TCP header of frames whose payload begins at `offset`; `begins` and `ends` say whether they
-    /// include the first and the last frame of the aggregate.
+    /// The TCP header of a frame whose payload begins at `offset`; `begins` and `ends` say whether it is the
+    /// first and the last frame of the aggregate.
     fn transport(&self, header: &mut [u8], payload_bytes: usize, offset: usize, begins: bool, ends: bool) {
         let tcp = &mut header[self.transport_start..];
         let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(offset as u32);

@@ -4,7 +4,7 @@ mod common;
 
 use std::ops::Range;
 
-use common::{Case, case, cut, reassembled, whole};
+use common::{Case, case, cut, whole};
 use framegauge_packets::build::{TcpFields, tcp_frame};
 use framegauge_packets::{MAX_HEADER_BYTES, Segmentation, TcpFlags, VirtioNetHeader, checksum, parse};
 use proptest::prelude::*;
@@ -42,32 +42,13 @@ proptest! {
         prop_assert_eq!(usize::from(plan.frames()), expected.len());
         for (index, expected) in expected.iter().enumerate() {
             let index = index as u16;
-            let mut found = cut(&plan, &frame, index, 1);
-            let vnet = plan.vnet_header(index);
+            let mut found = cut(&plan, &frame, index);
+            let vnet = plan.vnet_header();
             prop_assert_eq!(vnet.gso_type, VirtioNetHeader::GSO_NONE);
             prop_assert!(checksum::complete(&vnet, &mut found));
             prop_assert_eq!(&found, expected);
             prop_assert_eq!(plan.captured_bytes(index) as usize, expected.len());
             prop_assert_eq!(plan.tcp_payload_bytes(index) as usize, parse(expected).unwrap().payload_bytes());
-        }
-    }
-
-    /// Joining frames and cutting them again gives the same frames as cutting once.
-    #[test]
-    fn runs_equal_their_frames(case in case(), first: u16, count: u16) {
-        let (vnet, frame) = whole(&case);
-        let plan = Segmentation::plan(&vnet, &frame).unwrap();
-        let first = first % plan.frames();
-        let count = 1 + count % (plan.frames() - first);
-        let run = cut(&plan, &frame, first, count);
-        let again = Segmentation::plan(&plan.vnet_header_run(first, count), &run).unwrap();
-        prop_assert_eq!(again.frames(), count);
-        for index in 0..count {
-            let mut found = cut(&again, &run, index, 1);
-            checksum::complete(&again.vnet_header(index), &mut found);
-            let mut expected = cut(&plan, &frame, first + index, 1);
-            checksum::complete(&plan.vnet_header(first + index), &mut expected);
-            prop_assert_eq!(found, expected);
         }
     }
 
@@ -79,7 +60,6 @@ proptest! {
         prop_assert_eq!(ranges[0].start, plan.header_bytes());
         prop_assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
         prop_assert_eq!(ranges[ranges.len() - 1].end, frame.len());
-        prop_assert_eq!(plan.payload_range_run(0, plan.frames()), plan.header_bytes()..frame.len());
     }
 
     /// A frame that is no aggregate passes through unchanged, whatever it holds.
@@ -88,25 +68,25 @@ proptest! {
         let vnet = VirtioNetHeader { flags, checksum_start: 34, checksum_offset: 16, ..Default::default() };
         let plan = Segmentation::plan(&vnet, &frame).unwrap();
         prop_assert_eq!(plan.frames(), 1);
-        prop_assert_eq!(reassembled(&plan, &frame), frame.clone());
-        prop_assert_eq!(plan.vnet_header(0), vnet);
+        prop_assert_eq!(cut(&plan, &frame, 0), frame.clone());
+        prop_assert_eq!(plan.vnet_header(), vnet);
         prop_assert_eq!(plan.captured_bytes(0) as usize, frame.len());
     }
 
     #[test]
     fn hostile_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..300),
-        indices: (u16, u16),
+        index: u16,
         out_bytes in 0usize..200,
     ) {
-        common::exercise(&bytes, indices, out_bytes);
+        common::exercise(&bytes, index, out_bytes);
     }
 
     /// Bytes that nearly are an aggregate reach further than noise.
     #[test]
     fn damaged_aggregates_never_panic(
         case in case(), damage in prop::collection::vec((0usize..120, any::<u8>()), 0..6),
-        cut_at: Option<u16>, indices: (u16, u16), out_bytes in 0usize..200,
+        cut_at: Option<u16>, index: u16, out_bytes in 0usize..200,
     ) {
         let (vnet, frame) = whole(&case);
         let mut bytes = vnet.to_bytes().to_vec();
@@ -116,7 +96,7 @@ proptest! {
             bytes[at] = value;
         }
         bytes.truncate(cut_at.map_or(usize::MAX, usize::from));
-        common::exercise(&bytes, indices, out_bytes);
+        common::exercise(&bytes, index, out_bytes);
     }
 }
 

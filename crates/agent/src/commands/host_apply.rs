@@ -17,12 +17,15 @@ struct Apply {
     hardware: [u8; 6],
     address: IpAddr,
     neighbours: Vec<Neighbour>,
-    offloads: bool,
+    tso: bool,
+    gro: bool,
+    checksum: bool,
     congestion_control: String,
     shaping: Option<Shape>,
     sysctls: BTreeMap<String, String>,
     cpus: Vec<usize>,
     threaded: bool,
+    moderation_seconds: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +65,9 @@ pub fn run(call: &Call) -> Answer {
         hardware: asked.hardware,
         address: asked.address,
         neighbours: asked.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
-        offloads: asked.offloads,
+        tso: asked.tso,
+        gro: asked.gro,
+        checksum: asked.checksum,
         congestion_control: asked.congestion_control,
         shaping: asked.shaping.map(|shape| Shaping {
             bits_per_second: shape.bits_per_second,
@@ -73,6 +78,7 @@ pub fn run(call: &Call) -> Answer {
         sysctls: asked.sysctls,
         cpus: asked.cpus,
         threaded: asked.threaded,
+        moderation_seconds: asked.moderation_seconds,
     })?);
     Ok(json!({}))
 }

@@ -15,6 +15,7 @@ pub fn run(call: &Call) -> Answer {
         "mtu": reading.mtu,
         "maximum_mtu": reading.maximum_mtu,
         "offloads": {"tso": tso, "gso": gso, "gro": gro, "tx_checksum": tx_checksum},
+        "moderation_seconds": reading.moderation_seconds,
         "qdisc": {"kind": qdisc.kind, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
                   "limit_bytes": qdisc.limit_bytes, "sent_bytes": qdisc.sent_bytes,
                   "sent_packets": qdisc.sent_packets, "drops": qdisc.drops, "overlimits": qdisc.overlimits,

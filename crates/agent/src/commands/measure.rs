@@ -3,6 +3,7 @@
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
+use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
@@ -20,6 +21,9 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(fabric) = &rack.fabric {
             fabric.begin()?;
         }
+        if let Some(switch) = &mut rack.switch {
+            switch.begin()?;
+        }
         rack.begun = Some(meters::cpu_snapshot()?);
         Ok(json!({}))
     })
@@ -28,11 +32,12 @@ pub fn begin(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (used, plan, fabric) = with_rack(call, |rack| {
+    let (used, plan, fabric, kernel_ports) = with_rack(call, |rack| {
         let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
         let used = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
-        Ok((used, rack.cpus.clone(), fabric))
+        let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
+        Ok((used, rack.cpus.clone(), fabric, kernel_ports))
     })?;
     let own_seconds = fabric.as_ref().map_or(0.0, |(measured, _)| measured.thread.cpu_seconds);
     let fabric = match fabric {
@@ -43,10 +48,20 @@ pub fn end(call: &Call) -> Answer {
         }
     };
     let cpus: Vec<Value> = used.cpus.iter().map(|(cpu, used)| cpu_value(*cpu, used, &plan)).collect();
-    let softirq = |(cpu, count): &(u32, NetworkSoftirqs)| json!({"cpu": cpu, "net_rx": count.receive, "net_tx": count.transmit});
-    let softirqs: Vec<Value> = used.softirqs.iter().map(softirq).collect();
-    Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "cpus": cpus, "softirqs": softirqs,
-              "agent": {"cpu_seconds": used.process_seconds - own_seconds}}))
+    let softirqs: Vec<Value> = used.softirqs.iter().map(|(cpu, count)| softirq_value(*cpu, count)).collect();
+    let kernel_ports = kernel_ports.map(|ports| ports.iter().map(port_value).collect::<Vec<_>>());
+    let agent = json!({"cpu_seconds": used.process_seconds - own_seconds});
+    Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "kernel_ports": kernel_ports,
+              "cpus": cpus, "softirqs": softirqs, "agent": agent}))
+}
+
+fn softirq_value(cpu: u32, count: &NetworkSoftirqs) -> Value {
+    json!({"cpu": cpu, "net_rx": count.receive, "net_tx": count.transmit})
+}
+
+fn port_value(port: &KernelPort) -> Value {
+    json!({"port": port.port, "sent_bytes": port.sent_bytes, "sent_packets": port.sent_packets,
+           "drops": port.drops, "backlog_bytes": port.backlog_bytes})
 }
 
 fn cpu_value(cpu: u32, used: &meters::CpuSeconds, plan: &CpuPlan) -> Value {
@@ -82,8 +97,10 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
             json!({"host": host.host, "read_packets": host.read_packets, "read_bytes": host.read_bytes,
                    "read_frames": host.read_frames, "largest_packet_bytes": host.largest_packet_bytes,
                    "aggregates": host.aggregates, "unroutable_packets": host.unroutable_packets,
+                   "unfinished_checksums": host.unfinished_checksums, "interrupts": host.interrupts,
                    "written_packets": host.written_packets, "written_bytes": host.written_bytes,
-                   "written_frames": host.written_frames, "write_errors": host.write_errors,
+                   "written_frames": host.written_frames, "merged_frames": host.merged_frames,
+                   "write_errors": host.write_errors,
                    "data_frames": host.data_frames, "data_frame_bytes": host.data_frame_bytes,
                    "largest_frame_bytes": host.largest_frame_bytes})
         })

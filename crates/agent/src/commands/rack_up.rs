@@ -6,7 +6,8 @@ use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::{Call, lock};
 use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
-use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
+use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
+use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
 use framegauge_drivers::rack::{self, RackSpec};
 use framegauge_drivers::requirements::probe;
 use serde::Deserialize;
@@ -45,7 +46,10 @@ struct Link {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nic {
-    offloads: bool,
+    tso: bool,
+    lro: bool,
+    gro: bool,
+    checksum: bool,
     moderation_seconds: f64,
     aggregate_bytes: u32,
 }
@@ -107,21 +111,10 @@ impl Up {
         if !matches!(self.family, 4 | 6) {
             return wrong("family is 4 or 6");
         }
-        match self.hosts.len() {
-            2 => {}
-            found if kernel => return Err(Failure::refused("hosts on the kernel testbed", found, 2)),
-            3..=250 => {}
-            found => return Err(Failure::refused("hosts in a rack", found, "2 to 250")),
-        }
-        if kernel && self.link.rtt_seconds != 0.0 {
-            return Err(Failure::refused(
-                "rtt_seconds on the kernel testbed, which has no delay",
-                self.link.rtt_seconds,
-                0,
-            ));
-        }
-        if !kernel && self.link.bits_per_second.is_none() {
-            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        if (self.nic.tso || self.nic.lro) && !self.nic.checksum {
+            return wrong(
+                "nic.tso and nic.lro need nic.checksum: a NIC that cuts or merges writes checksums",
+            );
         }
         if !(0.0..=10.0).contains(&self.link.rtt_seconds)
             || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
@@ -140,6 +133,44 @@ impl Up {
                 let limit = format!("{smallest} to 65535");
                 return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
             }
+        }
+        if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_fabric(&self) -> Result<(), Failure> {
+        if !(2..=250).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts in a rack", self.hosts.len(), "2 to 250"));
+        }
+        if self.link.bits_per_second.is_none() {
+            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        }
+        Ok(())
+    }
+
+    /// What only the fabric can do is refused on the kernel testbed.
+    fn check_kernel(&self) -> Result<(), Failure> {
+        let (nic, link) = (&self.nic, &self.link);
+        if !(2..=64).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), "2 to 64"));
+        }
+        if link.rtt_seconds != 0.0 {
+            let what = "rtt_seconds on the kernel testbed, which has no delay";
+            return Err(Failure::refused(what, link.rtt_seconds, 0));
+        }
+        if nic.lro != nic.tso {
+            let what = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
+            return Err(Failure::refused(what, nic.lro, nic.tso));
+        }
+        if nic.moderation_seconds > 0.0 && (!nic.gro || nic.tso) {
+            let what =
+                "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
+            return Err(Failure::refused(what, nic.moderation_seconds, 0));
+        }
+        // The bridge lets aggregates pass whatever the frames in them measure.
+        let too_large = self.hosts.iter().find(|host| nic.tso && host.mtu > link.port_mtu);
+        if let Some(host) = too_large.filter(|_| self.hosts.len() > 2) {
+            let what = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
+            return Err(Failure::refused(&what, host.mtu, link.port_mtu));
         }
         Ok(())
     }
@@ -163,12 +194,17 @@ impl Up {
         }
         let pids: Vec<(String, u32)> =
             self.hosts.iter().map(|host| (host.name.clone(), rack.hosts[&host.name].pid())).collect();
-        if self.testbed == Testbed::Kernel {
-            rack::join_by_veth(pids[0].1, pids[1].1)?;
-        } else {
-            rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+        match (self.testbed, pids.as_slice()) {
+            (Testbed::Fabric, _) => {
+                rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+            }
+            (Testbed::Kernel, [first, second]) => rack::join_by_veth(first.1, second.1)?,
+            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&pids)?),
         }
         self.apply(rack)?;
+        if let Some(switch) = &rack.switch {
+            switch.await_forwarding()?;
+        }
         self.describe(&pids)
     }
 
@@ -179,8 +215,35 @@ impl Up {
             buffer_bytes: self.link.buffer_bytes,
             port_mtu: self.link.port_mtu,
             moderation_seconds: self.nic.moderation_seconds,
-            offloads: self.nic.offloads,
+            tso: self.nic.tso,
+            lro: self.nic.lro,
+            checksum: self.nic.checksum,
         }
+    }
+
+    fn switch(&self, pids: &[(String, u32)]) -> Result<KernelSwitch, Failure> {
+        let spec = KernelSwitchSpec {
+            shaping: self.link.bits_per_second.map(|bits_per_second| Shaping {
+                bits_per_second,
+                burst_bytes: self.shaper.burst_bytes,
+                limit_bytes: u32::try_from(self.link.buffer_bytes).unwrap_or(u32::MAX),
+                aggregate_bytes: self.nic.aggregate_bytes,
+            }),
+            port_mtu: self.link.port_mtu,
+            tso: self.nic.tso,
+            family: self.family(),
+        };
+        let member = |((name, pid), host): (&(String, u32), &Host)| Member {
+            name: name.clone(),
+            pid: *pid,
+            mtu: host.mtu,
+        };
+        let members: Vec<Member> = pids.iter().zip(&self.hosts).map(member).collect();
+        Ok(KernelSwitch::build(&spec, &members)?)
+    }
+
+    fn family(&self) -> Family {
+        if self.family == 6 { Family::V6 } else { Family::V4 }
     }
 
     fn apply(&self, rack: &Rack) -> Result<(), Failure> {
@@ -207,7 +270,12 @@ impl Up {
             .collect();
         let shaping = self.link.bits_per_second.map(|rate| {
             let rate = if kernel { rate } else { (rate as f64 * self.shaper.factor) as u64 };
-            let limit = if kernel { self.link.buffer_bytes } else { u64::from(SHAPER_LIMIT_BYTES) };
+            // Between two hosts the bucket is the link and its buffer; a switch has buffers of its own.
+            let limit = if kernel && self.hosts.len() == 2 {
+                self.link.buffer_bytes
+            } else {
+                u64::from(SHAPER_LIMIT_BYTES)
+            };
             json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         });
@@ -218,17 +286,21 @@ impl Up {
             "hardware": rack::hardware(index),
             "address": rack::address(index, self.family),
             "neighbours": neighbours,
-            "offloads": self.nic.offloads,
+            "tso": self.nic.tso,
+            "gro": self.nic.gro,
+            "checksum": self.nic.checksum,
             "congestion_control": self.congestion_control,
             "shaping": shaping,
             "sysctls": self.sysctls,
             "cpus": cpus,
-            "threaded": !kernel,
+            // Only with GRO a veth has a receive path of its own, which can be a thread.
+            "threaded": !kernel || self.nic.gro,
+            "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
         })
     }
 
     fn describe(&self, pids: &[(String, u32)]) -> Answer {
-        let family = if self.family == 6 { Family::V6 } else { Family::V4 };
+        let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
         let mut hosts = Vec::new();
         let mut ceilings = BTreeMap::new();

@@ -11,13 +11,17 @@ use framegauge_frames::{BitRate, Mtu, Picoseconds};
 pub struct Log {
     /// Due, host, aggregate, frame.
     pub delivered: Vec<(Picoseconds, HostIndex, u32, u16)>,
+    /// Due, host, frames handed over.
+    pub interrupts: Vec<(Picoseconds, HostIndex, usize)>,
     /// Aggregate, frame.
     pub discarded: Vec<(u32, u16)>,
 }
 
 impl Sink for Log {
-    fn deliver(&mut self, host: HostIndex, aggregate: u32, frame: u16, due: Picoseconds) {
-        self.delivered.push((due, host, aggregate, frame));
+    fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
+        assert!(!frames.is_empty());
+        self.interrupts.push((due, host, frames.len()));
+        self.delivered.extend(frames.iter().map(|&(aggregate, frame)| (due, host, aggregate, frame)));
     }
 
     fn discard(&mut self, aggregate: u32, frame: u16) {

@@ -1,8 +1,10 @@
-//! What the tests of segmentation share.
+//! What the tests of segmentation and of merging share.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_packets::build::{Addresses, TcpFields, tcp_frame};
 use framegauge_packets::{
-    IpVersion, MAX_HEADER_BYTES, Segmentation, TcpFlags, VirtioNetHeader, checksum, parse,
+    Coalesced, Coalescer, IpVersion, MAX_HEADER_BYTES, Piece, Received, Segmentation, TcpFlags,
+    VirtioNetHeader, checksum, parse,
 };
 use proptest::prelude::*;
 
@@ -63,21 +65,71 @@ pub fn whole(case: &Case) -> (VirtioNetHeader, Vec<u8>) {
     (vnet, frame)
 }
 
-/// Header and payload of a run of frames, as they would be written to a TAP.
-pub fn cut(plan: &Segmentation, frame: &[u8], first: u16, count: u16) -> Vec<u8> {
+/// Header and payload of a frame, as they would be written to a TAP.
+pub fn cut(plan: &Segmentation, frame: &[u8], index: u16) -> Vec<u8> {
     let mut header = [0; MAX_HEADER_BYTES];
-    let bytes = plan.write_header_run(frame, first, count, &mut header);
+    let bytes = plan.write_header(frame, index, &mut header);
     let mut out = header[..bytes].to_vec();
-    out.extend(&frame[plan.payload_range_run(first, count)]);
+    out.extend(&frame[plan.payload_range(index)]);
     out
 }
 
-pub fn reassembled(plan: &Segmentation, frame: &[u8]) -> Vec<u8> {
-    cut(plan, frame, 0, plan.frames())
+/// What comes up when the packets, each as a TAP hands it over, are cut into frames and merged by interrupts of
+/// so many frames; with the frames in each.
+pub fn merge(packets: &[(VirtioNetHeader, Vec<u8>)], interrupt: usize) -> Vec<Up> {
+    let mut up = Vec::new();
+    let mut give = |merged: &Coalesced<'_>| {
+        let mut bytes = merged.header.to_vec();
+        for piece in merged.payload {
+            bytes.extend(&packets[piece.packet as usize].1[piece.start as usize..piece.end as usize]);
+        }
+        up.push(Up { vnet: merged.vnet, bytes, frames: merged.frames });
+    };
+    let mut coalescer = Coalescer::default();
+    let mut count = 0;
+    for (number, (vnet, packet)) in packets.iter().enumerate() {
+        let Ok(plan) = Segmentation::plan(vnet, packet) else { continue };
+        for index in 0..plan.frames() {
+            let mut header = [0; MAX_HEADER_BYTES];
+            let bytes = plan.write_header(packet, index, &mut header);
+            let range = plan.payload_range(index);
+            let payload = Piece { packet: number as u32, start: range.start as u32, end: range.end as u32 };
+            coalescer
+                .push(&Received { vnet: plan.vnet_header(), header: &header[..bytes], payload }, &mut give);
+            count += 1;
+            if count % interrupt == 0 {
+                coalescer.flush(&mut give);
+            }
+        }
+    }
+    coalescer.flush(&mut give);
+    up
+}
+
+/// What went up to the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Up {
+    pub vnet: VirtioNetHeader,
+    pub bytes: Vec<u8>,
+    pub frames: u16,
+}
+
+/// The frames of packets, in order, with full checksums.
+pub fn frames<'a>(packets: impl Iterator<Item = (&'a VirtioNetHeader, &'a [u8])>) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for (vnet, packet) in packets {
+        let Ok(plan) = Segmentation::plan(vnet, packet) else { continue };
+        for index in 0..plan.frames() {
+            let mut frame = cut(&plan, packet, index);
+            checksum::complete(&plan.vnet_header(), &mut frame);
+            all.push(frame);
+        }
+    }
+    all
 }
 
 /// Calls everything that takes bytes from outside.
-pub fn exercise(bytes: &[u8], (first, count): (u16, u16), out_bytes: usize) {
+pub fn exercise(bytes: &[u8], index: u16, out_bytes: usize) {
     if let Ok(packet) = parse(bytes) {
         let _ = (packet.flow_hash(), packet.payload_bytes(), packet.source(), packet.destination_mac());
         let _ = packet.tcp().map(|tcp| tcp.options());
@@ -88,13 +140,12 @@ pub fn exercise(bytes: &[u8], (first, count): (u16, u16), out_bytes: usize) {
     checksum::complete(&vnet, &mut frame.to_vec());
     let Ok(plan) = Segmentation::plan(&vnet, frame) else { return };
     let mut out = vec![0; out_bytes];
-    for (first, count) in [(0, 1), (0, plan.frames()), (first, count)] {
-        let written = plan.write_header_run(frame, first, count, &mut out);
+    for index in [0, plan.frames() - 1, index] {
+        let written = plan.write_header(frame, index, &mut out);
         assert!(written == 0 || written == plan.header_bytes());
         assert!(plan.header_bytes() <= MAX_HEADER_BYTES);
-        let _ = plan.write_header_run(&frame[..frame.len() / 2], first, count, &mut out);
-        let _ =
-            (plan.vnet_header_run(first, count), plan.tcp_payload_bytes(first), plan.captured_bytes(first));
-        assert!(frame.get(plan.payload_range_run(first, count)).is_some());
+        let _ = plan.write_header(&frame[..frame.len() / 2], index, &mut out);
+        let _ = (plan.vnet_header(), plan.tcp_payload_bytes(index), plan.captured_bytes(index));
+        assert!(frame.get(plan.payload_range(index)).is_some());
     }
 }
