@@ -5,6 +5,7 @@
 
 pub mod cgroup;
 pub mod clock;
+pub mod epoll;
 pub mod error;
 pub mod ethtool;
 pub mod files;
@@ -18,6 +19,7 @@ pub mod process;
 pub mod qdisc;
 pub mod rtnetlink;
 pub mod sched;
+pub mod sock_diag;
 pub mod sysctl;
 pub mod tap;
 pub mod tcp;
