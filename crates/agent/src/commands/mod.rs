@@ -1,6 +1,7 @@
 //! One command a file: parse, apply, reply.
 
 mod basics;
+mod fields;
 mod host_apply;
 mod host_counters;
 mod host_read;
