@@ -6,6 +6,7 @@ use crate::session::lock;
 use framegauge_drivers::Result;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::processes::Processes;
+use framegauge_drivers::rr_serving::RrServing;
 use framegauge_drivers::serving::Serving;
 use framegauge_drivers::wire::HandshakeCapture;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ pub struct HostState {
     pub capture: Mutex<Option<HandshakeCapture>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
+    /// The serving end of requests.
+    pub rr_serving: Mutex<Option<RrServing>>,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -36,6 +39,7 @@ impl HostState {
             applied: Mutex::default(),
             capture: Mutex::default(),
             serving: Mutex::default(),
+            rr_serving: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })
