@@ -122,7 +122,8 @@ impl From<OsError> for Failure {
         let data = json!({"operation": operation, "errno": error.code(), "error": source});
         match error.code() {
             125 => Self::cancelled(),
-            104 => Self::new(-32007, error.to_string(), json!({"what": operation})),
+            // Reset, and written to after it: the other end is gone.
+            104 | 32 => Self::new(-32007, error.to_string(), json!({"what": operation})),
             _ => Self::new(-32004, error.to_string(), data),
         }
     }

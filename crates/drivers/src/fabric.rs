@@ -11,7 +11,8 @@ use crate::ports::{Drops, FabricMeasurement, Snapshot, ThreadMeasurement};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::clock::monotonic_nanoseconds;
-use framegauge_linux::poll::{Waker, Watch};
+use framegauge_linux::epoll::Epoll;
+use framegauge_linux::poll::Waker;
 use framegauge_linux::{OsError, Result, clock, sched};
 use framegauge_metering::parse_schedstat;
 use std::sync::Arc;
@@ -156,28 +157,28 @@ struct Loop {
 
 impl Loop {
     fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<Vec<Attachment>> {
-        let mut watch = Watch::new()?;
+        let mut watch = Epoll::new()?;
         for host in 0..self.names.len() {
-            watch.add(self.edge.attachments[host].tap.raw(), host as u64)?;
+            watch.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
         }
-        watch.add(waker.raw(), CALLED)?;
+        watch.add_once(waker.raw(), CALLED)?;
         loop {
             self.wakeups += 1;
             let now = self.edge.now();
             self.fabric.advance(now, &mut self.edge);
             let until = self.rearm(&watch, now)?;
-            watch.wait(self.pass_time(until))?;
+            let ready = watch.wait(self.pass_time(until))?;
             let now = self.edge.now();
             let mut called = false;
-            for number in watch.readable() {
-                match number {
+            for place in 0..ready {
+                match watch.ready(place).key {
                     CALLED => called = true,
                     host => self.ingest(host as usize, now)?,
                 }
             }
             if called {
                 waker.drain();
-                watch.again(waker.raw(), CALLED)?;
+                watch.once_more(waker.raw(), CALLED)?;
                 while let Ok(order) = orders.try_recv() {
                     let now = self.edge.now();
                     self.fabric.advance(now, &mut self.edge);
@@ -208,7 +209,7 @@ impl Loop {
     }
 
     /// Watches the TAPs again that have been left alone long enough; the time until which to sleep.
-    fn rearm(&mut self, watch: &Watch, now: Picoseconds) -> Result<Option<u64>> {
+    fn rearm(&mut self, watch: &Epoll, now: Picoseconds) -> Result<Option<u64>> {
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let (now, part) = (now.as_nanoseconds(), self.moderation / 4);
         let mut look = None;
@@ -218,7 +219,7 @@ impl Loop {
                 sooner(&mut look, nap);
             } else if self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES {
                 self.naps[host] = None;
-                watch.again(self.edge.attachments[host].tap.raw(), host as u64)?;
+                watch.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
             } else {
                 // The backlog drains at line rate; a quarter of it is a fair time to look again.
                 sooner(&mut look, now + 50_000);

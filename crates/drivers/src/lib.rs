@@ -1,5 +1,5 @@
-//! Joins the pure crates to Linux and a clock: the running fabric, the stream generator, the meters,
-//! a host's settings, its processes and handshakes. It follows orders and takes no decision.
+//! Joins the pure crates to Linux and a clock: the running fabric, the generators of streams and requests,
+//! the meters, a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
 pub mod cpu;
@@ -12,8 +12,12 @@ pub mod ports;
 pub mod processes;
 pub mod rack;
 pub mod requirements;
+pub mod rr_client;
+mod rr_message;
+pub mod rr_serving;
 mod sender_log;
 pub mod serving;
+pub mod sockets;
 pub mod spool;
 pub mod streaming;
 pub mod wire;

@@ -6,7 +6,7 @@ use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
-use framegauge_traffic::{Hello, Token};
+use framegauge_traffic::{Amount, Hello, Token};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -204,7 +204,13 @@ impl Server {
         self.connections += 1;
         client.phase = if hello.reverse {
             client.next_sample = now + self.sample_nanoseconds;
-            let until = if hello.bytes.is_some() { u64::MAX } else { now + hello.duration_nanoseconds };
+            let until = match hello.amount {
+                Amount::Bytes(_) => u64::MAX,
+                Amount::Nanoseconds(duration) => now.saturating_add(duration),
+            };
+            if let Some(rate) = hello.pacing_bytes_per_second {
+                tcp::pace(client.socket.as_raw_fd(), rate.get())?;
+            }
             Phase::Sending { hello, sent: 0, until }
         } else {
             Phase::Receiving { hello, received: 0 }
@@ -224,7 +230,7 @@ impl Server {
                 Moved::Nothing => break,
                 Moved::End => ended = true,
             }
-            if ended || hello.bytes.is_some_and(|size| received >= size) {
+            if ended || hello.bytes().is_some_and(|size| received >= size) {
                 self.log.congestion_control.insert(tcp::congestion_control(socket)?);
                 tcp::send(socket, &received.to_be_bytes())?;
                 client.phase = Phase::Draining { round: hello.round, flow: hello.flow, sender: false };
@@ -257,7 +263,7 @@ impl Server {
         }
         for _ in 0..if writable { 8 } else { 0 } {
             let rest =
-                hello.bytes.map_or(CHUNK_BYTES as u64, |size| size - sent).min(CHUNK_BYTES as u64) as usize;
+                hello.bytes().map_or(CHUNK_BYTES as u64, |size| size - sent).min(CHUNK_BYTES as u64) as usize;
             if rest == 0 {
                 break;
             }
@@ -265,7 +271,7 @@ impl Server {
             sent += count as u64;
             self.bytes += count as u64;
         }
-        if hello.bytes == Some(sent) || monotonic_nanoseconds() >= until {
+        if hello.bytes() == Some(sent) || monotonic_nanoseconds() >= until {
             let _ = client.socket.shutdown(Shutdown::Write);
             client.phase = Phase::Draining { round: hello.round, flow: hello.flow, sender: true };
         } else {

@@ -10,6 +10,7 @@ use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{Action, Amount, Hello, Stream, StreamSpec, Token};
 use std::fs::File;
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
 
 /// What is sent or received at once, in bytes.
@@ -26,6 +27,8 @@ pub struct StreamOrder {
     pub spec: StreamSpec,
     /// Nanoseconds between two readings of a connection's state; 0: none.
     pub sample_nanoseconds: u64,
+    /// What a flow may send at most, in payload bytes a second; `None`: as fast as it goes.
+    pub pacing_bytes_per_second: Option<NonZeroU64>,
 }
 
 /// What a stream came to.
@@ -36,6 +39,8 @@ pub struct StreamOutcome {
     pub bytes: u64,
     /// Sum over rounds of (last end − first start).
     pub active_seconds: f64,
+    /// When it began, on `CLOCK_MONOTONIC`.
+    pub started_seconds: f64,
     /// What the client's sockets said, if it was the sender; else their congestion control alone.
     pub sender: SenderSummary,
     /// One row a finished transfer, as a spool file.
@@ -114,20 +119,20 @@ impl<'a> Client<'a> {
     }
 
     fn connect(&mut self, flow: u32, round: u32) -> Result<()> {
-        let (bytes, duration) = match self.order.spec.amount {
-            Amount::Bytes(bytes) => (Some(bytes), 0),
-            Amount::Nanoseconds(duration) => (None, duration),
-        };
         let greeting = Hello {
             token: self.order.token,
             reverse: self.order.spec.reverse,
-            bytes,
-            duration_nanoseconds: duration,
+            amount: self.order.spec.amount,
+            pacing_bytes_per_second: self.order.pacing_bytes_per_second,
             flow,
             round,
         };
+        let socket = tcp::start_connect(self.order.address)?;
+        if let Some(rate) = self.order.pacing_bytes_per_second.filter(|_| !self.order.spec.reverse) {
+            tcp::pace(socket.as_raw_fd(), rate.get())?;
+        }
         self.connections[flow as usize] = Some(Connection {
-            socket: tcp::start_connect(self.order.address)?,
+            socket,
             connected: false,
             greeting_sent: 0,
             greeting: greeting.encode(),
@@ -313,6 +318,7 @@ impl<'a> Client<'a> {
             rounds: self.stream.round() + 1,
             bytes: transfers.iter().map(|transfer| transfer.bytes).sum(),
             active_seconds: seconds(self.stream.active_nanoseconds()),
+            started_seconds: seconds(self.started),
             sender: self.log.summary()?,
             transfers: table,
         })

@@ -17,6 +17,7 @@ fn stream(port: u16, flows: u32, amount: Amount, repeat: u64, reverse: bool) -> 
         token: TOKEN,
         spec,
         sample_nanoseconds: 1_000_000,
+        pacing_bytes_per_second: None,
     };
     run(&order, &mut |_, _| true).expect("the stream runs")
 }

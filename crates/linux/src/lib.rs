@@ -6,6 +6,7 @@
 pub mod bridge;
 pub mod cgroup;
 pub mod clock;
+pub mod epoll;
 pub mod error;
 pub mod ethtool;
 pub mod files;
@@ -19,6 +20,7 @@ pub mod process;
 pub mod qdisc;
 pub mod rtnetlink;
 pub mod sched;
+pub mod sock_diag;
 pub mod sysctl;
 pub mod tap;
 pub mod tcp;

@@ -5,6 +5,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
+/// Room for `struct tcp_info` of any kernel; newer ones only append to it.
+const INFO_BYTES: usize = 256;
+
 /// A snapshot of a connection. Names as in `tcp_info` of `linux/tcp.h`, with units.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TcpInfo {
@@ -36,42 +39,97 @@ pub struct TcpInfo {
     pub data_segments_sent: u32,
 }
 
-fn option(socket: RawFd, name: libc::c_int, bytes: &mut [u8], operation: &str) -> Result<()> {
+impl TcpInfo {
+    /// Reads a `struct tcp_info`; what an older kernel left out at its end is 0.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut whole = [0u8; INFO_BYTES];
+        let length = bytes.len().min(INFO_BYTES);
+        whole[..length].copy_from_slice(&bytes[..length]);
+        let word = |place: usize| u32::from_ne_bytes(whole[place..place + 4].try_into().unwrap_or_default());
+        let long = |place: usize| u64::from_ne_bytes(whole[place..place + 8].try_into().unwrap_or_default());
+        let threshold = word(76);
+        Self {
+            srtt_seconds: f64::from(word(68)) * 1e-6,
+            rttvar_seconds: f64::from(word(72)) * 1e-6,
+            cwnd_segments: word(80),
+            ssthresh_segments: (threshold < 0x7fff_ffff).then_some(threshold),
+            mss_bytes: word(16),
+            path_mtu: word(60),
+            retransmits: word(100),
+            unacked_segments: word(24),
+            not_sent_bytes: word(144),
+            delivery_rate_bits_per_second: long(160).saturating_mul(8),
+            bytes_acked: long(120),
+            bytes_sent: long(200),
+            data_segments_sent: word(156),
+        }
+    }
+}
+
+fn option(
+    socket: RawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &mut [u8],
+    operation: &str,
+) -> Result<()> {
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: pointer and length describe `bytes`.
-    let read =
-        unsafe { libc::getsockopt(socket, libc::IPPROTO_TCP, name, bytes.as_mut_ptr().cast(), &mut length) };
+    let read = unsafe { libc::getsockopt(socket, level, name, bytes.as_mut_ptr().cast(), &mut length) };
     check(read, operation).map(drop)
+}
+
+fn set_option(
+    socket: RawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &[u8],
+    operation: &str,
+) -> Result<()> {
+    let length = bytes.len() as libc::socklen_t;
+    // SAFETY: pointer and length describe `bytes`.
+    let set = unsafe { libc::setsockopt(socket, level, name, bytes.as_ptr().cast(), length) };
+    check(set, operation).map(drop)
 }
 
 /// Reads the kernel's view of a connection.
 pub fn info(socket: RawFd) -> Result<TcpInfo> {
-    let mut bytes = [0u8; 256];
-    option(socket, libc::TCP_INFO, &mut bytes, "read TCP_INFO")?;
-    let word = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().unwrap_or_default());
-    let long = |place: usize| u64::from_ne_bytes(bytes[place..place + 8].try_into().unwrap_or_default());
-    let threshold = word(76);
-    Ok(TcpInfo {
-        srtt_seconds: f64::from(word(68)) * 1e-6,
-        rttvar_seconds: f64::from(word(72)) * 1e-6,
-        cwnd_segments: word(80),
-        ssthresh_segments: (threshold < 0x7fff_ffff).then_some(threshold),
-        mss_bytes: word(16),
-        path_mtu: word(60),
-        retransmits: word(100),
-        unacked_segments: word(24),
-        not_sent_bytes: word(144),
-        delivery_rate_bits_per_second: long(160) * 8,
-        bytes_acked: long(120),
-        bytes_sent: long(200),
-        data_segments_sent: word(156),
-    })
+    let mut bytes = [0u8; INFO_BYTES];
+    option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "read TCP_INFO")?;
+    Ok(TcpInfo::parse(&bytes))
+}
+
+/// Sets `TCP_NODELAY`: with it small segments leave at once, without it Nagle's algorithm holds them back.
+pub fn set_nodelay(socket: RawFd, nodelay: bool) -> Result<()> {
+    let value = i32::from(nodelay).to_ne_bytes();
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &value, "set TCP_NODELAY")
+}
+
+/// Whether `TCP_NODELAY` is set.
+pub fn nodelay(socket: RawFd) -> Result<bool> {
+    let mut bytes = [0; 4];
+    option(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &mut bytes, "read TCP_NODELAY")?;
+    Ok(i32::from_ne_bytes(bytes) != 0)
+}
+
+/// Limits what a socket sends (`SO_MAX_PACING_RATE`). TCP paces itself then, with any queue discipline, and
+/// counts payload. The kernel's answer is read back: one that keeps another rate is an error.
+pub fn pace(socket: RawFd, bytes_per_second: u64) -> Result<()> {
+    let operation = format!("pace a connection at {bytes_per_second} bytes a second");
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+    set_option(socket, level, name, &bytes_per_second.to_ne_bytes(), &operation)?;
+    let mut bytes = [0; 8];
+    option(socket, level, name, &mut bytes, &operation)?;
+    if u64::from_ne_bytes(bytes) == bytes_per_second {
+        return Ok(());
+    }
+    Err(OsError::errno(operation, libc::EINVAL))
 }
 
 /// The congestion control in force on a connection.
 pub fn congestion_control(socket: RawFd) -> Result<String> {
     let mut bytes = [0u8; 16];
-    option(socket, libc::TCP_CONGESTION, &mut bytes, "read TCP_CONGESTION")?;
+    option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut bytes, "read TCP_CONGESTION")?;
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
@@ -165,14 +223,17 @@ fn moved(count: isize, operation: &str) -> Result<Moved> {
     }
 }
 
-/// Sends what the kernel takes of `bytes`.
+/// Sends what the kernel takes of `bytes`; never waits, whatever kind of socket it is.
 pub fn send(socket: RawFd, bytes: &[u8]) -> Result<Moved> {
     // SAFETY: pointer and length describe `bytes`.
-    let count = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    let count = unsafe {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags)
+    };
     moved(count, "send")
 }
 
-/// Receives what has come.
+/// Receives what has come; a blocking socket waits for it, within its time-out.
 pub fn receive(socket: RawFd, buffer: &mut [u8]) -> Result<Moved> {
     // SAFETY: pointer and length describe `buffer`.
     let count = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };

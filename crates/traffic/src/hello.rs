@@ -1,12 +1,17 @@
 //! The first bytes on every data connection: who may talk, which way the bytes go and how many.
 
+use crate::Amount;
+use std::num::NonZeroU64;
+
 /// Bytes in a token.
 pub const TOKEN_BYTES: usize = 16;
 
 /// The secret that the controller gave to both ends.
 pub type Token = [u8; TOKEN_BYTES];
 
-const MAGIC: [u8; 4] = *b"FGS1";
+/// Counts up when the layout changes: an end that speaks another version is refused by its first bytes. The length
+/// stays, so that neither waits for more.
+const MAGIC: [u8; 4] = *b"FGS2";
 
 /// The client's opening message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +20,10 @@ pub struct Hello {
     pub token: Token,
     /// The serving end sends, instead of the client.
     pub reverse: bool,
-    /// Bytes to send; `None` until the duration has passed.
-    pub bytes: Option<u64>,
-    /// Nanoseconds to send for, where the serving end sends without a size.
-    pub duration_nanoseconds: u64,
+    /// How much the sending end sends.
+    pub amount: Amount,
+    /// What the serving end may send at most, in payload bytes a second; `None`: as fast as it goes.
+    pub pacing_bytes_per_second: Option<NonZeroU64>,
     /// Which flow of its round this is.
     pub flow: u32,
     /// Which round.
@@ -28,7 +33,7 @@ pub struct Hello {
 /// Why an opening message was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelloError {
-    /// It does not begin with `FGS1`.
+    /// It does not begin with `FGS2`.
     Magic,
     /// Its token is not ours.
     Token,
@@ -48,19 +53,33 @@ impl std::fmt::Display for HelloError {
 
 impl std::error::Error for HelloError {}
 
+/// Compares in time that does not depend on where the two differ.
+pub(crate) fn same_token(found: &Token, token: &Token) -> bool {
+    found.iter().zip(token).fold(0, |sum, (left, right)| sum | (left ^ right)) == 0
+}
+
 impl Hello {
     /// Length of the message in bytes.
     pub const BYTES: usize = 48;
+
+    /// The size to send; `None` until a duration has passed.
+    pub fn bytes(&self) -> Option<u64> {
+        if let Amount::Bytes(size) = self.amount { Some(size) } else { None }
+    }
 
     /// The message as sent.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0..4].copy_from_slice(&MAGIC);
         bytes[4] = u8::from(self.reverse);
-        bytes[5] = u8::from(self.bytes.is_some());
+        let (kind, amount) = match self.amount {
+            Amount::Nanoseconds(duration) => (0, duration),
+            Amount::Bytes(size) => (1, size),
+        };
+        bytes[5] = kind;
         bytes[8..24].copy_from_slice(&self.token);
-        bytes[24..32].copy_from_slice(&self.bytes.unwrap_or(0).to_be_bytes());
-        bytes[32..40].copy_from_slice(&self.duration_nanoseconds.to_be_bytes());
+        bytes[24..32].copy_from_slice(&amount.to_be_bytes());
+        bytes[32..40].copy_from_slice(&self.pacing_bytes_per_second.map_or(0, u64::from).to_be_bytes());
         bytes[40..44].copy_from_slice(&self.flow.to_be_bytes());
         bytes[44..48].copy_from_slice(&self.round.to_be_bytes());
         bytes
@@ -73,8 +92,7 @@ impl Hello {
         }
         let mut found = [0; TOKEN_BYTES];
         found.copy_from_slice(&bytes[8..24]);
-        let difference = found.iter().zip(token).fold(0, |sum, (left, right)| sum | (left ^ right));
-        if difference != 0 {
+        if !same_token(&found, token) {
             return Err(HelloError::Token);
         }
         if bytes[4] > 1 || bytes[5] > 1 || bytes[6..8] != [0, 0] {
@@ -85,8 +103,8 @@ impl Hello {
         Ok(Self {
             token: found,
             reverse: bytes[4] == 1,
-            bytes: (bytes[5] == 1).then(|| long(24)),
-            duration_nanoseconds: long(32),
+            amount: if bytes[5] == 1 { Amount::Bytes(long(24)) } else { Amount::Nanoseconds(long(24)) },
+            pacing_bytes_per_second: NonZeroU64::new(long(32)),
             flow: word(40),
             round: word(44),
         })
@@ -100,8 +118,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_what_it_wrote(token: Token, reverse: bool, bytes: Option<u64>, duration: u64, flow: u32, round: u32) {
-            let hello = Hello { token, reverse, bytes, duration_nanoseconds: duration, flow, round };
+        fn reads_what_it_wrote(token: Token, reverse: bool, sized: bool, amount: u64, pacing: u64, flow: u32, round: u32) {
+            let amount = if sized { Amount::Bytes(amount) } else { Amount::Nanoseconds(amount) };
+            let pacing_bytes_per_second = NonZeroU64::new(pacing);
+            let hello = Hello { token, reverse, amount, pacing_bytes_per_second, flow, round };
             prop_assert_eq!(Hello::decode(&hello.encode(), &token), Ok(hello));
         }
 
@@ -112,10 +132,21 @@ mod tests {
         }
     }
 
+    fn plain() -> [u8; Hello::BYTES] {
+        let amount = Amount::Nanoseconds(0);
+        Hello { token: [1; 16], reverse: false, amount, pacing_bytes_per_second: None, flow: 0, round: 0 }
+            .encode()
+    }
+
     #[test]
     fn refuses_another_token() {
-        let hello =
-            Hello { token: [1; 16], reverse: false, bytes: None, duration_nanoseconds: 0, flow: 0, round: 0 };
-        assert_eq!(Hello::decode(&hello.encode(), &[2; 16]), Err(HelloError::Token));
+        assert_eq!(Hello::decode(&plain(), &[2; 16]), Err(HelloError::Token));
+    }
+
+    #[test]
+    fn refuses_the_version_before_by_its_first_bytes() {
+        let mut old = plain();
+        old[..4].copy_from_slice(b"FGS1");
+        assert_eq!(Hello::decode(&old, &[1; 16]), Err(HelloError::Magic));
     }
 }

@@ -1,8 +1,14 @@
 //! Decides what to send when, and never sends: a driver asks, does it, and tells what came of it.
 //! Times are nanoseconds on the driver's clock.
 
+mod arrivals;
 mod hello;
+mod rr;
+mod rr_hello;
 mod stream;
 
+pub use arrivals::{Arrivals, Schedule};
 pub use hello::{Hello, HelloError, TOKEN_BYTES, Token};
+pub use rr::{Load, Rr, RrSpec, RrSummary, Transaction};
+pub use rr_hello::RrHello;
 pub use stream::{Action, Amount, Stream, StreamSpec, Transfer};

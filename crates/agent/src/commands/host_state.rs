@@ -7,6 +7,7 @@ use framegauge_drivers::Result;
 use framegauge_drivers::cpu::CpuMeter;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::processes::Processes;
+use framegauge_drivers::rr_serving::RrServing;
 use framegauge_drivers::serving::Serving;
 use framegauge_drivers::wire::HandshakeCapture;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub struct HostState {
     pub meter: Mutex<Option<CpuMeter>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
+    /// The serving end of requests.
+    pub rr_serving: Mutex<Option<RrServing>>,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -40,6 +43,7 @@ impl HostState {
             capture: Mutex::default(),
             meter: Mutex::default(),
             serving: Mutex::default(),
+            rr_serving: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })

@@ -2,6 +2,7 @@
 
 mod basics;
 mod cpu;
+mod fields;
 mod host_apply;
 mod host_counters;
 mod host_read;
@@ -11,6 +12,8 @@ mod processes;
 mod rack_relay;
 mod rack_up;
 mod requirements;
+mod rr;
+mod sockets;
 mod spool;
 mod streams;
 mod wire;
@@ -60,6 +63,10 @@ fn host(method: &str, call: &Call) -> Answer {
         "stream.serve" => streams::serve(call),
         "stream.close" => streams::close(call),
         "stream.run" => streams::run(call),
+        "rr.serve" => rr::serve(call),
+        "rr.close" => rr::close(call),
+        "rr.run" => rr::run(call),
+        "sockets.read" => sockets::read(call),
         "process.spawn" => processes::spawn(call),
         "process.wait" => processes::wait(call),
         "process.signal" => processes::signal(call),

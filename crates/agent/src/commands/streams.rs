@@ -1,34 +1,17 @@
 //! `stream.serve`, `stream.run`, `stream.close`.
 
+use super::fields::{nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
 use framegauge_drivers::serving::Serving;
 use framegauge_drivers::streaming::{self, SenderSummary, StreamOrder};
-use framegauge_drivers::traffic::{Amount, StreamSpec, TOKEN_BYTES, Token};
+use framegauge_drivers::traffic::{Amount, StreamSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU64;
 
 const MOST_FLOWS: u32 = 512;
-
-fn token(method: &str, text: &str) -> Result<Token, Failure> {
-    let wrong = || Failure::invalid_params(method, "token: expected 32 hex digits");
-    let mut token = [0; TOKEN_BYTES];
-    if text.len() != 2 * TOKEN_BYTES || !text.is_ascii() {
-        return Err(wrong());
-    }
-    for (place, byte) in token.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(token)
-}
-
-fn nanoseconds(method: &str, name: &str, seconds: f64, most: f64) -> Result<u64, Failure> {
-    if (0.0..=most).contains(&seconds) {
-        return Ok((seconds * 1e9) as u64);
-    }
-    Err(Failure::invalid_params(method, format!("{name}: {seconds} is not within 0 and {most}")))
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +70,11 @@ struct Run {
     repeat_seconds: f64,
     reverse: bool,
     sample_seconds: f64,
+    pacing_bits_per_second: Option<u64>,
 }
+
+/// Below this a single segment would take seconds, above it no link is known.
+const PACING_BITS_PER_SECOND: (u64, u64) = (8_000, 10_000_000_000_000);
 
 /// Runs a stream to its end.
 pub fn run(call: &Call) -> Answer {
@@ -105,22 +92,24 @@ pub fn run(call: &Call) -> Answer {
             ));
         }
     };
-    if !(1..=MOST_FLOWS).contains(&asked.flows) {
-        return Err(Failure::invalid_params(
-            method,
-            format!("flows: {} is not within 1 and {MOST_FLOWS}", asked.flows),
-        ));
-    }
+    let pacing = match asked.pacing_bits_per_second {
+        None => None,
+        Some(rate) => {
+            let (least, most) = PACING_BITS_PER_SECOND;
+            NonZeroU64::new(within(method, "pacing_bits_per_second", rate, least, most)? / 8)
+        }
+    };
     let order = StreamOrder {
         address: SocketAddr::new(asked.address, asked.port),
         token: token(method, &asked.token)?,
         spec: StreamSpec {
-            flows: asked.flows,
+            flows: within(method, "flows", asked.flows, 1, MOST_FLOWS)?,
             amount,
             repeat_nanoseconds: nanoseconds(method, "repeat_seconds", asked.repeat_seconds, 86_400.0)?,
             reverse: asked.reverse,
         },
         sample_nanoseconds: nanoseconds(method, "sample_seconds", asked.sample_seconds, 60.0)?,
+        pacing_bytes_per_second: pacing,
     };
     let expected = asked.duration_seconds.unwrap_or(asked.repeat_seconds);
     let outcome = streaming::run(&order, &mut |bytes, seconds| {
@@ -130,6 +119,7 @@ pub fn run(call: &Call) -> Answer {
     })?;
     let transfers = call.session.spools.keep(outcome.transfers);
     let answer = json!({"rounds": outcome.rounds, "bytes": outcome.bytes,
-                        "active_seconds": outcome.active_seconds, "transfers": transfers});
+                        "active_seconds": outcome.active_seconds,
+                        "started_seconds": outcome.started_seconds, "transfers": transfers});
     Ok(add_sender(call, answer, outcome.sender))
 }
