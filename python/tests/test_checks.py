@@ -14,8 +14,23 @@ CAUGHT_BY = {
     "late": "fidelity: lateness p99", "ring": "fidelity: ring drops at h1", "fabric_cpu": "fidelity: CPU of the fabric",
     "host_cpu": "fidelity: idle CPU (hosts)",
     "displaced": "fidelity: involuntary switches", "conservation": "conservation: frames received at",
-    "nstat": "conservation: segments sent by the stack", "ceiling": "conservation: goodput at MTU",
+    "nstat": "conservation: segments sent by the stack", "ceiling": "conservation: goodput of h2 at MTU",
     "metrics_cache": "proof: cached TCP metrics on h1", "lost_stream": "error: the far end",
+    "merged": "proof: frames merged for h2", "coalesced": "proof: frames an aggregate at h2",
+    "checksums": "proof: segments with a wrong checksum at h1", "interrupts": "proof: interrupts of h",
+    "nodelay": "proof: TCP_NODELAY of live sockets on h2", "bridge": "conservation: segments received by all hosts",
+    "segments": "proof: mean segment payload", "iperf3": "error: iperf3: unable to connect",
+    "curl": "error: curl: transfer", "unfinished": "proof: packets without a checksum from h1",
+}  # fmt: skip
+
+
+# What a fault needs to show, where a stream on a pair of the rack does not have it.
+NEEDS = {
+    "nodelay": {"stream: {size: 10 MB}": "rr: {duration: 0.1 s}", "factors: {": "factors: {nagle: on, ", "goodput": "latency_p50"},
+    "bridge": {"{kind: fake}": "{kind: veth, topology: rack, hosts: 3}"},
+    "segments": {"{kind: fake}": "{kind: veth, link: {rate: unshaped}}"},
+    "iperf3": {"stream: {size: 10 MB}": "iperf3: {duration: 1 s}"},
+    "curl": {"stream: {size: 10 MB}": "ftp: {size: 1 MB}"},
 }  # fmt: skip
 
 
@@ -42,7 +57,11 @@ def test_every_fault_has_its_check():
 @pytest.mark.parametrize("offloads", [False, True])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
-    change = {"levels: [1500, 9000]}": "levels: [1500, 9000]}, offloads: on"} if offloads else {}
+    change = dict(NEEDS.get(fault, {}))
+    # Long enough for frames of both sizes to be merged.
+    moderation = "" if "veth" in str(change) else ", moderation: 200 us"
+    if offloads:
+        change["levels: [1500, 9000]}"] = "levels: [1500, 9000]}, offloads: on" + moderation
     study = make(**change)
 
     def jumbo(up, _number):
@@ -75,9 +94,58 @@ def test_an_honest_run_passes_every_check(family, level, stream, execute):
     assert all(("completion_time" in run.metrics) is ("size" in stream) for run in runs)
 
 
+@pytest.mark.parametrize("offloads", ["off", "on", "off, tso: on, checksum: on", "on, gro: off", "off, gro: on"])
+@pytest.mark.parametrize("moderation", ["50 us", "200 us", "0 s"])
+def test_an_honest_run_passes_with_every_part_of_the_nic(offloads, moderation, execute):
+    study = make(**{"levels: [1500, 9000]}": f"levels: [1500, 9000]}}, offloads: {offloads}, moderation: {moderation}"})
+    _, runs = execute(study)
+    assert [run.excluded for run in runs] == [[]] * 4
+
+
+WORKLOADS = {
+    "stream: {size: 10 MB, bidir: true}": {"goodput", "completion_time", "fairness"},
+    "stream: {duration: 1 s, pattern: many-to-one}": {"goodput", "fairness"},
+    "stream: {size: 1 MB, pattern: many-to-one, reverse: true, flows: 2}": {"goodput", "completion_time", "fairness"},
+    "stream: {size: 1 MB, pattern: many-to-many}": {"goodput", "completion_time", "fairness"},
+    "stream: {size: 1 MB, pattern: many-to-one, bidir: true}": {"goodput", "completion_time", "fairness"},
+    "rr: {}": {"latency_p50", "latency_p99", "latency_p999", "transactions"},
+    "rr: {rate: 200, arrivals: poisson, pattern: many-to-one}": {"latency_p50", "latency_p99", "transactions"},
+    "mixed: {rr: {rate: 2000}}": {"latency_p50", "latency_p99", "latency_p999", "transactions", "goodput", "fairness"},
+    "mixed: {bulk: {rate: 100 Mb/s, flows: 2, hosts: 1}}": {"latency_p50", "transactions", "goodput", "fairness"},
+    "iperf3: {pattern: many-to-one, flows: 2}": {"goodput", "fairness"},
+    "iperf3: {reverse: true}": {"goodput"},
+    "ftp: {size: 100 kB}": {"goodput", "completion_time"},
+    "ftp: {size: 10 MB, pattern: many-to-one}": {"goodput", "completion_time", "fairness"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("level", ["9000", "{default: 9000, h2: 1500}"])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_an_honest_run_on_a_rack_passes_every_check(workload, level, family, execute):
+    study = make(
+        **{
+            "levels: [1500, 9000]": f"levels: [1500, {level}]",
+            "{kind: fake}": f"{{kind: fake, topology: rack, hosts: 4, family: {family}}}",
+            "stream: {size: 10 MB}": workload,
+        }
+    )
+    _, runs = execute(study)
+    assert [run.excluded for run in runs] == [[]] * 4
+    assert all(set(run.metrics) >= WORKLOADS[workload] for run in runs)
+    assert all(0 < run.metrics.get("fairness", 1) <= 1 + 1e-9 for run in runs)
+
+
+@pytest.mark.parametrize("offloads", ["off", "on", "off, gro: on"])
+@pytest.mark.parametrize("hosts", ["", ", topology: rack, hosts: 3"])
 @pytest.mark.parametrize("rate", ["unshaped", "1 Gb/s"])
-def test_an_honest_run_on_the_kernel_testbed_passes(rate, execute):
-    study = make(**{"{kind: fake}": f"{{kind: veth, link: {{rate: {rate}}}}}"})
+def test_an_honest_run_on_the_kernel_testbed_passes(rate, hosts, offloads, execute):
+    study = make(
+        **{
+            "{kind: fake}": f"{{kind: veth, link: {{rate: {rate}}}{hosts}}}",
+            "levels: [1500, 9000]}": f"levels: [1500, 9000]}}, offloads: {offloads}",
+        }
+    )
     _, runs = execute(study)
     assert [run.excluded for run in runs] == [[]] * 4
 
@@ -113,11 +181,14 @@ def test_what_is_sent_to_the_agent_and_comes_back_fits_the_schema(execute, monke
             message.validate({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
             jsonschema.validate(inner, asked)
         result = original(self, method, params)
-        if name not in seen or name.startswith(("stream", "measure")):
+        if name not in seen or name.startswith(("stream", "measure", "rr", "sockets")):
             results[name].validate(result)
         seen.add(name)
         return result
 
     monkeypatch.setattr(FakeRack, "answer", checked)
     execute(make(**{"size: 10 MB": "size: 10 MB, reverse: [false, true]"}))
+    execute(make(**{"stream: {size: 10 MB}": "mixed: {}"}), name="mixed")
+    execute(make(**{"stream: {size: 10 MB}": "ftp: {size: 1 MB}"}), name="ftp")
     assert {"rack.up", "host.read", "stream.run", "measure.end", "wire.end", "spool.read"} <= seen
+    assert {"rr.serve", "rr.run", "rr.close", "sockets.read", "process.spawn", "process.output"} <= seen

@@ -9,27 +9,32 @@ from support import ROOT
 PACKAGE = ROOT / "python/src/framegauge"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 BOTTOM = {"errors", "quantities", ""}
-STUDY = {"study", "study_file", "blocks"}
+SHAPE = {"study_types", "study_workloads"}
+STUDY = {"study", "study_file", "blocks"} | SHAPE
 # What each module or package may use, besides itself.
 MAY_USE = {
     "": set(),
     "errors": set(),
     "quantities": {"errors"},
-    "study": BOTTOM,
-    "study_file": BOTTOM | {"study"},
+    "study_types": BOTTOM,
+    "study_workloads": BOTTOM | {"study_types"},
+    "study": BOTTOM | SHAPE,
+    "study_file": BOTTOM | {"study"} | SHAPE,
     "blocks": BOTTOM | {"study"},
     "statistics": BOTTOM,
     "results": BOTTOM,
     "agent": BOTTOM,
     "testbeds": BOTTOM | {"agent"},
     "workloads": BOTTOM | {"testbeds.base"},
-    "proof": BOTTOM | {"testbeds.base"},
+    "proof_nic": BOTTOM | {"testbeds.base"},
+    "proof": BOTTOM | {"testbeds.base", "proof_nic"},
     "fidelity": BOTTOM | {"testbeds.base"},
-    "conservation": BOTTOM | {"testbeds.base"},
+    "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
+    "planning": BOTTOM | STUDY | {"testbeds.base", "workloads"},
     "runner": BOTTOM
     | STUDY
-    | {"agent", "testbeds.base", "workloads", "results", "proof", "fidelity", "conservation", "costs"},
+    | {"agent", "planning", "testbeds.base", "workloads.base", "results", "proof", "fidelity", "conservation", "costs"},
     "report": BOTTOM | {"results", "statistics"},
     "progress": BOTTOM | {"runner"},
     "commands": {"*"},

@@ -40,8 +40,8 @@ def test_the_same_rule_finds_nothing_in_nothing_and_three_percent_in_three_perce
 def test_summary_has_exactly_the_shape_of_the_issue(study, execute, tmp_path):
     execute(study)
     found = summarise(read(tmp_path / "out"))
-    assert list(found) == ["schema", "question", "scope", "faithful", "verdicts", "excluded"]
-    assert (found["schema"], found["faithful"], found["excluded"]) == (1, True, [])
+    assert list(found) == ["schema", "question", "scope", "faithful", "verdicts", "not_measured", "excluded"]
+    assert (found["schema"], found["faithful"], found["not_measured"], found["excluded"]) == (1, True, [], [])
     keys = [
         "workload",
         "conditions",

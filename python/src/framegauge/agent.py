@@ -24,7 +24,7 @@ from typing import IO, Any, Protocol
 from framegauge import __version__
 from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, from_agent
 
-__all__ = ["Agent", "Call", "Requests", "find_agent", "privileged", "read_spool"]
+__all__ = ["Agent", "Call", "Pending", "Requests", "find_agent", "privileged", "read_spool"]
 
 PROTOCOL = 1
 PIECE_BYTES = 1 << 20  # the most that one spool.read may ask for
@@ -34,8 +34,26 @@ Json = dict[str, Any]
 Progress = Callable[[float, str], None]
 
 
+class Pending(Protocol):
+    """A request under way, wherever it is answered."""
+
+    def cancel(self) -> None:
+        """Ask for it to be stopped; `result` then raises AgentError -32005."""
+        ...
+
+    def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
+        """Wait for the answer."""
+        ...
+
+
 class Requests(Protocol):
-    """Whatever answers requests: an agent, a relay to a host's agent, a fake."""
+    """Whatever answers requests: an agent, a relay to a host's agent, a fake. Requests may overlap."""
+
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        """Send a request without waiting for its answer."""
+        ...
 
     def request(
         self,

@@ -15,9 +15,10 @@ from framegauge import __version__, study_file
 from framegauge.agent import Agent, find_agent, privileged
 from framegauge.blocks import order
 from framegauge.errors import InputError, MissingRequirement, StudyError
+from framegauge.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.report import summary
 from framegauge.results import Journal, read, write_tables
-from framegauge.runner import Event, Outcome, Runner, expected_seconds, stated_conditions
+from framegauge.runner import Event, Outcome, Runner
 from framegauge.study import Study, arms, cells, level_text
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
@@ -96,7 +97,10 @@ def resumed_study(folder: Path, given: Study | None) -> Study:
 
 
 def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say) -> Finished:
-    """Run what is left of a study and judge what there is."""
+    """Run what is left of a study and judge what there is; MissingRequirement before anything is begun."""
+    lacking = [] if study.testbed.kind == "fake" else missing_programs(study)
+    if lacking:
+        raise MissingRequirement(lacking)
     plan = {
         "question": study.question,
         "scope": "invented" if study.testbed.kind == "fake" else "emulated",

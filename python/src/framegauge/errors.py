@@ -17,6 +17,7 @@ FramegaugeError (exit 1)
     ├── AgentMissing         the agent's binary cannot be found or started
     ├── AgentLost            the agent ended or closed the pipe
     ├── AgentTimeout         no answer in time
+    ├── ProgramFailure       a program in a host failed, or said what nobody understands
     └── AgentError           an error answer: code, message, data
 """
 
@@ -41,6 +42,7 @@ __all__ = [
     "MissingRequirement",
     "NewerResults",
     "NothingJudged",
+    "ProgramFailure",
     "QuantityError",
     "Refused",
     "StudyError",
@@ -139,6 +141,10 @@ class AgentLost(AgentFailure):
 
 class AgentTimeout(AgentFailure):
     """The agent did not answer in time; the request was cancelled."""
+
+
+class ProgramFailure(AgentFailure):
+    """A program in a host failed, or said something else than expected: what was found, what was expected."""
 
 
 class AgentError(AgentFailure):

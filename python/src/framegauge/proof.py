@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, readings, segment_bytes
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["failures"]
+__all__ = ["failures", "readings"]
 
-# The MSS that a host announces is its MTU less the headers without options (RFC 9293 3.7.1, RFC 8200).
-HEADERS_BYTES = {4: 40, 6: 60}
-BULK_SEGMENTS = 100  # from here on a transfer's ends no longer blur its mean frame
 BULK_SHARE = 0.9  # of the full frame, that the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
 BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
@@ -46,13 +44,15 @@ def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Both SYNs, seen at both hosts, announce the MSS of the host that sent them."""
+    """Both SYNs, seen at every host that takes part, announce the MSS of the host that sent them."""
     names = {host["address"]: host["name"] for host in record["rack"]["hosts"]}
+    taking_part = _taking_part(record)
     for host, wire in record["wire"].items():
         if wire["lost"]:
             yield f"SYNs at {host}: the capture lost {wire['lost']} packets, expected none"
         kinds = {(syn["direction"], syn["ack"]) for syn in wire["syns"]}
-        if {direction for direction, _ in kinds} != {"in", "out"} or {ack for _, ack in kinds} != {True, False}:
+        both = {direction for direction, _ in kinds} == {"in", "out"} and {ack for _, ack in kinds} == {True, False}
+        if host in taking_part and not both:
             yield f"SYNs at {host}: found {len(wire['syns'])}, expected a SYN and a SYN-ACK"
         wrong = set()
         for syn in wire["syns"]:
@@ -67,66 +67,64 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
         yield from sorted(wrong)
 
 
-def _is_bulk(conditions: Conditions, record: Json) -> bool:
-    amount = record["workload"]["transfer_bytes"]
-    segment = min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
-    return bool((amount if amount is not None else record["workload"]["bytes"]) >= BULK_SEGMENTS * segment)
+def _taking_part(record: Json) -> set[str]:
+    return {*record["workload"]["senders"], *record["workload"]["receivers"]}
+
+
+def _full_frames(record: Json, sender: str, receivers: set[str]) -> list[int]:
+    """Bytes of a full frame from a host to each of the others: of the smaller of the two MTUs."""
+    mtu = {name: each["mtu"] for name, each in record["rack"]["ceilings"].items()}
+    frame = {each["mtu"]: each["frame_bytes"] for each in record["rack"]["ceilings"].values()}
+    return sorted(frame[min(mtu[sender], mtu[other])] for other in receivers - {sender})
 
 
 def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Frame sizes that the fabric counted: never above the smaller MTU, and near it for bulk."""
+    """Frames with data, as the fabric counted them by sending host: none too large, and bulk near the full frame."""
     fabric = record["measure"]["fabric"]
     if fabric is None:
         return
-    smallest = min(conditions.mtu, key=lambda host: conditions.mtu[host])
-    full = record["rack"]["ceilings"][smallest]["frame_bytes"]
-    count = sum(host["data_frames"] for host in fabric["hosts"])
+    senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
+    sent = [host for host in fabric["hosts"] if host["host"] in senders]
+    count = sum(host["data_frames"] for host in sent)
     if not count:
         yield "data frames on the wire: found none, expected some"
         return
-    largest = max(host["largest_frame_bytes"] for host in fabric["hosts"])
-    mean = sum(host["data_frame_bytes"] for host in fabric["hosts"]) / count
-    if largest > full:
-        yield f"largest frame: expected at most {full} bytes at this MTU, found {largest}"
-    if _is_bulk(conditions, record):
-        if largest < full:
-            yield f"largest frame: expected {full} bytes at this MTU, found {largest}"
-        if mean < BULK_SHARE * full:
-            yield f"mean data frame: expected at least {BULK_SHARE * full:.0f} bytes, found {mean:.1f}"
+    for host in fabric["hosts"]:
+        name, largest = host["host"], host["largest_frame_bytes"]
+        full = max(_full_frames(record, name, _taking_part(record)), default=0)
+        if largest > full:
+            yield f"largest frame of {name}: expected at most {full} bytes at this MTU, found {largest}"
+    if not is_bulk(conditions, record):
+        return
+    for host in sent:
+        full = max(_full_frames(record, host["host"], receivers))
+        if host["largest_frame_bytes"] < full:
+            found = host["largest_frame_bytes"]
+            yield f"largest frame of {host['host']}: expected {full} bytes at this MTU, found {found}"
+    least = BULK_SHARE * min(size for name in senders for size in _full_frames(record, name, receivers))
+    mean = sum(host["data_frame_bytes"] for host in sent) / count
+    if record["workload"].get("only_bulk", True) and mean < least:
+        yield f"mean data frame: expected at least {least:.0f} bytes, found {mean:.1f}"
 
 
 def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
-    """The same from the sender's socket, where no fabric sees the frames."""
-    mean = record["workload"]["mean_segment_payload_bytes"]
-    if record["measure"]["fabric"] is not None:
-        return
-    if mean is None:
-        yield "mean segment payload: not measured, expected a number"
-        return
-    mss = min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
-    if mean > mss or (_is_bulk(conditions, record) and mean < BULK_SHARE * mss):
-        yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {mss} bytes, found {mean:.1f}"
+    """The same from the senders' own TCP, where no fabric sees the frames: payload over segments sent.
 
-
-def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
-    for where, _, reading in _readings(record):
-        for name in ("tso", "gso", "gro"):
-            if reading["offloads"][name] is not conditions.offloads:
-                yield _differs(f"{name} of {where}", conditions.offloads, reading["offloads"][name])
-    fabric = record["measure"]["fabric"]
-    if fabric is None:
+    A host that receives bulk, too, sends acknowledgements without payload: then only the upper bound says something.
+    """
+    work = record["workload"]
+    if record["measure"]["fabric"] is not None or not is_bulk(conditions, record):
         return
-    for host in fabric["hosts"]:
-        if not conditions.offloads and host["aggregates"]:
-            yield f"aggregates from {host['host']} with offloads off: expected none, found {host['aggregates']}"
-        sends = host["host"] == record["workload"]["sender"]
-        if conditions.offloads and sends and not host["aggregates"] and _is_bulk(conditions, record):
-            yield f"aggregates from {host['host']} with offloads on: expected some, found none"
-        # A packet is counted with its Ethernet header, 18 bytes if tagged.
-        limit = conditions.mtu[host["host"]] + 18
-        if not conditions.offloads and host["largest_packet_bytes"] > limit:
-            found = host["largest_packet_bytes"]
-            yield f"largest packet from {host['host']} with offloads off: expected at most {limit}, found {found}"
+    sent = sum(deltas(record, host, "nstat").get("TcpOutSegs", 0) for host in work["senders"])
+    if not sent:
+        yield "segments that the senders sent: found none, expected some"
+        return
+    mean, mss = work["bytes"] / sent, segment_bytes(conditions)
+    largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+    one_way = not set(work["senders"]) & set(work["receivers"]) and work.get("only_bulk", True)
+    least = BULK_SHARE * mss if one_way else 0.0
+    if not least <= mean <= largest:
+        yield f"mean segment payload: expected {least:.0f} to {largest} bytes, found {mean:.1f}"
 
 
 def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -137,6 +135,22 @@ def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
     for where, _, reading in _readings(record):
         if reading["congestion_control_route"] != asked:
             yield _differs(f"congestion control of the route of {where}", asked, reading["congestion_control_route"])
+
+
+def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
+    """TCP_NODELAY of live sockets; what a program was told and nobody can read back is stated with the run."""
+    found = record["workload"].get("nodelay")
+    if conditions.nagle is None:
+        return
+    if found is None:
+        if not record["workload"].get("not_proved"):
+            yield "TCP_NODELAY of live sockets: not read, expected readings of both ends"
+        return
+    asked = not conditions.nagle
+    for host, values in found.items():
+        if list(values) != [asked]:
+            shown = ", ".join(map(str, values)) or "none"
+            yield _differs(f"TCP_NODELAY of live sockets on {host}", asked, shown)
 
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -193,5 +207,5 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _frames, _segments, _offloads, _congestion_control, _shaper, _sysctls, _clean_start, _rtt,
+    _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, _shaper, _sysctls, _clean_start, _rtt,
 )  # fmt: skip

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -16,16 +15,15 @@ import pyarrow.ipc
 from framegauge import conservation, fidelity, proof
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
-from framegauge.errors import AgentError, AgentFailure, AgentTimeout
+from framegauge.errors import AgentError, AgentFailure, AgentTimeout, ProgramFailure
+from framegauge.planning import conditions_of, expected_seconds, stated_conditions, workload_of
 from framegauge.results import Journal, Run
 from framegauge.study import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed
 from framegauge.workloads.base import Workload
-from framegauge.workloads.stream import Stream
 
-__all__ = ["Event", "Outcome", "Runner", "conditions_of", "expected_seconds", "stated_conditions", "workload_of"]
+__all__ = ["Event", "Outcome", "Runner"]
 
-RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a rack, reading it, waiting for quiet
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
@@ -51,47 +49,6 @@ class Outcome:
     planned: int
     interrupted: bool
     out_of_budget: bool
-
-
-def conditions_of(study: Study, slot: Slot) -> Conditions:
-    """What a slot asks of the testbed."""
-    factors = {**slot.cell.factors, study.treatment: slot.arm.level}
-    bed, mtu = study.testbed, factors["mtu"]
-    return Conditions(
-        testbed="kernel" if bed.kind == "veth" else "fabric",
-        mtu=dict(mtu) if isinstance(mtu, Mapping) else {"h1": mtu, "h2": mtu},
-        rtt_seconds=factors["rtt"],
-        offloads=factors["offloads"],
-        congestion_control=factors["congestion_control"],
-        bits_per_second=bed.link.rate,
-        buffer_bytes=bed.link.buffer,
-        port_mtu=bed.link.port_mtu,
-        moderation_seconds=bed.nic.moderation,
-        aggregate_bytes=bed.nic.aggregate,
-        shaper_factor=bed.shaper.factor,
-        shaper_burst_bytes=bed.shaper.burst,
-        family=bed.family,
-        sysctls=study.sysctls,
-    )
-
-
-def workload_of(slot: Slot) -> Workload:
-    """The workload of a slot."""
-    return Stream(**slot.cell.parameters)
-
-
-def expected_seconds(study: Study, slot: Slot) -> float:
-    """A first guess at a run's duration; corrected by what the first runs took."""
-    return RUN_OVERHEAD_SECONDS + workload_of(slot).expected_seconds(study.testbed.link.rate)
-
-
-def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
-    """What stays the same within a comparison, in base units, as the summary shows it."""
-    amount = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
-    if "duration_seconds" in slot.cell.parameters:
-        amount["duration_seconds"] = slot.cell.parameters["duration_seconds"]
-    factors = {"rtt_seconds" if name == "rtt" else name: value for name, value in slot.cell.factors.items()}
-    return {**amount, **factors, "bits_per_second": study.testbed.link.rate}
 
 
 class Runner:
@@ -159,9 +116,10 @@ class Runner:
     def _once(self, slot: Slot) -> None:
         """One attempt at a slot: run it, check it, save it."""
         words = {**slot.cell.factors, self._study.treatment: slot.arm.level}
-        text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items())
+        text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items() if level is not None)
         self._event(slot, f"{slot.cell.workload}, {text}")
-        conditions, workload, begun = conditions_of(self._study, slot), workload_of(slot), self._now()
+        conditions, workload = conditions_of(self._study, slot), workload_of(self._study, slot)
+        begun = self._now()
         run = Run(
             number=len(self._journal.runs) + 1,
             block=slot.block,
@@ -181,7 +139,7 @@ class Runner:
         try:
             self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
             run = _checked(run, conditions, workload, record, bulk)
-        except (AgentError, AgentTimeout) as error:
+        except (AgentError, AgentTimeout, ProgramFailure) as error:
             # A request that the agent does not understand stays wrong however often it is repeated.
             if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
                 raise
@@ -244,16 +202,20 @@ def _ask(hosts: Sequence[Host], method: str) -> Json:
 def _checked(run: Run, conditions: Conditions, workload: Workload, record: Json, bulk: Mapping[str, bytes]) -> Run:
     """The run with its metrics, and with every reason why it is no evidence."""
     tables = {name: _table(data) for name, data in bulk.items()}
-    record["workload"] |= workload.evidence(tables)
-    metrics = workload.metrics(record["workload"], tables)
+    done = record["workload"]
+    done |= workload.evidence(done, tables)
+    metrics = workload.metrics(done, tables)
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     ceiling = None if None in ceilings else min(ceilings)
-    readings = {**found.readings, "ceiling_bits_per_second": ceiling}
-    return replace(run, metrics=metrics, excluded=excluded, readings=readings)
+    readings = {**found.readings, **proof.readings(record), "ceiling_bits_per_second": ceiling}
+    if done.get("not_measured"):
+        readings["not_measured"] = done["not_measured"]
+    degraded = [*run.degraded, *(f"not proved: {line}" for line in done.get("not_proved", []))]
+    return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
 
 
 def _table(data: bytes) -> pa.Table:

@@ -7,173 +7,34 @@ here is the shape (`Study`), what follows from it (`arms`, `cells`), and nothing
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    PlainSerializer,
-    PlainValidator,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-    model_validator,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from framegauge import quantities
-from framegauge.errors import QuantityError
+from framegauge.study_types import Bytes, Factor, FrameLimit, Model, Mtu, Problem, Rate, Seconds, Share
+from framegauge.study_workloads import Workload
 
-__all__ = ["Arm", "Cell", "Factor", "Problem", "Stream", "Study", "arms", "cells", "level_text"]
-
-MTU_EXPECTED = "an MTU in bytes between 68 and 65535, such as 9000, or one a host, such as {h1: 9000, h2: 1500}"
-HOSTS = ("h1", "h2")
-
-_QUANTITY = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
-
-
-class Problem(ValueError):
-    """A rule across fields: `path` is where the user should look, below the model that raised it."""
-
-    def __init__(self, path: tuple[str, ...], found: object, expected: str) -> None:
-        self.path = path
-        super().__init__(str(QuantityError(found, expected)))
-
-
-def _mtu_bytes(value: object) -> int:
-    try:
-        mtu = quantities.parse_bytes(value)
-    except QuantityError:
-        raise QuantityError(value, MTU_EXPECTED) from None
-    if not 68 <= mtu <= 65535:  # IPv4's smallest MTU (RFC 791) and its largest packet
-        raise QuantityError(value, MTU_EXPECTED)
-    return mtu
-
-
-def _mtu_level(value: object) -> int | dict[str, int]:
-    if isinstance(value, Mapping):
-        if sorted(value) != sorted(HOSTS):
-            raise QuantityError(dict(value), MTU_EXPECTED)
-        return {host: _mtu_bytes(value[host]) for host in HOSTS}
-    return _mtu_bytes(value)
-
-
-def _rate(value: object) -> int | None:
-    if value is None or value == "unshaped":
-        return None
-    rate = quantities.parse_bits_per_second(value)
-    if rate == 0:
-        raise QuantityError(value, quantities.RATE_EXPECTED + ", or unshaped")
-    return rate
-
-
-def _as_list(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-Bytes = Annotated[
-    int,
-    PlainValidator(quantities.parse_bytes),
-    PlainSerializer(quantities.exact_bytes),
-    WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED}),
+__all__ = [
+    "Arm",
+    "Cell",
+    "Factor",
+    "Problem",
+    "Study",
+    "Workload",
+    "arms",
+    "cells",
+    "host_mtus",
+    "level_text",
+    "nic_of",
 ]
-# An MTU reads best as a plain number: 9216, not 9 KiB.
-FrameLimit = Annotated[
-    int, PlainValidator(quantities.parse_bytes), WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED})
-]
-Seconds = Annotated[
-    float,
-    PlainValidator(quantities.parse_seconds),
-    PlainSerializer(quantities.exact_seconds),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}], "description": quantities.SECONDS_EXPECTED}),
-]
-Rate = Annotated[
-    int | None,
-    PlainValidator(_rate),
-    PlainSerializer(lambda rate: "unshaped" if rate is None else quantities.exact_bits_per_second(rate)),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}], "description": quantities.RATE_EXPECTED}),
-]
-Share = Annotated[
-    float,
-    PlainValidator(quantities.parse_share),
-    PlainSerializer(quantities.exact_share),
-    WithJsonSchema({"type": "string", "description": quantities.SHARE_EXPECTED}),
-]
-Mtu = Annotated[
-    Any,
-    PlainValidator(_mtu_level),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 68, "maximum": 65535},
-                {"type": "string"},
-                {
-                    "type": "object",
-                    "required": list(HOSTS),
-                    "additionalProperties": False,
-                    "properties": {host: {"type": "integer"} for host in HOSTS},
-                },
-            ],
-            "description": MTU_EXPECTED,
-        }
-    ),
-]
-Sizes = Annotated[list[Bytes], BeforeValidator(_as_list, json_schema_input_type=Bytes | list[Bytes])]
-Durations = Annotated[list[Seconds], BeforeValidator(_as_list, json_schema_input_type=Seconds | list[Seconds])]
-Flow = Annotated[StrictInt, Field(ge=1, le=1000)]
-Flows = Annotated[list[Flow], BeforeValidator(_as_list, json_schema_input_type=Flow | list[Flow])]
-Flags = Annotated[list[StrictBool], BeforeValidator(_as_list, json_schema_input_type=StrictBool | list[StrictBool])]
 
-Level = TypeVar("Level")
-
-
-class Model(BaseModel):
-    """Unknown keys are errors: a misspelt limit is never silently skipped."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Factor(Model, Generic[Level]):
-    """Levels of one factor. A single value is a fixed condition; a list is short for `levels`."""
-
-    levels: Annotated[list[Level], Field(min_length=1)]
-    baseline: Level | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: object) -> object:
-        if isinstance(value, list):
-            return {"levels": value}
-        # {h1: 9000, h2: 1500} is one level; any other mapping is meant as {levels: …}.
-        if isinstance(value, Mapping) and not (value and all(key in HOSTS for key in value)):
-            return value
-        return {"levels": [value]}
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Factor[Level]:
-        for index, level in enumerate(self.levels):
-            if level in self.levels[:index]:
-                raise Problem(("levels",), level, "each level once (for an A/A comparison set control: true)")
-        if self.baseline is None:
-            self.baseline = self.levels[0]
-        elif self.baseline not in self.levels:
-            raise Problem(("baseline",), self.baseline, "one of the levels")
-        return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        reference = handler(core)
-        items = handler.resolve_ref_schema(reference)["properties"]["levels"]["items"]
-        return {"anyOf": [reference, {"type": "array", "minItems": 1, "items": items}, items]}
+RACK_HOSTS = 12
+MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
+MODERATION = "50 us"
+# The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
+OFFLOADS = ("tso", "lro", "gro", "checksum")
 
 
 class Link(Model):
@@ -185,10 +46,16 @@ class Link(Model):
 
 
 class Nic(Model):
-    """The modelled NIC: interrupt moderation adds latency, so it is stated; `aggregate` is its largest TSO."""
+    """The modelled NIC: `aggregate` is the largest that a shaped host builds. What it offloads is a factor."""
 
-    moderation: Seconds = 50e-6
     aggregate: Bytes = 36 * 1024
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, value: object) -> object:
+        if isinstance(value, Mapping) and "moderation" in value:
+            raise Problem(("moderation",), value["moderation"], "it in factors.moderation: it is a factor")
+        return value
 
 
 class Shaper(Model):
@@ -207,10 +74,14 @@ class Fake(Model):
 
 
 class Testbed(Model):
-    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network."""
+    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network.
+
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two.
+    """
 
     kind: Literal["rack", "veth", "fake"]
-    topology: Literal["pair"] = "pair"
+    topology: Literal["pair", "rack"] = "pair"
+    hosts: Annotated[StrictInt, Field(ge=2)] | None = None
     link: Link = Field(default_factory=Link)
     nic: Nic = Field(default_factory=Nic)
     shaper: Shaper = Field(default_factory=Shaper)
@@ -223,42 +94,38 @@ class Testbed(Model):
             raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
         if self.fake is not None and self.kind != "fake":
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
+        if self.topology == "pair" and self.hosts is not None:
+            raise Problem(("hosts",), self.hosts, "no such key unless topology: rack")
+        if self.topology == "rack" and self.hosts is None:
+            self.hosts = RACK_HOSTS
+        if self.hosts is not None and self.hosts > MOST_HOSTS[self.kind]:
+            raise Problem(("hosts",), self.hosts, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
         return self
+
+    @property
+    def host_names(self) -> list[str]:
+        """h1 to hN."""
+        return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
 
 
 class Factors(Model):
-    """What is varied, or held."""
+    """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given."""
 
     mtu: Factor[Mtu]
     rtt: Factor[Seconds] | None = None
     offloads: Factor[StrictBool] = Field(default_factory=lambda: Factor[StrictBool](levels=[False]))
+    tso: Factor[StrictBool] | None = None
+    lro: Factor[StrictBool] | None = None
+    gro: Factor[StrictBool] | None = None
+    checksum: Factor[StrictBool] | None = None
+    moderation: Factor[Seconds] | None = None
     congestion_control: Factor[StrictStr] = Field(default_factory=lambda: Factor[StrictStr](levels=["cubic"]))
+    nagle: Factor[StrictBool] | None = None
 
-
-class Stream(Model):
-    """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions."""
-
-    size: Sizes | None = None
-    duration: Durations | None = None
-    flows: Flows = [1]
-    reverse: Flags = [False]
-    repeat: Seconds = 0.5
-    sample: Seconds = 0.01
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Stream:
-        if (self.size is None) == (self.duration is None):
-            found = "neither" if self.size is None else "both"
-            raise Problem((), found, "exactly one of size and duration")
-        if 0 in (self.size or []) or 0 in (self.duration or []):
-            raise Problem(("size" if self.size else "duration",), 0, "more than 0")
-        return self
-
-
-class Workload(Model):
-    """One workload and its parameters, such as `stream: {size: 1 MB}`."""
-
-    stream: Stream
+    def levels(self, name: str) -> list[Any]:
+        """Of one factor; [None] where it is not given."""
+        factor = getattr(self, name)
+        return [None] if factor is None else list(factor.levels)
 
 
 class Margins(Model):
@@ -266,13 +133,24 @@ class Margins(Model):
 
     goodput: Share | None = None
     completion_time: Share | None = None
+    fairness: Share | None = None
+    latency_p50: Share | None = None
+    latency_p99: Share | None = None
+    latency_p999: Share | None = None
+    transactions: Share | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Margins:
         given = {name: value for name, value in self if value is not None}
         if not given or 0 in given.values():
-            raise Problem((), given, "a margin above 0 % for at least one metric (goodput, completion_time)")
+            known = ", ".join(type(self).model_fields)
+            raise Problem((), given, f"a margin above 0 % for at least one metric ({known})")
         return self
+
+
+TreatmentName = Literal[
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle"
+]
 
 
 class Study(Model):
@@ -282,7 +160,7 @@ class Study(Model):
     testbed: Testbed
     factors: Factors
     workloads: Annotated[list[Workload], Field(min_length=1)]
-    treatment: Literal["mtu", "rtt", "offloads", "congestion_control"] = "mtu"
+    treatment: TreatmentName = "mtu"
     control: StrictBool = True
     blocks: Annotated[StrictInt, Field(ge=2, le=10_000)] = 6
     budget: Seconds = 600.0
@@ -293,21 +171,21 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
+        veth = self.testbed.kind == "veth"
         if self.factors.rtt is None:
-            self.factors.rtt = Factor[Seconds].model_validate("0 s" if self.testbed.kind == "veth" else "0.2 ms")
+            self.factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
+        if self.factors.moderation is None:
+            self.factors.moderation = Factor[Seconds].model_validate("0 s" if veth else MODERATION)
+        if getattr(self.factors, self.treatment) is None:
+            raise Problem(("treatment",), self.treatment, f"a factor with levels: factors.{self.treatment} has none")
         levels = self.treatment_factor.levels
         if len(levels) < 2 and not self.control:
             where = ("factors", self.treatment)
             raise Problem(where, levels[0], "two or more levels for the treatment, or control: true")
-        if self.testbed.kind == "veth" and self.factors.rtt.levels != [0.0]:
+        if veth and self.factors.rtt.levels != [0.0]:
             raise Problem(("factors", "rtt"), self.factors.rtt.levels, "0 on testbed veth: it cannot delay")
-        for level in self.factors.mtu.levels:
-            smallest = min(level.values()) if isinstance(level, dict) else level
-            if self.testbed.family == 6 and smallest < 1280:
-                raise Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
-            if self.testbed.kind != "veth" and smallest > self.testbed.link.port_mtu:
-                expected = f"at most link.port_mtu {self.testbed.link.port_mtu}: larger frames die at the switch"
-                raise Problem(("factors", "mtu"), smallest, expected)
+        for problem in (*_mtu_problems(self), *_nic_problems(self), *_workload_problems(self)):
+            raise problem
         return self
 
     @property
@@ -319,6 +197,77 @@ class Study(Model):
     def margin(self) -> dict[str, float]:
         """Margins as shares, by metric."""
         return {name: value for name, value in self.margins if value is not None}
+
+
+def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
+    """The MTU of every host at a level; KeyError if it names no MTU for one."""
+    if not isinstance(level, Mapping):
+        return dict.fromkeys(names, level)
+    return {name: level[name] if name in level else level["default"] for name in names}
+
+
+def nic_of(factors: Mapping[str, Any]) -> dict[str, bool]:
+    """tso, lro, gro and checksum, which follow `offloads` where they are not given."""
+    return {name: factors["offloads"] if factors[name] is None else factors[name] for name in OFFLOADS}
+
+
+def _mtu_problems(study: Study) -> Iterator[Problem]:
+    names = study.testbed.host_names
+    for index, level in enumerate(study.factors.mtu.levels):
+        where = ("factors", "mtu", "levels", index)
+        if isinstance(level, Mapping):
+            strange = [name for name in level if name not in (*names, "default")]
+            absent = [name for name in names if name not in level and "default" not in level]
+            if strange or absent:
+                expected = "an MTU for each of h1 to " + names[-1] + ("" if len(names) == 2 else ", or a default")
+                yield Problem(where, dict(level), expected)
+                continue
+        smallest = min(host_mtus(level, names).values())
+        if study.testbed.family == 6 and smallest < 1280:
+            yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
+        if study.testbed.kind != "veth" and smallest > study.testbed.link.port_mtu:
+            expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: larger frames die at the switch"
+            yield Problem(("factors", "mtu"), smallest, expected)
+
+
+def _nic_problems(study: Study) -> Iterator[Problem]:
+    """Combinations that no NIC, or not the kernel's own link, can have."""
+    names = ("offloads", *OFFLOADS)
+    for levels in itertools.product(*(study.factors.levels(name) for name in names)):
+        nic = nic_of(dict(zip(names, levels, strict=True)))
+        for name in ("tso", "lro"):
+            if nic[name] and not nic["checksum"]:
+                where = "checksum" if study.factors.checksum is not None else name
+                expected = f"checksum on wherever {name} is on: aggregates need it"
+                yield Problem(("factors", where), f"{name} on, checksum off", expected)
+        if (
+            study.testbed.kind == "veth"
+            and max(study.factors.levels("moderation")) > 0
+            and (nic["tso"] or not nic["gro"])
+        ):
+            expected = "0 s on testbed veth, or gro on and tso off: only then does the kernel's link poll"
+            yield Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
+        if study.testbed.kind == "veth" and nic["tso"] != nic["lro"]:
+            where = "lro" if study.factors.lro is not None else "tso"
+            expected = "lro as tso on testbed veth: the kernel's link passes aggregates on whole"
+            yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def _workload_problems(study: Study) -> Iterator[Problem]:
+    hosts = len(study.testbed.host_names)
+    for index, workload in enumerate(study.workloads):
+        parameters = workload.parameters
+        least, key = parameters.needed_hosts()
+        if hosts < least:
+            where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
+            yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
+        if study.factors.nagle is not None and not parameters.obeys_nagle:
+            expected = f"no such factor with workload {parameters.key}: it cannot obey"
+            yield Problem(("factors", "nagle"), ", ".join(_on(each) for each in study.factors.nagle.levels), expected)
 
 
 @dataclass(frozen=True)
@@ -363,19 +312,8 @@ def arms(study: Study) -> list[Arm]:
 def cells(study: Study) -> list[Cell]:
     """Every combination of the other factors' levels and the workloads' parameters."""
     names = [name for name in Factors.model_fields if name != study.treatment]
-    grid = itertools.product(*(getattr(study.factors, name).levels for name in names))
+    grid = itertools.product(*(study.factors.levels(name) for name in names))
     factors = [dict(zip(names, levels, strict=True)) for levels in grid]
-    parameters = [each for workload in study.workloads for each in _stream_parameters(workload.stream)]
-    pairs = itertools.product(parameters, factors)
-    return [Cell(index, "stream", each, chosen) for index, (each, chosen) in enumerate(pairs)]
-
-
-def _stream_parameters(stream: Stream) -> list[dict[str, Any]]:
-    amounts: Sequence[tuple[str, Any]] = (
-        [("size_bytes", size) for size in stream.size]
-        if stream.size is not None
-        else [("duration_seconds", duration) for duration in stream.duration or []]
-    )
-    fixed = {"repeat_seconds": stream.repeat, "sample_seconds": stream.sample}
-    grid = itertools.product(amounts, stream.flows, stream.reverse)
-    return [{name: amount, "flows": flows, "reverse": back} | fixed for (name, amount), flows, back in grid]
+    each = [(work.parameters.key, one) for work in study.workloads for one in work.parameters.conditions()]
+    pairs = itertools.product(each, factors)
+    return [Cell(index, key, parameters, chosen) for index, ((key, parameters), chosen) in enumerate(pairs)]

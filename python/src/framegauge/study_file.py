@@ -13,7 +13,8 @@ import yaml
 from pydantic import ValidationError
 
 from framegauge.errors import StudyError
-from framegauge.study import Problem, Study
+from framegauge.study import Study
+from framegauge.study_types import Problem
 
 __all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
 

@@ -27,7 +27,11 @@ UP: Mapping[str, Any] = {
     "testbed": "fabric",
     "hosts": [{"name": "h1", "mtu": 1500}, {"name": "h2", "mtu": 1500}],
     "link": {"bits_per_second": RATE, "rtt_seconds": 0.0002, "buffer_bytes": 524288, "port_mtu": 9216},
-    "nic": {"offloads": False, "moderation_seconds": 0.00005, "aggregate_bytes": 36864},
+    "nic": {
+        **dict.fromkeys(("tso", "lro", "gro", "checksum"), False),
+        "moderation_seconds": 0.00005,
+        "aggregate_bytes": 36864,
+    },
     "shaper": {"factor": 0.999, "burst_bytes": 70000},
     "congestion_control": "cubic",
     "family": 4,

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from framegauge.results import Run, Saved
-from framegauge.statistics.judge import METRICS, Comparison, Row, judge
+from framegauge.statistics.judge import METRICS, Comparison, Row, judge, not_measured
 from framegauge.statistics.verdict import Verdict
 
 __all__ = ["compare", "is_evidence", "summarise", "text"]
 
 SCHEMA = 1
 # How a factor is named in `baseline` and `treatment`: with its unit, where the value has one.
-_KEYS = {"rtt": "rtt_seconds"}
+_KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
 
 
 def compare(saved: Saved) -> list[Comparison]:
@@ -24,8 +24,9 @@ def compare(saved: Saved) -> list[Comparison]:
 
 def _row(run: Run) -> Row:
     return Row(
-        run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics, bool(run.excluded)
-    )
+        run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
+        bool(run.excluded), run.readings.get("not_measured", {}),
+    )  # fmt: skip
 
 
 def summarise(saved: Saved) -> dict[str, Any]:
@@ -38,6 +39,10 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "scope": saved.plan["scope"],
         "faithful": is_faithful(found),
         "verdicts": [_verdict(each, saved.plan["treatment"], degraded) for each in found],
+        "not_measured": [
+            {"metric": metric, "why": why}
+            for metric, why in not_measured([_row(run) for run in saved.runs], saved.plan["margins"]).items()
+        ],
         "excluded": [
             {
                 "run": run.number,

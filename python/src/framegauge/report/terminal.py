@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +16,7 @@ _STYLES = {"better": "bold green", "worse": "bold red", "undecided": "yellow", "
 _COLUMNS = ("metric", "baseline", "", "treatment", "", "ratio", "95 % interval", "runs", "verdict")
 LEAST_COLUMNS = 118  # the width of a file or pipe, for the lines that wrap
 FEW_LINES = 5
+USUAL_MODERATION_SECONDS = 50e-6  # stated only where it is another
 
 
 def show(summary: Mapping[str, Any], console: Console) -> None:
@@ -35,6 +36,10 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     console.print()
     for line, number in notes.items():
         console.print(f"[{number}] {line}", style="yellow", markup=False, highlight=False)
+    # Summaries that were written before there was such a thing have no such key.
+    for item in summary.get("not_measured", ()):
+        line = f"{item['metric'].replace('_', ' ')} was not measured: {item['why']}"
+        console.print(line, style="yellow", markup=False, highlight=False)
     _excluded(summary, console)
     faithful = "faithful" if summary["faithful"] else "NOT faithful: this is no evidence"
     console.print(f"scope: {summary['scope']}; {faithful}", markup=False, highlight=False)
@@ -71,12 +76,20 @@ f"{verdict['verdict']} {marks}".rstrip(),
     ]  # fmt: skip
 
 
+_WORDS = {
+    "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
+    "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
+}  # fmt: skip
+
+
 def _word(name: str) -> str:
-    return {"mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "offloads": "offloads"}.get(name, name)
+    return _WORDS.get(name, name)
 
 
 def _level(level: Any) -> str:
     if isinstance(level, Mapping):
+        if "default" in level:
+            return "/".join(f"{mtu}" if host == "default" else f"{host} {mtu}" for host, mtu in level.items())
         return "/".join(str(mtu) for mtu in level.values())
     if isinstance(level, bool):
         return "on" if level else "off"
@@ -86,28 +99,64 @@ def _level(level: Any) -> str:
 def _quantity(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
-    return quantities.print_seconds(value) if unit == "seconds" else quantities.print_bits_per_second(value)
+    if unit == "seconds":
+        return quantities.print_seconds(value)
+    if unit == "bits_per_second":
+        return quantities.print_bits_per_second(value)
+    return f"{value:.4g}/s" if unit == "per_second" else f"{value:.4g}"
 
 
 def _conditions(conditions: Mapping[str, Any]) -> str:
-    words = []
+    """What was the same on both sides, as far as it is not the usual: the summary has all of it."""
+    return ", ".join(word for part in (_amounts, _shape, _surroundings) for word in part(conditions))
+
+
+def _amounts(conditions: Mapping[str, Any]) -> Iterator[str]:
     if "size_bytes" in conditions:
-        words.append(quantities.print_bytes(conditions["size_bytes"]))
+        yield quantities.print_bytes(conditions["size_bytes"])
+    if "request_bytes" in conditions:
+        yield " / ".join(quantities.print_bytes(conditions[f"{name}_bytes"]) for name in ("request", "response"))
+    if conditions.get("header_bytes"):
+        yield f"header {quantities.print_bytes(conditions['header_bytes'])} apart"
+    if "rate_per_second" in conditions:
+        rate = conditions["rate_per_second"]
+        yield "closed loop" if rate is None else f"{rate:g}/s {conditions['arrivals']}"
     if "duration_seconds" in conditions:
-        words.append(quantities.print_seconds(conditions["duration_seconds"]))
-    if conditions.get("flows", 1) != 1:
-        words.append(f"x{conditions['flows']}")
-    if conditions.get("reverse"):
-        words.append("reverse")
+        yield quantities.print_seconds(conditions["duration_seconds"])
+
+
+def _shape(conditions: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("flows", "connections"):
+        if conditions.get(name, 1) != 1:
+            yield f"x{conditions[name]}"
+    if conditions.get("pattern", "one-to-one") != "one-to-one":
+        yield conditions["pattern"]
+    for name, word in (("reverse", "reverse"), ("bidir", "both ways")):
+        if conditions.get(name):
+            yield word
+    if "bulk_flows" in conditions:
+        hosts, rate = conditions["bulk_hosts"], conditions["bulk_bits_per_second"]
+        words = [f"bulk x{conditions['bulk_flows']}", f"from {hosts} hosts" if hosts else ""]
+        words.append("" if rate is None else f"at {quantities.print_bits_per_second(rate)} each")
+        yield " ".join(word for word in words if word)
+
+
+def _surroundings(conditions: Mapping[str, Any]) -> Iterator[str]:
+    if "hosts" in conditions:
+        yield f"{conditions['hosts']} hosts"
     if conditions.get("rtt_seconds"):
-        words.append(f"RTT {quantities.print_seconds(conditions['rtt_seconds'])}")
+        yield f"RTT {quantities.print_seconds(conditions['rtt_seconds'])}"
     if conditions.get("offloads"):
-        words.append("offloads")
+        yield "offloads"
+    for name in ("tso", "lro", "gro", "checksum", "nagle"):
+        if conditions.get(name) is not None:
+            yield f"{_word(name)} {_level(conditions[name])}"
+    if conditions.get("moderation_seconds", USUAL_MODERATION_SECONDS) != USUAL_MODERATION_SECONDS:
+        yield f"moderation {quantities.print_seconds(conditions['moderation_seconds'])}"
     if conditions.get("congestion_control", "cubic") != "cubic":
-        words.append(conditions["congestion_control"])
+        yield conditions["congestion_control"]
     if "mtu" in conditions:
-        words.append(f"MTU {_level(conditions['mtu'])}")
-    return ", ".join(words)
+        yield f"MTU {_level(conditions['mtu'])}"
 
 
 def _excluded(summary: Mapping[str, Any], console: Console) -> None:

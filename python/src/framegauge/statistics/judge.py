@@ -11,7 +11,7 @@ from typing import Any
 from framegauge.statistics.ratio import Ratio, estimate
 from framegauge.statistics.verdict import Verdict, decide, exclusions_differ, warnings
 
-__all__ = ["METRICS", "Comparison", "Metric", "Row", "judge"]
+__all__ = ["METRICS", "Comparison", "Metric", "Row", "judge", "not_measured"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,17 @@ class Metric:
 METRICS: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True),
     "completion_time": Metric("seconds", False),
+    "fairness": Metric("share", True),
+    "latency_p50": Metric("seconds", False),
+    "latency_p99": Metric("seconds", False),
+    "latency_p999": Metric("seconds", False),
+    "transactions": Metric("per_second", True),
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. `excluded`: it is no evidence; its metrics are not looked at."""
+    """One run. `excluded`: it is no evidence; its metrics are not looked at. `not_measured`: why, by metric."""
 
     block: int
     cell: int
@@ -41,6 +46,7 @@ class Row:
     conditions: Mapping[str, Any]
     metrics: Mapping[str, float]
     excluded: bool
+    not_measured: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,18 @@ def judge(rows: Sequence[Row], margins: Mapping[str, float]) -> list[Comparison]
                 continue  # this workload does not have the metric
             compared = [_compare(inside, rows, example, metric, margin) for example in ordered]
             found += _heed_control(compared)
+    return found
+
+
+def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
+    """The metrics with a margin that no run has, each with the reason: the runs' own, where they give one."""
+    if all(row.excluded for row in rows):
+        return {}  # then every metric is there, as not judged
+    found = {}
+    for metric in margins:
+        if not any(metric in row.metrics for row in rows if not row.excluded):
+            given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
+            found[metric] = given[0] if given else "no workload of this study has it"
     return found
 
 

@@ -6,19 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
-from framegauge.agent import Json, Progress, Requests
+from framegauge.agent import Json, Pending, Progress, Requests
 
-__all__ = ["Conditions", "Host", "Json", "Progress", "Requests", "Testbed"]
+__all__ = ["Conditions", "Host", "Json", "Pending", "Progress", "Requests", "Testbed"]
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Everything that a run is to be under, in base units. `bits_per_second` None: unshaped."""
+    """Everything that a run is to be under, in base units.
+
+    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it.
+    """
 
     testbed: Literal["fabric", "kernel"]
     mtu: Mapping[str, int]
     rtt_seconds: float
-    offloads: bool
+    tso: bool
+    lro: bool
+    gro: bool
+    checksum: bool
     congestion_control: str
     bits_per_second: int | None
     buffer_bytes: int
@@ -29,6 +35,12 @@ class Conditions:
     shaper_burst_bytes: int
     family: int
     sysctls: Mapping[str, str] = field(default_factory=dict)
+    nagle: bool | None = None
+
+    @property
+    def hosts(self) -> list[str]:
+        """Names of the hosts, in order."""
+        return list(self.mtu)
 
     def as_json(self) -> Json:
         """For the record of a run."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,9 +19,11 @@ import pyarrow.ipc
 
 from framegauge import __version__
 from framegauge.agent import ANSWER_SECONDS, PROTOCOL
-from framegauge.errors import from_agent
-from framegauge.testbeds.base import Json, Progress
+from framegauge.errors import FramegaugeError, from_agent
+from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake_model import FAULTS, BuiltRack, FakeError, FakeModel, Fault
+from framegauge.testbeds.fake_readings import FakeReadings, ceilings
+from framegauge.testbeds.fake_traffic import FakeTraffic
 from framegauge.testbeds.rack import RackTestbed
 
 __all__ = ["FAULTS", "FakeError", "FakeModel", "FakeRack", "FakeTestbed", "Fault"]
@@ -35,6 +38,7 @@ class FakeRack:
         self._rack: BuiltRack | None = None
         self._racks = 0
         self._spools: dict[int, bytes] = {}
+        self._lock = threading.RLock()
         self.about: Json = {
             "protocol": PROTOCOL, "agent": __version__, "role": "rack", "pid": 0, "user_id": 0,
             "kernel": "0.0 (invented)", "cpus": 2,
@@ -54,6 +58,15 @@ class FakeRack:
         except FakeError as error:
             raise from_agent(error.code, error.message, error.data) from None
 
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        """The same, answered at once."""
+        try:
+            return Answered(self.request(method, params), None)
+        except FramegaugeError as error:
+            return Answered({}, error)
+
     def close(self) -> None:
         """Nothing was started."""
         self._rack = None
@@ -66,14 +79,15 @@ class FakeRack:
             "rack.down": self._down,
             "relay": self._relay,
             "measure.begin": self._begin,
-            "measure.end": lambda _: self._measured(self._up_now()),
+            "measure.end": self._measured,
             "spool.read": self._spool_read,
             "spool.drop": self._spool_drop,
             "shutdown": lambda _: {},
         }
         if method not in known:
             raise FakeError(-32601, f"there is no method {method}", {"method": method})
-        return known[method](params)
+        with self._lock:  # hosts may be asked by several threads
+            return known[method](params)
 
     def _up_now(self) -> BuiltRack:
         if self._rack is None:
@@ -93,33 +107,25 @@ class FakeRack:
             if host["mtu"] > self.model.largest_mtu:
                 data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}
                 raise FakeError(-32003, "the device cannot take this MTU", data)
-        self._rack = BuiltRack(params, self._racks)
+        # One draw a run, so that the order in which hosts ask does not matter.
+        noise = math.exp(-abs(self._random.normal(0, self.model.noise)) if self.model.noise else 0)
+        noise *= 1 - self.model.drift * (self._racks % 40) / 40
+        if self.model.loses(params):
+            noise *= 1 - self.model.goodput_loss
+        self._rack = rack = BuiltRack(params, self._racks, noise)
         self._racks += 1
-        names = self._rack.names
-        self._rack.sent = dict.fromkeys(names, 0)
-        self._rack.data = dict.fromkeys(names, 0)
+        self._traffic = FakeTraffic(rack, self._fault, self._spool)
         hosts = [
             {
                 "name": name,
                 "pid": 100 + index,
                 "interface": f"fg{index}",
-                "address": _address(index, params),
+                "address": rack.address(name),
                 "mac": "02:00",
             }
-            for index, name in enumerate(names)
+            for index, name in enumerate(rack.names)
         ]
-        return {"hosts": hosts, "ceilings": {host["name"]: self._ceilings(host["mtu"]) for host in params["hosts"]}}
-
-    def _ceilings(self, mtu: int) -> Json:
-        """A stand-in for crates/frames, which this process without an agent cannot ask."""
-        up = self._up_now().up
-        headers = 40 if up["family"] == 4 else 60
-        rate, payload = up["link"]["bits_per_second"], mtu - headers - 12
-        goodput = None if rate is None else rate * payload / (mtu + 38)
-        return {
-            "mtu": mtu, "frame_bytes": mtu + 18, "wire_bytes": mtu + 38, "mss_bytes": mtu - headers,
-            "segment_payload_bytes": payload, "goodput_bits_per_second": goodput,
-        }  # fmt: skip
+        return {"hosts": hosts, "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]}}
 
     def _down(self, _: Json) -> Json:
         self._up_now()
@@ -131,200 +137,23 @@ class FakeRack:
         rack, host, asked = self._up_now(), params["host"], params["params"]
         if host not in rack.names:
             raise FakeError(-32006, f"there is no host {host}", {"what": f"host {host}"})
+        readings = FakeReadings(self.model, rack, self._fault)
         known: dict[str, Callable[[], Json]] = {
-            "host.read": lambda: self._host_read(rack, host),
-            "host.counters": lambda: self._counters(rack, host),
+            "host.read": lambda: readings.host_read(host),
+            "host.counters": lambda: readings.counters(host),
             "wire.begin": dict,
-            "wire.end": lambda: self._wire(rack, host),
-            "stream.serve": lambda: {"port": 40001},
-            "stream.run": lambda: self._stream(rack, asked),
-            "stream.close": lambda: self._close_stream(rack),
+            "wire.end": lambda: readings.wire(host),
             "spool.read": lambda: self._spool_read(asked),
             "spool.drop": lambda: self._spool_drop(asked),
-        }  # fmt: skip
+            **self._traffic.methods(host, asked),
+        }
         if params["method"] not in known:
             raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})
         return known[params["method"]]()
 
-    def _congestion_control(self, rack: BuiltRack) -> str:
-        return "reno" if self._fault("congestion_control") else str(rack.up["congestion_control"])
-
-    def _host_read(self, rack: BuiltRack, host: str) -> Json:
-        up, last = rack.up, host == rack.names[-1]
-        on = bool(up["nic"]["offloads"]) != (self._fault("offloads") and last)
-        rate, fabric = up["link"]["bits_per_second"], up["testbed"] == "fabric"
-        sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
-        if self._fault("sysctl") and last:
-            sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
-        shaped = rate is not None
-        scale = (up["shaper"]["factor"] if fabric else 1) * (0.9 if self._fault("shaper") and last else 1)
-        qdisc = {
-            "kind": "tbf" if shaped else "noqueue",
-            "bits_per_second": round(rate * scale) if shaped else None,
-            "burst_bytes": up["shaper"]["burst_bytes"] if shaped else None,
-            "limit_bytes": 10**6 if shaped else None,
-            "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
-        }  # fmt: skip
-        return {
-            "interface": "fg0",
-            "mtu": 1500 if self._fault("mtu") and last else rack.mtus[host],
-            "maximum_mtu": self.model.largest_mtu,
-            "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum"), on),
-            "qdisc": qdisc,
-            "congestion_control_route": up["congestion_control"],
-            "sysctls": sysctls,
-            "tcp_metrics_entries": int(self._fault("metrics_cache")),
-        }
-
-    def _wire(self, rack: BuiltRack, host: str) -> Json:
-        syns = []
-        for index, sender in enumerate(rack.names):
-            mtu = 1500 if self._fault("mss") and sender == rack.names[-1] else rack.mtus[sender]
-            syns.append(
-                {
-                    "direction": "out" if sender == host else "in",
-                    "source": _socket(index, rack.up),
-                    "destination": _socket(1 - index, rack.up),
-                    "ack": index == 1,
-                    "mss_bytes": mtu - (40 if rack.up["family"] == 4 else 60),
-                    "timestamps": True,
-                    "window_scale": 7,
-                    "sack_permitted": True,
-                }
-            )
-        return {"syns": syns if rack.syns else [], "lost": 0}
-
-    def _counters(self, rack: BuiltRack, host: str) -> Json:
-        other = next(name for name in rack.names if name != host)
-        sent, received = rack.sent[host], rack.sent[other]
-        off = 1 if rack.elapsed and self._fault("nstat") else 0
-        ring = 3 if rack.elapsed and self._fault("ring") and host == rack.names[0] else 0
-        interface = dict.fromkeys(("rx_bytes", "tx_bytes", "rx_dropped", "rx_errors", "tx_errors"), 0)
-        interface |= {"rx_packets": received, "tx_packets": sent, "tx_dropped": ring}
-        version = "IpExt" if rack.up["family"] == 4 else "Ip6"
-        return {
-            "interface": interface,
-            "nstat": {"TcpOutSegs": sent - off, "TcpRetransSegs": 0, f"{version}InNoECTPkts": received},
-        }
-
-    def _stream(self, rack: BuiltRack, asked: Json) -> Json:
-        """Rounds of equal length: handshake, slow start, then the ceiling; log-normal noise on a run."""
-        if self._fault("lost_stream"):
-            raise FakeError(-32007, "the far end of the stream went away", {"what": "stream"})
-        flows, size = asked["flows"], asked["size_bytes"]
-        mtu = min(rack.mtus.values())
-        rate = (self._ceilings(mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)) * 0.999
-        if self.model.loses(rack.up):
-            rate *= 1 - self.model.goodput_loss
-        rate *= math.exp(-abs(self._random.normal(0, self.model.noise)) if self.model.noise else 0)
-        rate *= 1 - self.model.drift * (rack.number % 40) / 40
-        if self._fault("ceiling"):
-            rate *= 1.1
-        rtt = rack.up["link"]["rtt_seconds"] * (0.5 if self._fault("rtt") else 1)
-        payload = self._ceilings(mtu)["segment_payload_bytes"]
-        if size is None:
-            rounds, one = 1, float(asked["duration_seconds"])
-            amount = int(rate * one / 8)
-        else:
-            doublings = max(0.0, math.log2(min(size, rate * rtt / 8 + 1) / (10 * payload)))
-            one = rtt * (2 + doublings) + 8 * size * flows / rate
-            rounds = max(1, math.ceil(asked["repeat_seconds"] / one))
-            amount = size * flows * rounds
-        segments = math.ceil(amount / payload)
-        sender, receiver = rack.names[::-1] if asked["reverse"] else rack.names
-        rack.sent[sender] += segments + 3 * rounds
-        rack.data[sender] += segments
-        rack.sent[receiver] += segments // 2 + 2 * rounds
-        rack.elapsed += rounds * one + 0.01
-        rack.syns += rounds
-        samples = pa.table({"time_seconds": [0.0], "round": [0], "flow": [0], "cwnd_segments": [10]})
-        said: Json = {
-            "retransmits": 0,
-            "srtt_median_seconds": rtt + 0.001,
-            "mean_segment_payload_bytes": amount / segments,
-            "path_mtu": [mtu],
-            "sender_mss_bytes": [payload],
-            "samples": self._spool(samples),
-        }
-        quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()}
-        if asked["reverse"]:
-            rack.sending = said
-        return {
-            "rounds": rounds,
-            "bytes": amount,
-            "active_seconds": rounds * one,
-            "congestion_control": [rack.up["congestion_control"]],
-            "transfers": self._spool(_transfers(rounds, flows, one, rtt + 1e-6, amount)),
-            **(quiet if asked["reverse"] else said),
-        }
-
-    def _close_stream(self, rack: BuiltRack) -> Json:
-        """The serving end's answer; its sending sockets speak only in reverse."""
-        none: Json = {"retransmits": 0, "srtt_median_seconds": None, "mean_segment_payload_bytes": None}
-        none |= {"path_mtu": [], "sender_mss_bytes": [], "samples": None}
-        said = rack.sending or none
-        return {
-            "bytes": 0,
-            "connections": 1,
-            "refused": 0,
-            "congestion_control": [self._congestion_control(rack)],
-            **said,
-        }
-
-    def _measured(self, rack: BuiltRack) -> Json:
-        """`measure.end`: meters that agree with the counters, unless sabotaged."""
-        elapsed = rack.elapsed + 0.05
-        busy = 0.99 if self._fault("host_cpu") else 0.4
-        cpus = [
-            {
-                "cpu": index, "role": role, "user_seconds": 0.0, "nice_seconds": 0.0,
-                "system_seconds": elapsed * busy, "idle_seconds": elapsed * (1 - busy), "iowait_seconds": 0.0,
-                "irq_seconds": 0.0, "softirq_seconds": 0.0, "steal_seconds": 0.0,
-            }
-            for index, role in enumerate(("hosts", "fabric"))
-        ]  # fmt: skip
-        rest = {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
-        if rack.up["testbed"] == "kernel":
-            return {"elapsed_seconds": elapsed, "fabric": None, "cpus": cpus, **rest}
-        lateness = 0.005 if self._fault("late") else 2e-5
-        thread = {
-            "cpu_seconds": elapsed * (0.95 if self._fault("fabric_cpu") else 0.5),
-            "involuntary_switches": 1_000_000 if self._fault("displaced") else 2,
-            "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
-        }  # fmt: skip
-        fabric = {
-            "ports": [self._port(rack, f"{name}>switch", name) for name in rack.names],
-            "hosts": [self._fabric_host(rack, name) for name in rack.names],
-            "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
-            "thread": thread,
-            "drops": self._spool(pa.table({"time_seconds": pa.array([], pa.float64())})),
-        }
-        return {"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus, **rest}
-
-    def _port(self, rack: BuiltRack, port: str, host: str) -> Json:
-        sent = rack.sent[host]
-        counts = {"frames": sent, "bytes": sent * 100}
-        zero = {f"{what}_{unit}": 0 for what in ("dropped", "queued") for unit in counts}
-        lost = 1 if self._fault("conservation") else 0
-        return {
-            "port": port, **zero, "giant_frames": 0, "peak_queue_bytes": 0,
-            "busy_seconds": 0.0, "occupied_seconds": 0.0,
-            **{f"received_{unit}": count for unit, count in counts.items()},
-            **{f"sent_{unit}": count - lost for unit, count in counts.items()},
-        }  # fmt: skip
-
-    def _fabric_host(self, rack: BuiltRack, host: str) -> Json:
-        other = next(name for name in rack.names if name != host)
-        full = min(rack.mtus.values()) + 18 if not self._fault("frames") else 1518 // 2
-        on = rack.up["nic"]["offloads"] != self._fault("aggregates")
-        sent, received, data = rack.sent[host], rack.sent[other], rack.data[other]
-        return {
-            "host": host, "read_packets": sent, "read_bytes": 0, "read_frames": sent,
-            "largest_packet_bytes": (65000 if on else full - 4) if rack.data[host] else 70,
-            "aggregates": rack.data[host] // 10 if on else 0, "unroutable_packets": 0,
-            "written_packets": received, "written_bytes": 0, "written_frames": received, "write_errors": 0,
-            "data_frames": data, "data_frame_bytes": data * full, "largest_frame_bytes": full if data else 0,
-        }  # fmt: skip
+    def _measured(self, _: Json) -> Json:
+        drops = self._spool(pa.table({"time_seconds": pa.array([], pa.float64())}))
+        return FakeReadings(self.model, self._up_now(), self._fault).measured(drops)
 
     def _spool(self, table: pa.Table) -> int:
         sink = io.BytesIO()
@@ -350,25 +179,20 @@ class FakeRack:
         return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
 
 
-def _address(index: int, up: Json) -> str:
-    return f"10.77.0.{index + 1}" if up["family"] == 4 else f"fd77::{index + 1}"
+class Answered:
+    """A request that was answered before anybody asked for its result."""
 
+    def __init__(self, result: Json, error: Exception | None) -> None:
+        self._result, self._error = result, error
 
-def _socket(index: int, up: Json) -> str:
-    address = _address(index, up)
-    return f"{address if up['family'] == 4 else f'[{address}]'}:{40000 + index}"
+    def cancel(self) -> None:
+        """Too late."""
 
-
-def _transfers(rounds: int, flows: int, one: float, connect: float, amount: int) -> pa.Table:
-    rows = [
-        {
-            "round": index, "flow": flow, "start_seconds": index * one, "connected_seconds": index * one + connect,
-            "end_seconds": (index + 1) * one, "bytes": amount // (rounds * flows), "retransmits": 0,
-        }
-        for index in range(rounds)
-        for flow in range(flows)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
+    def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
+        """The answer, or its error."""
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 class FakeTestbed(RackTestbed):

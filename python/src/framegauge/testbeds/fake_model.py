@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from framegauge.testbeds.base import Json
 
-__all__ = ["FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+__all__ = ["AGGREGATE_FRAMES", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+
+AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
 
 # Everything that can be sabotaged: each must be caught by one of the checks of a run.
 FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
     "late", "ring", "fabric_cpu", "displaced", "host_cpu", "conservation", "nstat", "ceiling",
-    "metrics_cache", "lost_stream",
+    "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
+    "segments", "iperf3", "curl", "unfinished",
 )  # fmt: skip
 
 
@@ -59,11 +64,18 @@ class BuiltRack:
 
     up: Json
     number: int
-    sent: dict[str, int] = field(default_factory=dict)  # frames by host
-    data: dict[str, int] = field(default_factory=dict)  # of these, with payload
+    noise: float = 1.0  # of this run's goodput
+    sent: Counter[str] = field(default_factory=Counter)  # frames by host
+    received: Counter[str] = field(default_factory=Counter)
+    data_sent: Counter[str] = field(default_factory=Counter)  # of these, with payload
+    data_received: Counter[str] = field(default_factory=Counter)
+    data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
+    largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     elapsed: float = 0.0
-    syns: int = 0
-    sending: Json = field(default_factory=dict)  # what the serving end's sending sockets said
+    connections: set[tuple[str, str]] = field(default_factory=set)  # client and server of each pair
+    serving: set[str] = field(default_factory=set)  # streams
+    sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
+    nodelay: dict[str, bool] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -74,3 +86,50 @@ class BuiltRack:
     def mtus(self) -> dict[str, int]:
         """By host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}
+
+    @property
+    def headers(self) -> int:
+        """Bytes of IP and TCP headers with timestamps."""
+        return 52 if self.up["family"] == 4 else 72
+
+    def address(self, host: str) -> str:
+        """Of one host."""
+        number = self.names.index(host) + 1
+        return f"10.77.0.{number}" if self.up["family"] == 4 else f"fd77::{number}"
+
+    def host_at(self, address: str) -> str:
+        """The host with this address."""
+        return next(name for name in self.names if self.address(name) == address.strip("[]"))
+
+    def payload(self, one: str, other: str) -> int:
+        """Of a full segment between two hosts."""
+        return min(self.mtus[one], self.mtus[other]) - self.headers
+
+    def connect(self, client: str, server: str, times: int) -> None:
+        """New connections: their SYNs, and the frames of opening and closing."""
+        self.connections.add((client, server))
+        self._frames(client, server, 3 * times)
+        self._frames(server, client, 2 * times)
+
+    def move(self, sender: str, receiver: str, size: int, times: int = 1) -> int:
+        """Payload from one host to another, and its acknowledgements; the number of data frames."""
+        payload = self.payload(sender, receiver)
+        each = math.ceil(size / payload)
+        self._frames(sender, receiver, each * times)
+        self._frames(receiver, sender, each * times // 2)
+        self.data_sent[sender] += each * times
+        self.data_received[receiver] += each * times
+        self.data_bytes[sender] += (size + each * (self.headers + 18)) * times
+        full = min(size, payload) + self.headers + 18
+        self.largest[sender] = max(full, self.largest.get(sender, 0))
+        return each * times
+
+    def _frames(self, sender: str, receiver: str, count: int) -> None:
+        self.sent[sender] += count
+        self.received[receiver] += count
+
+    def packets(self, host: str, way: str) -> int:
+        """Packets on a host's interface, aggregates counted once; `way` is sent or received."""
+        frames, data = (self.sent, self.data_sent) if way == "sent" else (self.received, self.data_received)
+        merges = self.up["nic"]["tso" if way == "sent" else "lro"]
+        return frames[host] - (data[host] - math.ceil(data[host] / AGGREGATE_FRAMES) if merges else 0)

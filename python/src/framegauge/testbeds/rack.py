@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from framegauge.agent import ANSWER_SECONDS, read_spool
 from framegauge.errors import AgentFailure
-from framegauge.testbeds.base import Conditions, Host, Json, Progress, Requests
+from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, Requests
 
 __all__ = ["RackAgent", "RackTestbed", "Relay"]
 
@@ -44,6 +44,13 @@ class Relay:
         asked = {"host": self._host, "method": method, "params": dict(params or {})}
         return self._rack.request("relay", asked, timeout_seconds=timeout_seconds, on_progress=on_progress)
 
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        """As Agent.begin; cancelling it cancels it in the host's agent too."""
+        asked = {"host": self._host, "method": method, "params": dict(params or {})}
+        return self._rack.begin("relay", asked, on_progress)
+
 
 class RackTestbed:
     """`testbed: fabric` of a rack agent."""
@@ -75,7 +82,10 @@ class RackTestbed:
                 "port_mtu": conditions.port_mtu,
             },
             "nic": {
-                "offloads": conditions.offloads,
+                "tso": conditions.tso,
+                "lro": conditions.lro,
+                "gro": conditions.gro,
+                "checksum": conditions.checksum,
                 "moderation_seconds": conditions.moderation_seconds,
                 "aggregate_bytes": conditions.aggregate_bytes,
             },

@@ -1,7 +1,8 @@
-"""The kernel alone: two namespaces joined by veth, shaped by tbf or not at all.
+"""The kernel alone: namespaces joined by veth, shaped by tbf or not at all.
 
 An oracle for the fabric (another implementation of the same link), and the regime in which the CPU is
-the limit. It cannot delay, and has no switch.
+the limit. Two hosts are one veth pair; three or more are joined by the kernel's bridge, whose ports are shaped too
+and drop what does not fit. It cannot delay, and passes the aggregates of TSO on whole.
 """
 
 from __future__ import annotations

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.errors import AgentError, AgentFailure
+from framegauge.testbeds.base import Host, Json, Pending, Progress, Requests
 
-__all__ = ["Executed", "Spool", "Workload"]
+__all__ = ["Executed", "Program", "Spool", "Workload", "jain", "pairs", "side_by_side"]
+
+ANSWER_SECONDS = 30.0
+CANCELLED = -32005
+# What puts things in order is done even after a cancellation.
+PUTS_BACK = ("process.kill", "rr.close", "stream.close")
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a workload starts in a host, and the Debian package that has it."""
+
+    name: str
+    package: str
 
 
 @dataclass(frozen=True)
@@ -26,9 +45,18 @@ class Spool:
 class Executed:
     """What a workload left: its answers, and the spools to fetch.
 
-    `record` has at least `sender` and `receiver` (hosts), `congestion_control` (all sockets, both ends),
-    `bytes`, `transfer_bytes` (of one flow in one round, None for a duration), `srtt_median_seconds`
-    and `mean_segment_payload_bytes` (None where unknown): the checks of a run need them.
+    `record` has at least these, since the checks of a run need them; the metrics and `evidence` may add to it:
+
+    - `senders`, `receivers`: names of the hosts that sent and received the bulk of the data
+    - `received_bytes`: payload by receiving host
+    - `bytes`: payload of the run; `transfer_bytes`: of one flow in one round, None for a duration
+    - `congestion_control`: of all sockets, by host; `nodelay` (where it can be read): likewise
+    - `srtt_median_seconds`, `mean_segment_payload_bytes`: None where unknown
+    - `refused`: connections that were not ours
+    - `active_seconds`: while data was under way (may come with `evidence`)
+
+    It may have `only_bulk`: False if small messages share the wire with bulk; `not_measured`: why, by metric;
+    `not_proved`: what a program was told that nobody can read back.
     """
 
     record: Json
@@ -43,6 +71,11 @@ class Workload(Protocol):
         """As in the study file."""
         ...
 
+    @property
+    def needs(self) -> Sequence[Program]:
+        """Programs that must be there before the first run."""
+        ...
+
     def expected_seconds(self, bits_per_second: int | None) -> float:
         """Roughly how long `run` takes, for progress and budget."""
         ...
@@ -51,10 +84,132 @@ class Workload(Protocol):
         """Do it, between hosts that are up."""
         ...
 
-    def evidence(self, tables: Mapping[str, pa.Table]) -> Json:
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """What the checks of a run need from the fetched spools; joins the record."""
         ...
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Metric values in base units, from the record and the fetched spools."""
         ...
+
+
+def pairs(pattern: str, hosts: Sequence[Host]) -> list[tuple[Host, Host]]:
+    """Client and server of every connection: h1 to h2; all to the last; or each to every other."""
+    if pattern == "one-to-one":
+        return [(hosts[0], hosts[1])]
+    if pattern == "many-to-one":
+        return [(host, hosts[-1]) for host in hosts[:-1]]
+    return [(client, server) for client in hosts for server in hosts if client is not server]
+
+
+def jain(values: Sequence[float]) -> float:
+    """Jain's fairness index: 1 if all are equal, 1/n if one has everything.
+
+    (Σx)² / (n Σx²); R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for
+    resource allocation in shared computer systems", DEC-TR-301, 1984. ValueError without a value above 0.
+    """
+    squares = sum(value * value for value in values)
+    if squares <= 0:
+        raise ValueError("fairness needs a value above 0")
+    return sum(values) ** 2 / (len(values) * squares)
+
+
+class _Together:
+    """The requests of several threads, so that one of them can end all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: set[Pending] = set()
+        self._stopped = False
+
+    def begin(
+        self, agent: Requests, method: str, params: Mapping[str, Any] | None, progress: Progress | None
+    ) -> Pending:
+        """Begin a request, unless all have been stopped."""
+        with self._lock:
+            if self._stopped and method not in PUTS_BACK:
+                raise AgentError(CANCELLED, f"{method}: cancelled, since another host failed", {})
+            call = agent.begin(method, params, progress)
+            self._pending.add(call)
+        return call
+
+    def forget(self, call: Pending) -> None:
+        """It has its answer."""
+        with self._lock:
+            self._pending.discard(call)
+
+    def stop(self) -> None:
+        """Cancel what is under way; nothing new begins."""
+        with self._lock:
+            self._stopped = True
+            pending = list(self._pending)
+        for call in pending:
+            with suppress(AgentFailure):
+                call.cancel()
+
+
+class _Joined:
+    """An agent, of whose requests `together` knows."""
+
+    def __init__(self, together: _Together, agent: Requests) -> None:
+        self._together, self._agent = together, agent
+
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        """As Agent.begin."""
+        return self._together.begin(self._agent, method, params, on_progress)
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+        on_progress: Progress | None = None,
+    ) -> Json:
+        """As Agent.request."""
+        call = self.begin(method, params, on_progress)
+        try:
+            return call.result(timeout_seconds)
+        finally:
+            self._together.forget(call)
+
+
+def side_by_side(tasks: Sequence[tuple[Host, Callable[[Host], Result]]]) -> list[Result]:
+    """Run each task with its host, all at the same time; their results, in order.
+
+    When one fails, or on Ctrl-C, the requests of the others are cancelled, all are waited for, and the first
+    error passes on. A task asks the host that it is given, so that its requests can be cancelled.
+    """
+    together = _Together()
+    hosts = [replace(host, agent=_Joined(together, host.agent)) for host, _ in tasks]
+    if len(tasks) == 1:
+        return [tasks[0][1](hosts[0])]
+    ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+
+    def work(index: int) -> None:
+        try:
+            ended.put((index, tasks[index][1](hosts[index]), None))
+        except BaseException as error:
+            ended.put((index, None, error))
+
+    threads = [threading.Thread(target=work, args=(index,), daemon=True) for index in range(len(tasks))]
+    results: dict[int, Any] = {}
+    failed: BaseException | None = None
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            index, results[index], error = ended.get()
+            if error is not None:
+                raise error
+    except BaseException as error:
+        failed = error
+        together.stop()
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
+    if failed is not None:
+        raise failed
+    return [results[index] for index in range(len(tasks))]

@@ -1,21 +1,69 @@
-"""stream: one long transfer a flow, from our own generator; the first host asks, the second serves."""
+"""stream: long transfers from our own generator, in one direction, the other, or both at the same time."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads.base import Executed, Spool
+from framegauge.workloads.base import Executed, Program, Spool, jain, pairs, side_by_side
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
 
 SLOWEST_BITS_PER_SECOND = 1e6  # slower than this is taken for stuck
 UNSHAPED_BITS_PER_SECOND = 10e9  # a guess, for progress only
 GRACE_SECONDS = 30.0
+
+
+def serve(stack: ExitStack, server: Host, token: str, sample_seconds: float, closed: dict[str, Json]) -> int:
+    """Serve streams on a host until the stack is left; the port. `closed` then has what `stream.close` said."""
+    asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds}
+    port = int(server.agent.request("stream.serve", asked)["port"])
+    stack.callback(lambda: closed.update({server.name: server.agent.request("stream.close")}))
+    return port
+
+
+def request(server: Host, port: int, token: str, **rest: Any) -> Json:
+    """The params of `stream.run`; what is not in `rest` has its usual value."""
+    usual = {
+        "flows": 1, "size_bytes": None, "duration_seconds": None, "repeat_seconds": 0.0, "reverse": False,
+        "sample_seconds": 0.01, "pacing_bits_per_second": None,
+    }  # fmt: skip
+    return {"address": server.address, "port": port, "token": token, **usual, **rest}
+
+
+def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
+    """The time in which at least one of the intervals was under way: the length of their union."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One `stream.run`: who asked whom, which way, and under which name its spools are kept."""
+
+    client: Host
+    server: Host
+    reverse: bool
+    label: str
+
+    @property
+    def sender(self) -> Host:
+        """Whoever sends the data."""
+        return self.server if self.reverse else self.client
+
+    @property
+    def receiver(self) -> Host:
+        """Whoever takes it in."""
+        return self.client if self.reverse else self.server
 
 
 @dataclass(frozen=True)
@@ -26,96 +74,168 @@ class Stream:
     duration_seconds: float | None = None
     flows: int = 1
     reverse: bool = False
+    bidir: bool = False
+    pattern: str = "one-to-one"
     repeat_seconds: float = 0.5
     sample_seconds: float = 0.01
     name: str = "stream"
+    needs: ClassVar[Sequence[Program]] = ()
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """The time on the wire, or the time that is asked for."""
+        """The time on the wire of one client, or the time that is asked for."""
         if self.size_bytes is None:
             return self.duration_seconds or 0.0
         bits = 8.0 * self.size_bytes * self.flows
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND))
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Serve on the second host, run on the first, close; errors are the agents'."""
-        client, server = hosts[0], hosts[1]
-        serving = server.agent.request(
-            "stream.serve", {"token": token, "address": server.address, "sample_seconds": self.sample_seconds}
-        )
+        """Serve wherever somebody asks, run every client at the same time, close; errors are the agents'."""
+        planned = self._plan(hosts)
+        closed: dict[str, Json] = {}
         patience = GRACE_SECONDS + 4 * self.expected_seconds(None)
-        patience += 8.0 * (self.size_bytes or 0) * self.flows / SLOWEST_BITS_PER_SECOND
-        try:
-            result = client.agent.request(
-                "stream.run",
-                {
-                    "address": server.address,
-                    "port": serving["port"],
-                    "token": token,
-                    "flows": self.flows,
-                    "size_bytes": self.size_bytes,
-                    "duration_seconds": self.duration_seconds,
-                    # Rounds are for sizes: with a duration there is nothing to repeat.
-                    "repeat_seconds": self.repeat_seconds if self.size_bytes is not None else 0.0,
-                    "reverse": self.reverse,
-                    "sample_seconds": self.sample_seconds,
-                },
-                timeout_seconds=patience,
-                on_progress=on_progress,
-            )
-        finally:
-            closed = server.agent.request("stream.close")
-        # What sending sockets said comes from the end that sent.
-        sent = closed if self.reverse else result
-        sender, receiver = (server, client) if self.reverse else (client, server)
-        record: Json = {
-            "client": client.name,
-            "server": server.name,
-            "sender": sender.name,
-            "receiver": receiver.name,
-            "congestion_control": {
-                client.name: result["congestion_control"],
-                server.name: closed["congestion_control"],
-            },
-            "bytes": result["bytes"],
-            "transfer_bytes": self.size_bytes,
-            "srtt_median_seconds": sent["srtt_median_seconds"],
-            "mean_segment_payload_bytes": sent["mean_segment_payload_bytes"],
-            "refused": closed["refused"],
-            "result": result,
-            "served": closed,
-        }
-        # Taken from both ends, so that no spool is left behind in an agent.
-        spools = [
-            Spool(name, host.name, answer[key])
-            for name, host, answer, key in (
-                ("transfers", client, result, "transfers"),
-                ("samples", sender, sent, "samples"),
-                ("samples-receiver", receiver, result if self.reverse else closed, "samples"),
-            )
-            if answer.get(key) is not None
-        ]
-        return Executed(record, spools)
+        patience += 8.0 * (self.size_bytes or 0) * self.flows * len(planned) / SLOWEST_BITS_PER_SECOND
+        with ExitStack() as stack:
+            servers = {run.server.name: run.server for run in planned}
+            ports = {name: serve(stack, host, token, self.sample_seconds, closed) for name, host in servers.items()}
 
-    def evidence(self, tables: Mapping[str, pa.Table]) -> Json:
-        """`handshake_seconds`: the fastest connection set-up of the run."""
-        transfers = tables.get("transfers")
-        if transfers is None or not transfers.num_rows:
-            return {"handshake_seconds": None}
-        pairs = zip(*(transfers.column(f"{name}_seconds").to_pylist() for name in ("start", "connected")), strict=True)
-        return {"handshake_seconds": min(connected - start for start, connected in pairs)}
+            def task(run: _Run, progress: Progress | None) -> Callable[[Host], Json]:
+                asked = request(
+                    run.server,
+                    ports[run.server.name],
+                    token,
+                    flows=self.flows,
+                    size_bytes=self.size_bytes,
+                    duration_seconds=self.duration_seconds,
+                    # Rounds are for sizes: with a duration there is nothing to repeat.
+                    repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
+                    reverse=run.reverse,
+                    sample_seconds=self.sample_seconds,
+                )
+                return lambda host: host.agent.request(
+                    "stream.run", asked, timeout_seconds=patience, on_progress=progress
+                )
+
+            # The first speaks for all: their progress is about the same.
+            tasks = [(run.client, task(run, None if index else on_progress)) for index, run in enumerate(planned)]
+            results = side_by_side(tasks)
+        return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
+
+    def _plan(self, hosts: Sequence[Host]) -> list[_Run]:
+        ways = (False, True) if self.bidir else (self.reverse,)
+        chosen = [(client, server, back) for client, server in pairs(self.pattern, hosts) for back in ways]
+        one = len(chosen) == 1
+        return [
+            _Run(client, server, back, "" if one else f"-{client.name}-{server.name}" + ("-reverse" if back else ""))
+            for client, server, back in chosen
+        ]
+
+    def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
+        received: dict[str, int] = {}
+        control: dict[str, set[str]] = {}
+        # What sending sockets said comes from the end that sent: forward from `run`, in reverse from `close`.
+        said = [result for run, result in zip(planned, results, strict=True) if not run.reverse]
+        said += [closed[name] for name in {run.server.name: None for run in planned if run.reverse}]
+        for run, result in zip(planned, results, strict=True):
+            received[run.receiver.name] = received.get(run.receiver.name, 0) + result["bytes"]
+            control.setdefault(run.client.name, set()).update(result["congestion_control"])
+        for name, answer in closed.items():
+            control.setdefault(name, set()).update(answer["congestion_control"])
+        return {
+            "senders": list(dict.fromkeys(run.sender.name for run in planned)),
+            "receivers": list(received),
+            "received_bytes": received,
+            "bytes": sum(received.values()),
+            "transfer_bytes": self.size_bytes,
+            "congestion_control": {host: sorted(names) for host, names in control.items()},
+            "srtt_median_seconds": _median(each["srtt_median_seconds"] for each in said),
+            "mean_segment_payload_bytes": _mean(each["mean_segment_payload_bytes"] for each in said),
+            "retransmits": sum(each["retransmits"] or 0 for each in said),
+            "refused": sum(each["refused"] for each in closed.values()),
+            "runs": [
+                {
+                    "client": run.client.name, "server": run.server.name, "reverse": run.reverse,
+                    "transfers": f"transfers{run.label}", "result": result,
+                }
+                for run, result in zip(planned, results, strict=True)
+            ],
+            "served": dict(closed),
+        }  # fmt: skip
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """`handshake_seconds`: the fastest connection set-up of the run. `active_seconds`: the time in which
+        transfers were under way, by the clock that the agents share."""
+        intervals, handshakes = [], []
+        for run, table in _tables(record, tables):
+            base = run["result"]["started_seconds"]
+            starts, connected, ends = (_column(table, name) for name in ("start", "connected", "end"))
+            intervals += [(base + start, base + end) for start, end in zip(starts, ends, strict=True)]
+            handshakes += [until - start for start, until in zip(starts, connected, strict=True)]
+        return {"handshake_seconds": min(handshakes, default=None), "active_seconds": busy_seconds(intervals)}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """goodput: bytes over the time in which rounds were active. completion_time (sizes only): the
-        median over the transfers of the run, connection set-up included."""
-        result = record["result"]
+        """goodput: all bytes over `active_seconds`. completion_time (sizes only): the median over the transfers,
+        connection set-up included. fairness: Jain's index over the flows."""
         found: dict[str, float] = {}
-        if result["active_seconds"] > 0 and result["bytes"] > 0:
-            found["goodput"] = 8.0 * result["bytes"] / result["active_seconds"]
-        transfers = tables.get("transfers")
-        if self.size_bytes is not None and transfers is not None and transfers.num_rows:
-            starts = transfers.column("start_seconds").to_pylist()
-            ends = transfers.column("end_seconds").to_pylist()
-            times = [end - start for start, end in zip(starts, ends, strict=True)]
+        if record["active_seconds"] > 0 and record["bytes"] > 0:
+            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        flows, times = [], []
+        for _, table in _tables(record, tables):
+            flows += flow_rates(table)
+            times += [end - start for start, end in zip(_column(table, "start"), _column(table, "end"), strict=True)]
+        if self.size_bytes is not None and times:
             found["completion_time"] = statistics.median(times)
+        if len(flows) > 1 and any(flows):
+            found["fairness"] = jain(flows)
         return found
+
+
+def _tables(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
+    """Each `stream.run` of the record with its transfers, if it has any."""
+    for run in record["runs"]:
+        table = tables.get(run["transfers"])
+        if table is not None and table.num_rows:
+            yield run, table
+
+
+def _column(table: pa.Table, name: str) -> list[float]:
+    found: list[float] = table.column(f"{name}_seconds").to_pylist()
+    return found
+
+
+def flow_rates(table: pa.Table) -> list[float]:
+    """Bytes a second of each flow of one client, over all its rounds."""
+    amounts: dict[int, list[float]] = {}
+    rows = zip(
+        table.column("flow").to_pylist(), table.column("bytes").to_pylist(), _column(table, "start"),
+        _column(table, "end"), strict=True,
+    )  # fmt: skip
+    for flow, size, start, end in rows:
+        sums = amounts.setdefault(flow, [0.0, 0.0])
+        sums[0] += size
+        sums[1] += end - start
+    return [size / seconds for size, seconds in amounts.values() if seconds > 0]
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _spools(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> list[Spool]:
+    """Taken from both ends, so that no spool is left behind in an agent."""
+    one = len(planned) == 1
+    asked = [
+        (f"transfers{run.label}", run.client, result["transfers"]) for run, result in zip(planned, results, strict=True)
+    ]
+    for run, result in zip(planned, results, strict=True):
+        asked.append((f"samples{run.label}" + ("-receiver" if run.reverse else ""), run.client, result["samples"]))
+    for server in {run.server.name: run.server for run in planned}.values():
+        backward = any(run.reverse for run in planned if run.server.name == server.name)
+        name = ("samples" if backward else "samples-receiver") if one else f"samples-served-by-{server.name}"
+        asked.append((name, server, closed[server.name]["samples"]))
+    return [Spool(name, host.name, number) for name, host, number in asked if number is not None]

@@ -1,0 +1,115 @@
+"""From a slot of a study to what is run: conditions, workload, and how long it may take."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from framegauge.blocks import Slot, block_order
+from framegauge.study import OFFLOADS, Study, host_mtus, nic_of
+from framegauge.testbeds.base import Conditions
+from framegauge.workloads.base import Workload
+from framegauge.workloads.ftp import Ftp
+from framegauge.workloads.iperf3 import Iperf3
+from framegauge.workloads.mixed import Mixed
+from framegauge.workloads.rr import RequestResponse
+from framegauge.workloads.stream import Stream
+
+__all__ = ["conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
+
+RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a pair, reading it, waiting for quiet
+HOST_OVERHEAD_SECONDS = 0.05  # and each further host
+# Where programs are that a host runs as root: the user's own PATH may lack the last two.
+PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+# Factors whose value has a unit, as conditions and verdicts name them.
+_KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
+
+
+def _factors(study: Study, slot: Slot) -> dict[str, Any]:
+    return {**slot.cell.factors, study.treatment: slot.arm.level}
+
+
+def conditions_of(study: Study, slot: Slot) -> Conditions:
+    """What a slot asks of the testbed."""
+    factors, bed = _factors(study, slot), study.testbed
+    return Conditions(
+        testbed="kernel" if bed.kind == "veth" else "fabric",
+        mtu=host_mtus(factors["mtu"], bed.host_names),
+        rtt_seconds=factors["rtt"],
+        **nic_of(factors),
+        congestion_control=factors["congestion_control"],
+        bits_per_second=bed.link.rate,
+        buffer_bytes=bed.link.buffer,
+        port_mtu=bed.link.port_mtu,
+        moderation_seconds=factors["moderation"],
+        aggregate_bytes=bed.nic.aggregate,
+        shaper_factor=bed.shaper.factor,
+        shaper_burst_bytes=bed.shaper.burst,
+        family=bed.family,
+        sysctls=study.sysctls,
+        nagle=factors["nagle"],
+    )
+
+
+def _seed(study: Study, slot: Slot) -> int:
+    """Of a run's arrivals: the same in all arms of a block, another in each block; clients add their number."""
+    return (study.seed * 10_007 + slot.block) * 1000
+
+
+_MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
+    "stream": lambda _study, slot, _factors: Stream(**slot.cell.parameters),
+    "rr": lambda study, slot, factors: RequestResponse(
+        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+    ),
+    "mixed": lambda study, slot, factors: Mixed(
+        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+    ),
+    "iperf3": lambda _study, slot, factors: Iperf3(
+        **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
+    ),
+    "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
+}
+
+
+def workload_of(study: Study, slot: Slot) -> Workload:
+    """The workload of a slot, with the factors that are its own to obey."""
+    return _MAKERS[slot.cell.workload](study, slot, _factors(study, slot))
+
+
+def expected_seconds(study: Study, slot: Slot) -> float:
+    """A first guess at a run's duration; corrected by what the first runs took."""
+    overhead = RUN_OVERHEAD_SECONDS + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2)
+    return overhead + workload_of(study, slot).expected_seconds(study.testbed.link.rate)
+
+
+def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
+    """What stays the same within a comparison, in base units, as the summary shows it."""
+    stated = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
+    if "duration_seconds" in slot.cell.parameters:
+        stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
+    # What follows `offloads`, and what the workload decides itself, is not stated twice.
+    followers = (*OFFLOADS, "nagle")
+    factors = {
+        _KEYS.get(name, name): value
+        for name, value in slot.cell.factors.items()
+        if value is not None or name not in followers
+    }
+    found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
+    return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
+
+
+def missing_programs(study: Study, places: str = PLACES) -> list[dict[str, str]]:
+    """The programs that a study's workloads need and this machine lacks, as requirements."""
+    workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
+    return [
+        {
+            "name": program.name,
+            "needed_for": f"workload {name}",
+            "found": "no such program",
+            "remedy": f"apt-get install {program.package}",
+        }
+        for name, workload in sorted(workloads.items())
+        for program in workload.needs
+        if shutil.which(program.name, path=places) is None
+    ]

@@ -1,0 +1,183 @@
+"""Proof of what a NIC was to do: offloads, one by one, and interrupt moderation. Pure: record → failures.
+
+An offload that is off must leave no trace at all. One that is on must leave one where the traffic gave it a
+chance: bulk data, and for what merges frames, a moderation of at least two frame times (frames that are handed
+over one by one cannot be merged).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from framegauge.testbeds.base import Conditions, Json
+
+__all__ = ["deltas", "frames_per_aggregate", "is_bulk", "nic_failures", "readings", "receives_bulk", "segment_bytes"]
+
+# The MSS that a host announces is its MTU less the headers without options (RFC 9293 3.7.1, RFC 8200).
+HEADERS_BYTES = {4: 40, 6: 60}
+BULK_SEGMENTS = 100  # from here on a transfer's ends no longer blur its mean frame
+MERGEABLE_FRAMES = 2  # that must fit into one moderation
+WIRE_OVERHEAD_BYTES = 38  # of a frame over its packet: Ethernet header, FCS, preamble, gap
+SPARE_INTERRUPTS = 2  # one at each end of the interval
+FIELDS = ("NoECT", "ECT0", "ECT1", "CE")
+
+
+def nic_failures(conditions: Conditions, record: Json) -> Iterator[str]:
+    """One line for each thing about the NICs that the record does not prove."""
+    for check in _CHECKS:
+        yield from check(conditions, record)
+
+
+def segment_bytes(conditions: Conditions) -> int:
+    """The smallest MSS of any path."""
+    return min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+
+
+def is_bulk(conditions: Conditions, record: Json) -> bool:
+    """Whether the run moved enough data in one piece for full frames and aggregates to appear."""
+    amount = record["workload"]["transfer_bytes"]
+    return bool(
+        (amount if amount is not None else record["workload"]["bytes"]) >= BULK_SEGMENTS * segment_bytes(conditions)
+    )
+
+
+def deltas(record: Json, host: str, group: str) -> dict[str, int]:
+    """What a host's counters (`interface` or `nstat`) grew by during the run."""
+    before, after = (record[f"counters_{when}"][host][group] for when in ("before", "after"))
+    return {name: after[name] - before.get(name, 0) for name in after}
+
+
+def frames_per_aggregate(record: Json, host: str) -> float | None:
+    """How many segments each packet that a host's stack took in was made of: 1 if nothing merged any.
+
+    The kernel counts packets as the stack gets them (InReceives), and segments by their ECN field.
+    """
+    nstat = deltas(record, host, "nstat")
+    layer = "IpExt" if nstat.get("IpInReceives", 0) >= nstat.get("Ip6InReceives", 0) else "Ip6"
+    received = nstat.get("IpInReceives" if layer == "IpExt" else "Ip6InReceives", 0)
+    segments = sum(nstat.get(f"{layer}In{field}Pkts", 0) for field in FIELDS)
+    return segments / received if received else None
+
+
+def receives_bulk(conditions: Conditions, record: Json) -> bool:
+    """Whether receivers had a chance to merge frames: bulk, and enough time between two interrupts."""
+    if not is_bulk(conditions, record):
+        return False
+    if conditions.testbed == "kernel":
+        # Its aggregates are TSO's, which arrive whole; whether GRO makes some depends on what a poll finds.
+        return conditions.tso
+    if conditions.bits_per_second is None:
+        return False
+    frame_seconds = 8 * (max(conditions.mtu.values()) + WIRE_OVERHEAD_BYTES) / conditions.bits_per_second
+    return conditions.moderation_seconds >= MERGEABLE_FRAMES * frame_seconds
+
+
+def readings(record: Json) -> dict[str, Any]:
+    """How well things came in bunches: for the report, whatever the verdict."""
+    work, fabric = record["workload"], record["measure"]["fabric"]
+    found: dict[str, Any] = {}
+    merged = [each for host in work["receivers"] if (each := frames_per_aggregate(record, host)) is not None]
+    found["frames_per_aggregate"] = sum(merged) / len(merged) if merged else None
+    if fabric is None:
+        return found
+    hosts = {each["host"]: each for each in fabric["hosts"]}
+    found["frames_per_interrupt"] = _ratio(hosts, work["receivers"], "written_frames", "interrupts")
+    found["frames_per_read"] = _ratio(hosts, work["senders"], "read_frames", "read_packets")
+    return found
+
+
+def _ratio(hosts: Mapping[str, Json], names: list[str], above: str, below: str) -> float | None:
+    total = sum(hosts[name].get(below) or 0 for name in names)
+    return sum(hosts[name][above] for name in names) / total if total else None
+
+
+def _read(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What the kernel says that is on. GSO follows TSO; LRO is the fabric's own."""
+    asked = {
+        "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
+    }  # fmt: skip
+    for when in ("before", "after"):
+        for host, reading in record[when].items():
+            for name, on in asked.items():
+                if reading["offloads"][name] is not on:
+                    yield f"{name} of {host} {when} the run: asked {on}, found {reading['offloads'][name]}"
+
+
+def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Aggregates that the fabric read from hosts."""
+    fabric = record["measure"]["fabric"]
+    for host in fabric["hosts"] if fabric is not None else []:
+        name = host["host"]
+        if not conditions.tso and host["aggregates"]:
+            yield f"aggregates from {name} with TSO off: expected none, found {host['aggregates']}"
+        # A packet is counted with its Ethernet header, 18 bytes if tagged.
+        limit = conditions.mtu[name] + 18
+        if not conditions.tso and host["largest_packet_bytes"] > limit:
+            found = host["largest_packet_bytes"]
+            yield f"largest packet from {name} with TSO off: expected at most {limit}, found {found}"
+        sends = name in record["workload"]["senders"] and is_bulk(conditions, record)
+        if conditions.tso and sends and not host["aggregates"]:
+            yield f"aggregates from {name} with TSO on: expected some, found none"
+
+
+def _lro(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Frames that the fabric handed up in aggregates."""
+    fabric = record["measure"]["fabric"]
+    for host in fabric["hosts"] if fabric is not None else []:
+        name, merged = host["host"], host["merged_frames"]
+        if not conditions.lro and merged:
+            yield f"frames merged for {name} with LRO off: expected none, found {merged}"
+        takes = name in record["workload"]["receivers"] and receives_bulk(conditions, record)
+        if conditions.lro and takes and not merged:
+            yield f"frames merged for {name} with LRO on: expected some, found none"
+
+
+def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
+    """LRO and GRO together, by the receiving stacks' own counters."""
+    for host in record["workload"]["receivers"]:
+        found = frames_per_aggregate(record, host)
+        if found is None:
+            yield f"packets that the stack of {host} took in: found none, expected some"
+        elif not (conditions.lro or conditions.gro) and found != 1:
+            yield f"frames an aggregate at {host} with LRO and GRO off: expected exactly 1, found {found:.3f}"
+        elif (conditions.lro or conditions.gro) and receives_bulk(conditions, record) and found <= 1:
+            yield f"frames an aggregate at {host} with LRO or GRO on: expected above 1, found {found:.3f}"
+
+
+def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Whether hosts left checksums to their NIC, as the fabric saw, and that none came out wrong."""
+    fabric, work = record["measure"]["fabric"], record["workload"]
+    for each in fabric["hosts"] if fabric is not None else []:
+        left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
+        if left and not conditions.checksum:
+            yield f"{whose} with checksum offload off: expected none, found {left}"
+        if not left and conditions.checksum and each["host"] in work["senders"]:
+            yield f"{whose} with checksum offload on: expected some, found none"
+    for host in record["counters_before"]:
+        wrong = deltas(record, host, "nstat").get("TcpInCsumErrors", 0)
+        if wrong:
+            yield f"segments with a wrong checksum at {host}: expected 0, found {wrong}"
+
+
+def _moderation(conditions: Conditions, record: Json) -> Iterator[str]:
+    fabric, asked = record["measure"]["fabric"], conditions.moderation_seconds
+    if fabric is None:
+        for when in ("before", "after"):
+            for host, reading in record[when].items():
+                found = reading.get("moderation_seconds")
+                # Nothing asked and nothing readable is nothing in force.
+                if abs((found or 0.0) - asked) > 1e-9:
+                    yield f"moderation of {host} {when} the run: asked {asked:g} s, found {found}"
+        return
+    if asked <= 0:
+        return
+    most = record["measure"]["elapsed_seconds"] / asked + SPARE_INTERRUPTS
+    for each in fabric["hosts"]:
+        if each["interrupts"] > most:
+            yield f"interrupts of {each['host']}: expected at most {most:.0f}, found {each['interrupts']}"
+
+
+_CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
+    _read, _tso, _lro, _merging, _checksums, _moderation,
+)  # fmt: skip

@@ -1,0 +1,201 @@
+"""The types that a study file is made of: quantities with units, factors, and how a rule is broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
+
+from framegauge import quantities
+from framegauge.errors import QuantityError
+
+__all__ = [
+    "Bytes",
+    "Durations",
+    "Factor",
+    "Flags",
+    "Flow",
+    "Flows",
+    "FrameLimit",
+    "Model",
+    "Mtu",
+    "Problem",
+    "Rate",
+    "Rates",
+    "Seconds",
+    "Share",
+    "Sizes",
+    "as_list",
+]
+
+MTU_EXPECTED = (
+    "an MTU in bytes between 68 and 65535, such as 9000, or one a host, such as {h1: 9000, h2: 1500} "
+    "or {default: 9000, h2: 1500}"
+)
+HOST = re.compile(r"h[1-9][0-9]*")
+HOST_OR_DEFAULT = r"^(h[1-9][0-9]*|default)$"
+
+_QUANTITY = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
+
+
+class Problem(ValueError):
+    """A rule across fields: `path` is where the user should look, below the model that raised it."""
+
+    def __init__(self, path: tuple[str | int, ...], found: object, expected: str) -> None:
+        self.path = path
+        super().__init__(str(QuantityError(found, expected)))
+
+
+def _mtu_bytes(value: object) -> int:
+    try:
+        mtu = quantities.parse_bytes(value)
+    except QuantityError:
+        raise QuantityError(value, MTU_EXPECTED) from None
+    if not 68 <= mtu <= 65535:  # IPv4's smallest MTU (RFC 791) and its largest packet
+        raise QuantityError(value, MTU_EXPECTED)
+    return mtu
+
+
+def _names_hosts(value: Mapping[Any, Any]) -> bool:
+    return bool(value) and all(
+        isinstance(key, str) and (key == "default" or HOST.fullmatch(key) is not None) for key in value
+    )
+
+
+def _mtu_level(value: object) -> int | dict[str, int]:
+    """One MTU, or one a host; which hosts there are is for the study to check."""
+    if not isinstance(value, Mapping):
+        return _mtu_bytes(value)
+    if not _names_hosts(value):
+        raise QuantityError(dict(value), MTU_EXPECTED)
+    # The order is the hosts', so that two ways of writing a level are one level.
+    return {host: _mtu_bytes(value[host]) for host in sorted(value, key=lambda key: (key != "default", len(key), key))}
+
+
+def _rate(value: object) -> int | None:
+    if value is None or value == "unshaped":
+        return None
+    rate = quantities.parse_bits_per_second(value)
+    if rate == 0:
+        raise QuantityError(value, quantities.RATE_EXPECTED + ", or unshaped")
+    return rate
+
+
+def as_list(value: object) -> object:
+    """A single condition is a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+Bytes = Annotated[
+    int,
+    PlainValidator(quantities.parse_bytes),
+    PlainSerializer(quantities.exact_bytes),
+    WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED}),
+]
+# An MTU reads best as a plain number: 9216, not 9 KiB.
+FrameLimit = Annotated[
+    int, PlainValidator(quantities.parse_bytes), WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED})
+]
+Seconds = Annotated[
+    float,
+    PlainValidator(quantities.parse_seconds),
+    PlainSerializer(quantities.exact_seconds),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}], "description": quantities.SECONDS_EXPECTED}),
+]
+Rate = Annotated[
+    int | None,
+    PlainValidator(_rate),
+    PlainSerializer(lambda rate: "unshaped" if rate is None else quantities.exact_bits_per_second(rate)),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}], "description": quantities.RATE_EXPECTED}),
+]
+Share = Annotated[
+    float,
+    PlainValidator(quantities.parse_share),
+    PlainSerializer(quantities.exact_share),
+    WithJsonSchema({"type": "string", "description": quantities.SHARE_EXPECTED}),
+]
+Mtu = Annotated[
+    Any,
+    PlainValidator(_mtu_level),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 68, "maximum": 65535},
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": False,
+                    "patternProperties": {HOST_OR_DEFAULT: {"type": "integer"}},
+                },
+            ],
+            "description": MTU_EXPECTED,
+        }
+    ),
+]
+Sizes = Annotated[list[Bytes], BeforeValidator(as_list, json_schema_input_type=Bytes | list[Bytes])]
+Durations = Annotated[list[Seconds], BeforeValidator(as_list, json_schema_input_type=Seconds | list[Seconds])]
+Rates = Annotated[list[Rate], BeforeValidator(as_list, json_schema_input_type=Rate | list[Rate])]
+Flow = Annotated[StrictInt, Field(ge=1, le=1000)]
+Flows = Annotated[list[Flow], BeforeValidator(as_list, json_schema_input_type=Flow | list[Flow])]
+Flags = Annotated[list[StrictBool], BeforeValidator(as_list, json_schema_input_type=StrictBool | list[StrictBool])]
+
+Level = TypeVar("Level")
+
+
+class Model(BaseModel):
+    """Unknown keys are errors: a misspelt limit is never silently skipped."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Factor(Model, Generic[Level]):
+    """Levels of one factor. A single value is a fixed condition; a list is short for `levels`."""
+
+    levels: Annotated[list[Level], Field(min_length=1)]
+    baseline: Level | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: object) -> object:
+        if isinstance(value, list):
+            return {"levels": value}
+        # {h1: 9000, h2: 1500} is one level; any other mapping is meant as {levels: …}.
+        if isinstance(value, Mapping) and not _names_hosts(value):
+            return value
+        return {"levels": [value]}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Factor[Level]:
+        for index, level in enumerate(self.levels):
+            if level in self.levels[:index]:
+                raise Problem(("levels",), level, "each level once (for an A/A comparison set control: true)")
+        if self.baseline is None:
+            self.baseline = self.levels[0]
+        elif self.baseline not in self.levels:
+            raise Problem(("baseline",), self.baseline, "one of the levels")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        reference = handler(core)
+        items = handler.resolve_ref_schema(reference)["properties"]["levels"]["items"]
+        return {"anyOf": [reference, {"type": "array", "minItems": 1, "items": items}, items]}

@@ -1,0 +1,197 @@
+"""What the invented rack says of itself: readings, counters, meters. They agree, unless sabotaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.fake_model import AGGREGATE_FRAMES, BuiltRack, FakeModel
+
+__all__ = ["FakeReadings", "ceilings"]
+
+
+def ceilings(up: Json, mtu: int) -> Json:
+    """A stand-in for crates/frames, which this process without an agent cannot ask."""
+    headers = 40 if up["family"] == 4 else 60
+    rate, payload = up["link"]["bits_per_second"], mtu - headers - 12
+    goodput = None if rate is None else rate * payload / (mtu + 38)
+    return {
+        "mtu": mtu, "frame_bytes": mtu + 18, "wire_bytes": mtu + 38, "mss_bytes": mtu - headers,
+        "segment_payload_bytes": payload, "goodput_bits_per_second": goodput,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FakeReadings:
+    """Of one rack, with its faults."""
+
+    model: FakeModel
+    rack: BuiltRack
+    fault: Callable[[str], bool]
+
+    def host_read(self, host: str) -> Json:
+        """`host.read`."""
+        rack, up, last = self.rack, self.rack.up, host == self.rack.names[-1]
+        flip = self.fault("offloads") and last
+        asked = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
+        rate, fabric = up["link"]["bits_per_second"], up["testbed"] == "fabric"
+        sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
+        if self.fault("sysctl") and last:
+            sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
+        shaped = rate is not None
+        scale = (up["shaper"]["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
+        qdisc = {
+            "kind": "tbf" if shaped else "noqueue",
+            "bits_per_second": round(rate * scale) if shaped else None,
+            "burst_bytes": up["shaper"]["burst_bytes"] if shaped else None,
+            "limit_bytes": 10**6 if shaped else None,
+            "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
+        }  # fmt: skip
+        return {
+            "interface": "fg0",
+            "mtu": 1500 if self.fault("mtu") and last else rack.mtus[host],
+            "maximum_mtu": self.model.largest_mtu,
+            "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()},
+            "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
+            "qdisc": qdisc,
+            "congestion_control_route": up["congestion_control"],
+            "sysctls": sysctls,
+            "tcp_metrics_entries": int(self.fault("metrics_cache")),
+        }
+
+    def counters(self, host: str) -> Json:
+        """`host.counters`."""
+        rack = self.rack
+        off = 1 if rack.elapsed and self.fault("nstat") else 0
+        lost = 1 if rack.elapsed and self.fault("bridge") and host == rack.names[-1] else 0
+        spread = 3 if self.fault("segments") else 1
+        ring = 3 if rack.elapsed and self.fault("ring") and host == rack.names[0] else 0
+        interface = dict.fromkeys(("rx_bytes", "tx_bytes", "rx_dropped", "rx_errors", "tx_errors"), 0)
+        interface |= {"rx_packets": rack.packets(host, "received"), "tx_packets": rack.packets(host, "sent")}
+        segments, packets = "IpExtInNoECTPkts", "IpInReceives"
+        if rack.up["family"] == 6:
+            segments, packets = "Ip6InNoECTPkts", "Ip6InReceives"
+        return {
+            "interface": interface | {"tx_dropped": ring},
+            "nstat": {
+                "TcpOutSegs": rack.sent[host] * spread - off,
+                "TcpRetransSegs": 0,
+                "TcpInCsumErrors": 2 if rack.elapsed and self.fault("checksums") else 0,
+                segments: rack.received[host] * spread - lost,
+                packets: self._stack_packets(host, rack.received[host] * spread - lost),
+            },
+        }
+
+    def _stack_packets(self, host: str, segments: int) -> int:
+        """Packets that the stack takes in, after LRO and GRO."""
+        nic = self.rack.up["nic"]
+        if (nic["lro"] or nic["gro"]) == self.fault("coalesced"):
+            return segments
+        data = self.rack.data_received[host]
+        return max(1, segments - data + math.ceil(data / AGGREGATE_FRAMES)) if segments else 0
+
+    def wire(self, host: str) -> Json:
+        """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to."""
+        rack, syns = self.rack, []
+        headers = 40 if rack.up["family"] == 4 else 60
+        for client, server in sorted(rack.connections):
+            for sender, receiver, ack in ((client, server, False), (server, client, True)):
+                if host not in (sender, receiver):
+                    continue
+                mtu = 1500 if self.fault("mss") and sender == rack.names[-1] else rack.mtus[sender]
+                syns.append(
+                    {
+                        "direction": "out" if sender == host else "in",
+                        "source": socket_at(rack, sender, 40000 + ack),
+                        "destination": socket_at(rack, receiver, 40001 - ack),
+                        "ack": ack,
+                        "mss_bytes": mtu - headers,
+                        "timestamps": True,
+                        "window_scale": 7,
+                        "sack_permitted": True,
+                    }
+                )
+        return {"syns": syns, "lost": 0}
+
+    def measured(self, drops: int) -> Json:
+        """`measure.end`; `drops` is the spool."""
+        rack = self.rack
+        elapsed = rack.elapsed + 0.05
+        busy = 0.99 if self.fault("host_cpu") else 0.4
+        cpus = [
+            {
+                "cpu": index, "role": role, "user_seconds": 0.0, "nice_seconds": 0.0,
+                "system_seconds": elapsed * busy, "idle_seconds": elapsed * (1 - busy), "iowait_seconds": 0.0,
+                "irq_seconds": 0.0, "softirq_seconds": 0.0, "steal_seconds": 0.0,
+            }
+            for index, role in enumerate(("hosts", "fabric"))
+        ]  # fmt: skip
+        found: Json = {"elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": cpus}
+        found |= {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
+        if rack.up["testbed"] == "kernel":
+            if len(rack.names) > 2 and rack.up["link"]["bits_per_second"] is not None:
+                found["kernel_ports"] = [
+                    {
+                        "port": f"switch>{name}", "sent_bytes": 0, "sent_packets": rack.received[name], "drops": 0,
+                        "backlog_bytes": 0,
+                    }
+                    for name in rack.names
+                ]  # fmt: skip
+            return found
+        lateness = 0.005 if self.fault("late") else 2e-5
+        thread = {
+            "cpu_seconds": elapsed * (0.95 if self.fault("fabric_cpu") else 0.5),
+            "involuntary_switches": 1_000_000 if self.fault("displaced") else 2,
+            "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
+        }  # fmt: skip
+        found["fabric"] = {
+            "ports": [self._port(f"{name}>switch", name) for name in rack.names],
+            "hosts": [self._fabric_host(name, elapsed) for name in rack.names],
+            "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
+            "thread": thread,
+            "drops": drops,
+        }
+        return found
+
+    def _port(self, port: str, host: str) -> Json:
+        sent = self.rack.sent[host]
+        counts = {"frames": sent, "bytes": sent * 100}
+        zero = {f"{what}_{unit}": 0 for what in ("dropped", "queued") for unit in counts}
+        lost = 1 if self.fault("conservation") else 0
+        return {
+            "port": port, **zero, "giant_frames": 0, "peak_queue_bytes": 0,
+            "busy_seconds": 0.0, "occupied_seconds": 0.0,
+            **{f"received_{unit}": count for unit, count in counts.items()},
+            **{f"sent_{unit}": count - lost for unit, count in counts.items()},
+        }  # fmt: skip
+
+    def _fabric_host(self, host: str, elapsed: float) -> Json:
+        rack, nic = self.rack, self.rack.up["nic"]
+        data, half = rack.data_sent[host], 2 if self.fault("frames") else 1
+        largest = rack.largest.get(host, 0)
+        sends_aggregates = bool(nic["tso"]) != self.fault("aggregates")
+        merges = bool(nic["lro"]) != self.fault("merged")
+        offloaded = bool(nic["checksum"]) != self.fault("unfinished")
+        moderation = nic["moderation_seconds"]
+        most = elapsed / moderation if moderation else math.inf
+        interrupts = min(rack.received[host], most) * (1 if not self.fault("interrupts") else 10**6)
+        return {
+            "host": host,
+            "read_packets": rack.packets(host, "sent"), "read_bytes": 0, "read_frames": rack.sent[host],
+            "largest_packet_bytes": 70 if not data else 65000 if sends_aggregates else largest - 4,
+            "aggregates": math.ceil(data / AGGREGATE_FRAMES) if sends_aggregates else 0,
+            "unroutable_packets": 0, "unfinished_checksums": rack.packets(host, "sent") if offloaded else 0,
+            "written_packets": rack.packets(host, "received"), "written_bytes": 0,
+            "written_frames": rack.received[host], "write_errors": 0,
+            "interrupts": int(interrupts), "merged_frames": rack.data_received[host] if merges else 0,
+            "data_frames": data, "data_frame_bytes": rack.data_bytes[host] // half,
+            "largest_frame_bytes": largest // half,
+        }  # fmt: skip
+
+
+def socket_at(rack: BuiltRack, host: str, port: int) -> str:
+    """Address and port as the agent writes them."""
+    address = rack.address(host)
+    return f"{address if rack.up['family'] == 4 else f'[{address}]'}:{port}"

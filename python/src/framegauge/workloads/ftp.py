@@ -1,0 +1,256 @@
+"""ftp: files fetched by curl from vsftpd, both as Debian has them.
+
+Everything that a server needs lies on a tmpfs in a mount namespace of its own, which the kernel takes away
+with the server, however that ends. The file is sparse: sendfile takes a hole's pages from the page cache as it
+takes any others (20 to 28 Gb/s over veth, with and without holes), and a hole needs no memory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import pyarrow as pa
+
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads.base import Executed, Program, jain, side_by_side
+from framegauge.workloads.programs import Running, running, stamped, taken_stamp
+from framegauge.workloads.stream import UNSHAPED_BITS_PER_SECOND, busy_seconds
+
+__all__ = ["Ftp", "parse"]
+
+SLOWEST_BITS_PER_SECOND = 1e6  # slower than this is taken for stuck
+GRACE_SECONDS = 30.0
+CALL_BYTES = 100_000_000  # what one call of curl is to fetch, from all servers together
+MOST_TRANSFERS = 100  # a call
+LOOK_SECONDS = 0.02  # until sockets are looked at again, as long as none was seen
+
+# $1 address, $2 bytes of the file, $3 and $4 listen and listen_ipv6. The watcher is orphaned on purpose: vsftpd
+# takes every child for a session. It says "listening" once port 21 does.
+SERVER = """\
+set -e
+for place in /mnt /media; do [ -d $place ] && break; done
+mount -t tmpfs -o mode=755 tmpfs $place
+mkdir $place/empty $place/files
+truncate -s "$2" $place/files/data
+printf x > $place/files/ready
+cat > $place/vsftpd.conf <<END
+listen=$3
+listen_ipv6=$4
+listen_address${5}=$1
+background=NO
+anonymous_enable=YES
+no_anon_password=YES
+local_enable=NO
+write_enable=NO
+anon_root=$place/files
+secure_chroot_dir=$place/empty
+ftp_username=ftp
+nopriv_user=nobody
+seccomp_sandbox=NO
+isolate_network=NO
+xferlog_enable=NO
+tcp_wrappers=NO
+END
+( ( until grep -qi ':0015 [0-9A-F]*:0000 0A' /proc/net/tcp /proc/net/tcp6 2>/dev/null; do sleep 0.01; done
+    echo listening ) & )
+exec vsftpd $place/vsftpd.conf
+"""
+
+
+@dataclass(frozen=True)
+class Ftp:
+    """The first host fetches from the second, or (many-to-one) from all others at the same time.
+
+    Each call of curl logs in with a file of one byte, which does not count, and then fetches the file
+    over and over; calls are repeated until `repeat_seconds` of transfers have passed.
+    """
+
+    size_bytes: int
+    pattern: str = "one-to-one"
+    repeat_seconds: float = 0.5
+    name: str = "ftp"
+    needs: ClassVar[Sequence[Program]] = (
+        Program("vsftpd", "vsftpd"),
+        Program("curl", "curl"),
+        Program("unshare", "util-linux"),
+    )
+
+    def _transfers(self, servers: int) -> int:
+        """How many files one call fetches from each server."""
+        return max(1, min(MOST_TRANSFERS, CALL_BYTES // (self.size_bytes * servers)))
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """Of one server; the runner learns how long many take."""
+        bits = 8.0 * self.size_bytes * self._transfers(1)
+        return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND)) + 0.3
+
+    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
+        """Start a server on each serving host, wait until all listen, then fetch from all at the same time."""
+        client = hosts[0]
+        servers = list(hosts[1:2] if self.pattern == "one-to-one" else hosts[1:])
+        with ExitStack() as stack:
+            started = [
+                stack.enter_context(running(server, "vsftpd", _server(server.address, self.size_bytes)))
+                for server in servers
+            ]
+            for each in started:
+                each.await_words("listening")
+            found = side_by_side([(client, partial(self._fetch, server, len(servers))) for server in servers])
+        return Executed(self._record(client, servers, found), [])
+
+    def _fetch(self, server: Host, servers: int, client: Host) -> Json:
+        """All calls of curl for one server: every transfer with its times, and what the sockets said."""
+        count = self._transfers(servers)
+        calls: list[Json] = []
+        control: dict[str, set[str]] = {client.name: set(), server.name: set()}
+        patience = GRACE_SECONDS + 8.0 * self.size_bytes * count * servers / SLOWEST_BITS_PER_SECOND
+        while sum(call["seconds"] for call in calls) < self.repeat_seconds or not calls:
+            with running(client, "curl", stamped(_curl(server.address, count, patience))) as curl:
+                ended = _watch(curl, server, control, patience)
+                if ended is None:
+                    raise ProgramFailure(f"curl on {client.name} did not end within {patience:.0f} s")
+                begun, text = taken_stamp("curl", curl.output())
+                if ended["exit_code"] != 0 and not text.strip():
+                    raise ProgramFailure(f"curl on {client.name}: {curl.last_words()}")
+                transfers = parse(text, self.size_bytes, count)
+            # The first is the login's.
+            seconds = sum(each["total_seconds"] for each in transfers)
+            calls.append({"begun_seconds": begun, "seconds": seconds, "transfers": transfers})
+        return {"calls": calls, "congestion_control": {host: sorted(names) for host, names in control.items()}}
+
+    def _record(self, client: Host, servers: Sequence[Host], found: Sequence[Json]) -> Json:
+        amount = sum(each["bytes"] for one in found for each in _counted(one))
+        control: dict[str, set[str]] = {}
+        for one in found:
+            for host, names in one["congestion_control"].items():
+                control.setdefault(host, set()).update(names)
+        return {
+            "senders": [server.name for server in servers],
+            "receivers": [client.name],
+            "received_bytes": {client.name: amount},
+            "bytes": amount,
+            "transfer_bytes": self.size_bytes,
+            "congestion_control": {host: sorted(names) for host, names in control.items()},
+            "srtt_median_seconds": None,
+            "mean_segment_payload_bytes": None,
+            "active_seconds": busy_seconds(interval for one in found for interval in _intervals(one)),
+            "refused": 0,
+            "fetched": [{"server": server.name, **one} for server, one in zip(servers, found, strict=True)],
+        }
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """It leaves no spools."""
+        return {}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """goodput: bytes over the time in which data connections were under way, from when one stood until the server
+        had confirmed the file, without login and the commands before. (curl's own start of a transfer, its
+        `time_pretransfer`, comes when data may already have arrived: for small files it gives more than the line
+        carries.) completion_time: the median of a file's whole time on a session that has logged in, commands
+        and set-up of the data connection included. fairness: Jain's index over the servers."""
+        found: dict[str, float] = {}
+        if record["bytes"] > 0 and record["active_seconds"] > 0:
+            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        times = [each["total_seconds"] for one in record["fetched"] for each in _counted(one)]
+        if times:
+            found["completion_time"] = statistics.median(times)
+        rates = [
+            sum(each["bytes"] for each in _counted(one)) / busy
+            for one in record["fetched"]
+            if (busy := sum(end - begin for begin, end in _intervals(one))) > 0
+        ]
+        if len(rates) > 1:
+            found["fairness"] = jain(rates)
+        return found
+
+
+def _counted(one: Json) -> Iterator[Json]:
+    """Every transfer of one server that counts."""
+    for call in one["calls"]:
+        yield from call["transfers"][1:]
+
+
+def _intervals(one: Json) -> Iterator[tuple[float, float]]:
+    """When the data connections of one server stood. curl's transfers follow one another without a gap."""
+    for call in one["calls"]:
+        at = call["begun_seconds"]
+        for index, each in enumerate(call["transfers"]):
+            if index:
+                yield at + each["connected_seconds"], at + each["total_seconds"]
+            at += each["total_seconds"]
+
+
+def _server(address: str, size_bytes: int) -> list[str]:
+    four = ":" not in address
+    listen = ("YES", "NO", "") if four else ("NO", "YES", "6")
+    return ["unshare", "--mount", "sh", "-c", SERVER, "sh", address, str(size_bytes), *listen]
+
+
+def _curl(address: str, count: int, patience: float) -> list[str]:
+    base = f"ftp://{address}" if ":" not in address else f"ftp://[{address}]"
+    argv = ["curl", "-q", "--globoff", "--silent", "--show-error", "--noproxy", "*", "--connect-timeout", "10"]
+    argv += ["--max-time", str(math.ceil(patience)), "--write-out", "%{json}\\n"]
+    for name in ("ready", *["data"] * count):
+        argv += ["--output", "/dev/null", f"{base}/{name}"]
+    return argv
+
+
+def _watch(curl: Running, server: Host, control: Mapping[str, set[str]], patience: float) -> Json | None:
+    """Until curl has ended: how. Meanwhile both ends' live sockets say their congestion control, once."""
+    client = curl.host
+    while True:
+        if all(control.values()):
+            return curl.wait(patience)
+        ended = curl.wait(LOOK_SECONDS)
+        if ended is not None:
+            return ended
+        for host, other in ((client, server), (server, client)):
+            for each in host.agent.request("sockets.read")["sockets"]:
+                peer = each["remote"].rpartition(":")[0].strip("[]")
+                if peer == other.address and each["congestion_control"] is not None:
+                    control[host.name].add(each["congestion_control"])
+
+
+def parse(text: str, size_bytes: int, count: int) -> list[Json]:
+    """The transfers that curl's `--write-out %{json}` states, one a line: the login's and `count` files.
+
+    ProgramFailure names what was found where something else was expected, also a transfer that failed.
+    """
+    lines = text.splitlines()
+    found = [_transfer(line, index) for index, line in enumerate(lines)]
+    if len(found) != count + 1:
+        raise ProgramFailure(f"curl: found {len(found)} transfers, expected {count + 1}")
+    for index, each in enumerate(found):
+        expected = size_bytes if index else 1
+        if each["bytes"] != expected:
+            raise ProgramFailure(f"curl: transfer {index}: found {each['bytes']} bytes, expected {expected}")
+    return found
+
+
+def _transfer(line: str, index: int) -> Json:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ProgramFailure(f"curl: transfer {index}: found {line[:60]!r}, expected a JSON object")
+    if found.get("exitcode") != 0:
+        why = str(found.get("errormsg"))[:200]
+        raise ProgramFailure(f"curl: transfer {index}: found exit code {found.get('exitcode')} ({why}), expected 0")
+    names = {"bytes": "size_download", "connected_seconds": "time_connect", "total_seconds": "time_total"}
+    values: Json = {name: found.get(key) for name, key in names.items()}
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+            raise ProgramFailure(f"curl: transfer {index}: {names[name]}: found {value!r}, expected a number from 0")
+    # Only the login's own transfer may state a later time: there it is the control connection's.
+    if index and not values["connected_seconds"] < values["total_seconds"]:
+        raise ProgramFailure(f"curl: transfer {index}: found its end before its connection, expected it after")
+    return values

@@ -1,0 +1,167 @@
+"""iperf3: the field's own generator, as Debian has it; one server process a client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads.base import Executed, Program, jain, pairs, side_by_side
+from framegauge.workloads.programs import Running, running, stamped, taken_stamp
+
+__all__ = ["Iperf3", "parse"]
+
+FIRST_PORT = 5201
+CONNECT_MILLISECONDS = 5000
+GRACE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Iperf3:
+    """`iperf3 -c` from each client to a server of its own. `nagle` False is its `-N`; True and None its default."""
+
+    duration_seconds: float
+    flows: int = 1
+    reverse: bool = False
+    pattern: str = "one-to-one"
+    congestion_control: str = "cubic"
+    nagle: bool | None = None
+    name: str = "iperf3"
+    needs: ClassVar[Sequence[Program]] = (Program("iperf3", "iperf3"),)
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """As long as asked for, and its connecting."""
+        return self.duration_seconds + 0.2
+
+    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
+        """Start every server, wait until all listen, then run all clients at the same time."""
+        planned = [
+            (client, server, FIRST_PORT + index) for index, (client, server) in enumerate(pairs(self.pattern, hosts))
+        ]
+        with ExitStack() as stack:
+            servers: list[Running] = []
+            for _, server, port in planned:
+                argv = ["iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
+                servers.append(stack.enter_context(running(server, "iperf3 -s", argv)))
+            for each in servers:
+                each.await_words("listening")
+            found = side_by_side([(client, partial(self._client, server, port)) for client, server, port in planned])
+        return Executed(self._record(planned, found), [])
+
+    def _client(self, server: Host, port: int, host: Host) -> Json:
+        argv = ["iperf3", "-J", "-c", server.address, "-p", str(port), "-t", str(int(self.duration_seconds))]
+        argv += ["-P", str(self.flows), "-C", self.congestion_control]
+        argv += ["--connect-timeout", str(CONNECT_MILLISECONDS)]
+        argv += ["-R"] if self.reverse else []
+        argv += ["-N"] if self.nagle is False else []
+        with running(host, "iperf3", stamped(argv)) as client:
+            if client.wait(self.duration_seconds + GRACE_SECONDS) is None:
+                raise ProgramFailure(f"iperf3 on {host.name} did not end within {GRACE_SECONDS:g} s of its time")
+            started, text = taken_stamp("iperf3", client.output())
+            if not text.strip():
+                raise ProgramFailure(f"iperf3 on {host.name}: {client.last_words()}")
+            return {"started_seconds": started, **parse(text)}
+
+    def _record(self, planned: Sequence[tuple[Host, Host, int]], found: Sequence[Json]) -> Json:
+        received: dict[str, int] = {}
+        control: dict[str, set[str]] = {}
+        senders: dict[str, None] = {}
+        for (client, server, _), one in zip(planned, found, strict=True):
+            sender, receiver = (server, client) if self.reverse else (client, server)
+            senders[sender.name] = None
+            received[receiver.name] = received.get(receiver.name, 0) + one["bytes"]
+            control.setdefault(sender.name, set()).add(one["sender_congestion_control"])
+            control.setdefault(receiver.name, set()).add(one["receiver_congestion_control"])
+        begun = [one["started_seconds"] for one in found]
+        ends = [start + one["seconds"] for start, one in zip(begun, found, strict=True)]
+        record: Json = {
+            "senders": list(senders),
+            "receivers": list(received),
+            "received_bytes": received,
+            "bytes": sum(received.values()),
+            "transfer_bytes": None,
+            "congestion_control": {host: sorted(names) for host, names in control.items()},
+            "srtt_median_seconds": None,
+            "mean_segment_payload_bytes": None,
+            "retransmits": sum(one["retransmits"] for one in found),
+            "active_seconds": max(ends) - min(begun),
+            "refused": 0,
+            "clients": [
+                {"client": client.name, "server": server.name, "port": port, **one}
+                for (client, server, port), one in zip(planned, found, strict=True)
+            ],
+        }
+        if self.nagle is not None:
+            asked = "-N" if not self.nagle else "no -N"
+            record["not_proved"] = [f"Nagle: iperf3 was given {asked}, and its sockets cannot be asked from outside"]
+        return record
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """It leaves no spools."""
+        return {}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """goodput: what receivers took in, over the time from the first start to the last end. fairness: over flows."""
+        found: dict[str, float] = {}
+        if record["bytes"] > 0 and record["active_seconds"] > 0:
+            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        flows = [each for one in record["clients"] for each in one["flow_bits_per_second"]]
+        if len(flows) > 1 and any(flows):
+            found["fairness"] = jain(flows)
+        return found
+
+
+def parse(text: str) -> Json:
+    """What is needed of `iperf3 -J`: ProgramFailure names what was found where something else was expected.
+
+    `bytes` and `seconds` are the receiver's own. iperf3 ends with code 0 on errors, too: they are in its JSON.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProgramFailure(f"iperf3 -J: found {text.strip()[:60]!r}, expected JSON") from None
+    if isinstance(found, dict) and "error" in found:
+        raise ProgramFailure(f"iperf3: {str(found['error'])[:300]}")
+    end = _at(found, "end", dict, "")
+    received, sent = _at(end, "sum_received", dict, "end."), _at(end, "sum_sent", dict, "end.")
+    streams = _at(end, "streams", list, "end.")
+    seconds = _number(received, "seconds", "end.sum_received.")
+    if seconds <= 0 or not streams:
+        raise ProgramFailure(f"iperf3 -J: found {len(streams)} streams in {seconds} s, expected some in more than 0 s")
+    flows = []
+    for index, stream in enumerate(streams):
+        where = f"end.streams.{index}."
+        flows.append(_number(_at(stream, "receiver", dict, where), "bits_per_second", where + "receiver."))
+    return {
+        "bytes": int(_number(received, "bytes", "end.sum_received.")),
+        "seconds": seconds,
+        # Absent where the platform cannot count them.
+        "retransmits": int(_number(sent, "retransmits", "end.sum_sent.")) if "retransmits" in sent else 0,
+        "flow_bits_per_second": flows,
+        "sender_congestion_control": _at(end, "sender_tcp_congestion", str, "end."),
+        "receiver_congestion_control": _at(end, "receiver_tcp_congestion", str, "end."),
+    }
+
+
+def _at(found: Any, key: str, kind: type, where: str) -> Any:
+    value = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(value, kind):
+        raise ProgramFailure(f"iperf3 -J: {where}{key}: found {json.dumps(value)[:60]}, expected {_WORDS[kind]}")
+    return value
+
+
+_WORDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
+
+
+def _number(found: Json, key: str, where: str) -> float:
+    value = found.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+        raise ProgramFailure(f"iperf3 -J: {where}{key}: found {json.dumps(value)[:60]}, expected a number from 0")
+    return float(value)

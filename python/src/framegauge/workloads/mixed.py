@@ -1,0 +1,159 @@
+"""mixed: requests and responses beside bulk streams to the same server. Does bulk hurt a neighbour's latency?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads import rr, stream
+from framegauge.workloads.base import Executed, Program, Spool, jain, side_by_side
+
+__all__ = ["Mixed"]
+
+WARM_UP_SECONDS = 0.5  # until the streams have left slow start and their queue stands
+TAIL_SECONDS = 0.2  # the streams outlast the requests
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """rr from the first host to the last, bulk from `bulk_hosts` of the others (None: all) to the last, too.
+
+    On a pair the first host sends both. `bulk_bits_per_second` bounds each host's payload; None: nothing does.
+    Judged is the time in which everything was under way: requests before the streams' warm-up do not count.
+    """
+
+    request_bytes: int = 100
+    response_bytes: int = 1000
+    header_bytes: int = 0
+    connections: int = 1
+    rate_per_second: float | None = None
+    arrivals: str = "uniform"
+    duration_seconds: float = 1.0
+    bulk_flows: int = 1
+    bulk_bits_per_second: int | None = None
+    bulk_hosts: int | None = None
+    nagle: bool | None = None
+    seed: int = 1
+    name: str = "mixed"
+    needs: ClassVar[Sequence[Program]] = ()
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """As long as asked for, with the warm-up and the tail."""
+        return self.duration_seconds + WARM_UP_SECONDS + TAIL_SECONDS
+
+    def _asking(self) -> rr.RequestResponse:
+        return rr.RequestResponse(
+            self.request_bytes, self.response_bytes, self.header_bytes, self.connections, self.rate_per_second,
+            self.arrivals, self.duration_seconds + WARM_UP_SECONDS, nagle=self.nagle, seed=self.seed,
+        )  # fmt: skip
+
+    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
+        """Both generators at the same time; the streams run a little longer."""
+        client, server = hosts[0], hosts[-1]
+        bulk = list(hosts[1:-1])[: self.bulk_hosts] or [client]
+        asking, seconds = self._asking(), self.expected_seconds(None)
+        patience = seconds + stream.GRACE_SECONDS
+        answered: dict[str, Json] = {}
+        streamed: dict[str, Json] = {}
+        with ExitStack() as stack:
+            stream_port = stream.serve(stack, server, token, 0.0, streamed)
+            rr_port = rr.serve(stack, server, token, asking.nodelay, answered)
+            pacing = None if self.bulk_bits_per_second is None else self.bulk_bits_per_second // self.bulk_flows
+            load = stream.request(
+                server, stream_port, token, flows=self.bulk_flows, duration_seconds=seconds,
+                sample_seconds=0.0, pacing_bits_per_second=pacing,
+            )  # fmt: skip
+
+            def send(host: Host) -> Json:
+                return host.agent.request("stream.run", load, timeout_seconds=patience)
+
+            def ask(host: Host) -> Json:
+                asked = asking.request(server, rr_port, token)
+                return host.agent.request("rr.run", asked, timeout_seconds=patience, on_progress=on_progress)
+
+            asked, *sent = side_by_side([(client, ask), *((host, send) for host in bulk)])
+        record = self._record(client, server, bulk, asked, sent)
+        record |= _sockets(record, asked, sent, answered[server.name], streamed[server.name])
+        spools = [Spool("transactions", client.name, asked["transactions"])]
+        spools += [
+            Spool(f"bulk-{host.name}", host.name, one["transfers"]) for host, one in zip(bulk, sent, strict=True)
+        ]
+        extra = [(host.name, one["samples"]) for host, one in zip(bulk, sent, strict=True)]
+        extra.append((f"{server.name}-served", streamed[server.name]["samples"]))
+        spools += [
+            Spool(f"samples-{name}", name.removesuffix("-served"), number)
+            for name, number in extra
+            if number is not None
+        ]
+        return Executed(record, spools)
+
+    def _record(self, client: Host, server: Host, bulk: Sequence[Host], asked: Json, sent: Sequence[Json]) -> Json:
+        # The window in which all were under way, on the clock that the agents share.
+        begin = max(one["started_seconds"] for one in (asked, *sent)) + WARM_UP_SECONDS
+        ends = [one["started_seconds"] + one["active_seconds"] for one in (asked, *sent)]
+        amount = sum(one["bytes"] for one in sent)
+        starts = [one["started_seconds"] for one in sent]
+        return {
+            "senders": [host.name for host in bulk],
+            "receivers": [server.name],
+            "received_bytes": {server.name: amount},
+            "bytes": amount,
+            "transfer_bytes": None,
+            "only_bulk": False,
+            "active_seconds": max(ends[1:]) - min(starts),
+            "window_seconds": [begin - asked["started_seconds"], min(ends) - asked["started_seconds"]],
+            "client": client.name,
+            "asked": asked,
+            "sent": [{"host": host.name, "result": one} for host, one in zip(bulk, sent, strict=True)],
+        }
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """Which latencies the run cannot state, and why."""
+        return {"not_measured": self._tail(record, tables)[1]}
+
+    def _values(self, record: Json, tables: Mapping[str, pa.Table]) -> list[float]:
+        begin, end = record["window_seconds"]
+        return rr.latencies(tables["transactions"], begin, end)
+
+    def _tail(self, record: Json, tables: Mapping[str, pa.Table]) -> tuple[dict[str, float], dict[str, str]]:
+        open_loop = self.rate_per_second is not None
+        unfinished = int(record["asked"]["unfinished_requests"]) if open_loop else 0
+        return rr.tail(self._values(record, tables), unfinished)
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """Latencies and transactions of rr while all streams are under way; goodput and fairness of the streams."""
+        found = self._tail(record, tables)[0]
+        begin, end = record["window_seconds"]
+        count = len(self._values(record, tables))
+        if count and end > begin:
+            found["transactions"] = count / (end - begin)
+        if record["bytes"] and record["active_seconds"] > 0:
+            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        flows = [rate for one in record["sent"] for rate in stream.flow_rates(tables[f"bulk-{one['host']}"])]
+        if len(flows) > 1 and any(flows):
+            found["fairness"] = jain(flows)
+        return found
+
+
+def _sockets(record: Json, asked: Json, sent: Sequence[Json], answered: Json, streamed: Json) -> Json:
+    """What all live sockets said: congestion control of both generators, TCP_NODELAY of rr's."""
+    server = record["receivers"][0]
+    control: dict[str, set[str]] = {record["client"]: set(asked["congestion_control"])}
+    for host, one in zip(record["senders"], sent, strict=True):
+        control.setdefault(host, set()).update(one["congestion_control"])
+    control.setdefault(server, set()).update(answered["congestion_control"], streamed["congestion_control"])
+    srtt: list[Any] = [one["srtt_median_seconds"] for one in sent if one["srtt_median_seconds"] is not None]
+    return {
+        "congestion_control": {host: sorted(names) for host, names in control.items()},
+        "nodelay": {record["client"]: asked["nodelay"], server: answered["nodelay"]},
+        "srtt_median_seconds": sorted(srtt)[len(srtt) // 2] if srtt else None,
+        "mean_segment_payload_bytes": None,
+        "retransmits": sum(one["retransmits"] or 0 for one in sent),
+        "refused": answered["refused"] + streamed["refused"],
+        "served": {"rr": answered, "stream": streamed},
+    }

@@ -1,0 +1,93 @@
+"""Programs that run in hosts: started, waited for, and ended on every way out."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Host, Json
+
+__all__ = ["Running", "running", "stamped", "taken_stamp"]
+
+PIECE_BYTES = 1 << 20
+LOOK_SECONDS = 0.02  # between two looks at a program that is starting
+GRACE_SECONDS = 10.0
+
+_STAMP = re.compile(r"(\d{1,12})\.(\d{9})\n")
+
+
+class Running:
+    """A program in a host."""
+
+    def __init__(self, host: Host, name: str, number: int) -> None:
+        self.host, self.name, self.number = host, name, number
+
+    def output(self, stream: str = "stdout") -> str:
+        """All that it has printed so far."""
+        data = bytearray()
+        while True:
+            asked = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+            piece = self.host.agent.request("process.output", asked)
+            found = base64.b64decode(piece["data"])
+            data += found
+            if not found or len(data) >= piece["size_bytes"]:
+                return data.decode("utf-8", "replace")
+
+    def wait(self, seconds: float) -> Json | None:
+        """How it ended, as `process.wait` says it; None if it still runs after that time."""
+        asked = {"process": self.number, "timeout_seconds": seconds}
+        ended = self.host.agent.request("process.wait", asked, timeout_seconds=seconds + GRACE_SECONDS)
+        return ended if ended["ended"] else None
+
+    def await_words(self, words: str, patience_seconds: float = GRACE_SECONDS) -> None:
+        """Until it has printed `words`; ProgramFailure if it ends before, or is too slow."""
+        for _ in range(int(patience_seconds / LOOK_SECONDS)):
+            # The end is looked at first, so that the last words of a program that has ended count.
+            ended = self.wait(LOOK_SECONDS if self.output() else 0)
+            if words in self.output():
+                return
+            if ended is not None:
+                raise ProgramFailure(f"{self.name} on {self.host.name} ended before it was ready: {self.last_words()}")
+        raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
+
+    def last_words(self) -> str:
+        """The end of what it said on standard error, or else on standard output, in one line."""
+        for stream in ("stderr", "stdout"):
+            lines = [line.strip() for line in self.output(stream).splitlines() if line.strip()]
+            if lines:
+                return "; ".join(lines[-3:])[-300:]
+        return "it said nothing"
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self.host.agent.request("process.signal", {"process": self.number, "signal": number})
+
+
+@contextmanager
+def running(host: Host, name: str, argv: Sequence[str]) -> Iterator[Running]:
+    """Start a program; it is gone, with all that it started, when the block is left."""
+    number = host.agent.request("process.spawn", {"argv": list(argv), "directory": None})["process"]
+    try:
+        yield Running(host, name, number)
+    finally:
+        host.agent.request("process.kill", {"process": number})
+
+
+def stamped(argv: Sequence[str]) -> list[str]:
+    """The same program, which prints the time at which it was started before anything else.
+
+    Seconds of the machine's clock: it puts what programs of several hosts measured by clocks of their own
+    side by side. Its error is how differently long the programs take to begin, some milliseconds.
+    """
+    return ["sh", "-c", 'date +%s.%N; exec "$@"', "sh", *argv]
+
+
+def taken_stamp(name: str, text: str) -> tuple[float, str]:
+    """The start time, and the rest of the output; ProgramFailure if there is none."""
+    found = _STAMP.match(text)
+    if found is None:
+        raise ProgramFailure(f"{name}: found {text[:60]!r}, expected the time of its start")
+    return float(f"{found[1]}.{found[2]}"), text[found.end() :]

@@ -1,0 +1,184 @@
+"""rr: requests and responses of stated sizes, in a closed loop or at a stated rate.
+
+In a closed loop the next request waits for the last response, so that a stall delays the requests which would
+have met it: the tail looks better than users see it. At a stated rate a request's latency counts from when it was due.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads.base import Executed, Program, Spool, pairs, side_by_side
+
+__all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
+
+GRACE_SECONDS = 30.0
+QUANTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p999": 0.999}
+
+
+def serve(stack: ExitStack, server: Host, token: str, nodelay: bool, closed: dict[str, Json]) -> int:
+    """Answer requests on a host until the stack is left; the port. `closed` then has what `rr.close` said."""
+    asked = {"token": token, "address": server.address, "nodelay": nodelay}
+    port = int(server.agent.request("rr.serve", asked)["port"])
+    stack.callback(lambda: closed.update({server.name: server.agent.request("rr.close")}))
+    return port
+
+
+def quantile(values: Sequence[float], share: float, unfinished: int = 0) -> float | None:
+    """The value that `share` of all do not exceed (nearest rank); the unfinished count as slower than every other.
+
+    None if there are too few for the share to mean anything, or if the rank falls among the unfinished.
+    """
+    total = len(values) + unfinished
+    rank = math.ceil(share * total)
+    if total < round(1 / (1 - share)) or not 1 <= rank <= len(values):
+        return None
+    return sorted(values)[rank - 1]
+
+
+def latencies(table: pa.Table, begin: float = -math.inf, end: float = math.inf) -> list[float]:
+    """From when each request was due until its response was there, of those due between the two times; seconds."""
+    due, ended = (table.column(f"{name}_seconds").to_pylist() for name in ("due", "end"))
+    return [last - first for first, last in zip(due, ended, strict=True) if begin <= first <= end]
+
+
+def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], dict[str, str]]:
+    """The latency metrics, and why those that are not there are not."""
+    found, why = {}, {}
+    for name, share in QUANTILES.items():
+        value = quantile(values, share, unfinished)
+        if value is not None:
+            found[name] = value
+        elif len(values) + unfinished < round(1 / (1 - share)):
+            why[name] = f"a run has {len(values) + unfinished} requests, and {share:.1%} needs {1 / (1 - share):.0f}"
+        else:
+            why[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were never answered"
+    return found, why
+
+
+@dataclass(frozen=True)
+class RequestResponse:
+    """`rate_per_second` None: closed loop; else the rate of each client, over all its connections.
+
+    Every message longer than `header_bytes` (above 0) is sent by two writes. `nagle` None is off.
+    """
+
+    request_bytes: int = 100
+    response_bytes: int = 1000
+    header_bytes: int = 0
+    connections: int = 1
+    rate_per_second: float | None = None
+    arrivals: str = "uniform"
+    duration_seconds: float = 1.0
+    pattern: str = "one-to-one"
+    nagle: bool | None = None
+    seed: int = 1
+    name: str = "rr"
+    needs: ClassVar[Sequence[Program]] = ()
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """As long as asked for."""
+        return self.duration_seconds
+
+    @property
+    def nodelay(self) -> bool:
+        """Whether the sockets have TCP_NODELAY."""
+        return not self.nagle
+
+    def request(self, server: Host, port: int, token: str, index: int = 0, **rest: Any) -> Json:
+        """The params of `rr.run` for the client with this index."""
+        return {
+            "address": server.address, "port": port, "token": token, "connections": self.connections,
+            "request_bytes": self.request_bytes, "response_bytes": self.response_bytes,
+            "header_bytes": self.header_bytes, "rate_per_second": self.rate_per_second,
+            "arrivals": self.arrivals, "seed": self.seed + index, "duration_seconds": self.duration_seconds,
+            "nodelay": self.nodelay, **rest,
+        }  # fmt: skip
+
+    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
+        """Serve on one host, ask from every client at the same time, close."""
+        planned = pairs(self.pattern, hosts)
+        server, closed = planned[0][1], dict[str, Json]()
+        with ExitStack() as stack:
+            port = serve(stack, server, token, self.nodelay, closed)
+
+            def ask(index: int, host: Host) -> Json:
+                return host.agent.request(
+                    "rr.run",
+                    self.request(server, port, token, index),
+                    timeout_seconds=self.duration_seconds + GRACE_SECONDS,
+                    on_progress=None if index else on_progress,
+                )
+
+            results = side_by_side([(client, partial(ask, index)) for index, (client, _) in enumerate(planned)])
+        clients = [client for client, _ in planned]
+        return Executed(
+            self._record(clients, server, results, closed[server.name]),
+            [
+                Spool("transactions" if len(clients) == 1 else f"transactions-{client.name}", client.name, number)
+                for client, number in (
+                    (client, one["transactions"]) for client, one in zip(clients, results, strict=True)
+                )
+            ],
+        )
+
+    def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> Json:
+        total = self.request_bytes + self.response_bytes
+        answered = [one["bytes"] * self.response_bytes // total for one in results]
+        asked = sum(one["bytes"] for one in results) - sum(answered)
+        names = [client.name for client in clients]
+        starts = [one["started_seconds"] for one in results]
+        ends = [one["started_seconds"] + one["active_seconds"] for one in results]
+        return {
+            # Data goes both ways; the larger message says which way is the main one.
+            "senders": [server.name] if self.response_bytes >= self.request_bytes else names,
+            "receivers": names if self.response_bytes >= self.request_bytes else [server.name],
+            "received_bytes": {server.name: asked, **dict(zip(names, answered, strict=True))},
+            "bytes": sum(one["bytes"] for one in results),
+            "transfer_bytes": max(self.request_bytes, self.response_bytes),
+            "only_bulk": False,
+            "congestion_control": {
+                **{name: one["congestion_control"] for name, one in zip(names, results, strict=True)},
+                server.name: closed["congestion_control"],
+            },
+            "nodelay": {
+                **{name: one["nodelay"] for name, one in zip(names, results, strict=True)},
+                server.name: closed["nodelay"],
+            },
+            "srtt_median_seconds": None,
+            "mean_segment_payload_bytes": None,
+            "active_seconds": max(ends) - min(starts),
+            "refused": closed["refused"],
+            "clients": [{"client": name, "result": one} for name, one in zip(names, results, strict=True)],
+            "served": closed,
+        }
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """Which latencies the run cannot state, and why."""
+        return {"not_measured": tail(_all(tables.values()), self._unfinished(record))[1]}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """latency_p50, _p99 and _p999: from when a request was due. transactions: answered requests a second."""
+        found, _ = tail(_all(tables.values()), self._unfinished(record))
+        requests = sum(one["result"]["requests"] for one in record["clients"])
+        if requests and record["active_seconds"] > 0:
+            found["transactions"] = requests / record["active_seconds"]
+        return found
+
+    def _unfinished(self, record: Json) -> int:
+        # A closed loop is cut off with one request a connection under way: that says nothing about them.
+        if self.rate_per_second is None:
+            return 0
+        return sum(int(one["result"]["unfinished_requests"]) for one in record["clients"])
+
+
+def _all(tables: Iterable[pa.Table]) -> list[float]:
+    return [each for table in tables if "due_seconds" in table.column_names for each in latencies(table)]
