@@ -1,11 +1,11 @@
 //! A switch made of the kernel's own parts: a bridge in a network namespace of its own, a veth pair to each host,
 //! and on the switch's end of each a token bucket whose queue is that port's buffer.
 
-use crate::host::{Shaping, bucket};
+use crate::host::{Shaping, bucket, receive_on};
 use crate::rack::{hardware, interface};
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
-use framegauge_linux::namespace::Network;
+use framegauge_linux::namespace::{self, Network};
 use framegauge_linux::qdisc::{self, QdiscReading};
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{OsError, Result, bridge, clock, sysctl};
@@ -29,6 +29,8 @@ pub struct KernelSwitchSpec {
     pub tso: bool,
     /// What the hosts speak.
     pub family: Family,
+    /// CPUs that may work for the switch.
+    pub cpus: Vec<usize>,
 }
 
 /// A host that is to be joined.
@@ -68,6 +70,7 @@ impl KernelSwitch {
         let network = Network::fresh()?;
         let ports = network.run(|| {
             quiet()?;
+            namespace::show_network()?;
             bridge::create(BRIDGE)?;
             let switch = rtnetlink::link(BRIDGE)?.index;
             let port = |(index, host): (usize, &Member)| {
@@ -143,6 +146,9 @@ fn attach(spec: &KernelSwitchSpec, switch: i32, index: usize, host: &Member) -> 
     for offload in [Offload::Gso, Offload::Tso] {
         // A port that could pass aggregates whole would keep GRO from running at the host (`veth_xmit`).
         ethtool::set(&name, offload, spec.tso)?;
+    }
+    if let Some(cpu) = spec.cpus.get(index % spec.cpus.len().max(1)) {
+        receive_on(&name, *cpu)?;
     }
     if let Some(shaping) = &spec.shaping {
         qdisc::set_token_bucket(&name, &bucket(shaping, host.mtu, spec.family)?)?;

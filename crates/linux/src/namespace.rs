@@ -15,15 +15,8 @@ pub fn enter_fresh_network() -> Result<()> {
 pub fn enter_fresh() -> Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) }, "create a network namespace")?;
-    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
     let groups = File::open("/sys/fs/cgroup").ok();
-    mount(
-        Some("sysfs"),
-        "/sys",
-        Some("sysfs"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-        "mount a fresh /sys",
-    )?;
+    mount_sys()?;
     if let Some(groups) = groups {
         let source = format!("/proc/self/fd/{}", groups.as_raw_fd());
         mount(
@@ -37,6 +30,7 @@ pub fn enter_fresh() -> Result<()> {
     Ok(())
 }
 
+<<<<<<< ours
 /// Runs `work` on a thread of its own that sees a filesystem of `kind` at `target`; nobody else does.
 pub fn with_private_mount<T: Send>(
     kind: &str,
@@ -52,6 +46,19 @@ pub fn with_private_mount<T: Send>(
     };
     std::thread::scope(|scope| scope.spawn(inside).join())
         .unwrap_or_else(|_| Err(OsError::errno("work under a private mount", libc::EIO)))
+=======
+/// Gives the calling thread a mount namespace in which `/sys` shows its network; it ends with the thread.
+pub fn show_network() -> Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
+    mount_sys()
+}
+
+fn mount_sys() -> Result<()> {
+    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some("sysfs"), "/sys", Some("sysfs"), flags, "mount a fresh /sys")
+>>>>>>> theirs
 }
 
 fn mount(

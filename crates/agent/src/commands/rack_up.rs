@@ -199,7 +199,7 @@ impl Up {
                 rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
             }
             (Testbed::Kernel, [first, second]) => rack::join_by_veth(first.1, second.1)?,
-            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&pids)?),
+            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&pids, &rack.cpus.hosts)?),
         }
         self.apply(rack)?;
         if let Some(switch) = &rack.switch {
@@ -221,7 +221,7 @@ impl Up {
         }
     }
 
-    fn switch(&self, pids: &[(String, u32)]) -> Result<KernelSwitch, Failure> {
+    fn switch(&self, pids: &[(String, u32)], cpus: &[usize]) -> Result<KernelSwitch, Failure> {
         let spec = KernelSwitchSpec {
             shaping: self.link.bits_per_second.map(|bits_per_second| Shaping {
                 bits_per_second,
@@ -232,6 +232,7 @@ impl Up {
             port_mtu: self.link.port_mtu,
             tso: self.nic.tso,
             family: self.family(),
+            cpus: cpus.to_vec(),
         };
         let member = |((name, pid), host): (&(String, u32), &Host)| Member {
             name: name.clone(),
@@ -279,6 +280,9 @@ impl Up {
             json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         });
+        // Behind a kernel switch packets can overtake each other unless the host polls, or one CPU takes them in.
+        let polls = self.nic.gro && !self.nic.tso;
+        let unordered = kernel && self.hosts.len() > 2 && !polls;
         json!({
             "host": self.hosts[index].name,
             "interface": rack::interface(index),
@@ -295,6 +299,7 @@ impl Up {
             "cpus": cpus,
             // Only with GRO a veth has a receive path of its own, which can be a thread.
             "threaded": !kernel || self.nic.gro,
+            "receive_cpu": unordered.then(|| cpus[index % cpus.len()]),
             "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
         })
     }
