@@ -5,6 +5,7 @@ use crate::child::ChildAgent;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::{self, CpuPlan};
 use framegauge_drivers::requirements::Requirements;
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub struct Rack {
     pub hosts: BTreeMap<String, Arc<ChildAgent>>,
     /// Its fabric; none on the kernel testbed.
     pub fabric: Option<RunningFabric>,
+    /// What joins three or more hosts on the kernel testbed.
+    pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
     pub cpus: CpuPlan,
     /// CPU times at the beginning of the interval that is measured.
@@ -26,7 +29,7 @@ pub struct Rack {
 impl Rack {
     /// A rack without anything.
     pub fn empty(cpus: CpuPlan) -> Self {
-        Self { hosts: BTreeMap::new(), fabric: None, cpus, begun: None }
+        Self { hosts: BTreeMap::new(), fabric: None, switch: None, cpus, begun: None }
     }
 }
 
@@ -71,7 +74,7 @@ impl RackState {
         Ok(path)
     }
 
-    /// Takes a rack down: its hosts put everything back, then the fabric goes.
+    /// Takes a rack down: its hosts put everything back, then the fabric or the switch goes.
     pub fn take_down(&self, mut rack: Rack) -> Result<(), Failure> {
         let group = lock(&self.group).clone();
         std::thread::scope(|scope| {
@@ -79,6 +82,7 @@ impl RackState {
                 scope.spawn(|| host.stop());
             }
         });
+        drop(rack.switch.take());
         let stopped = rack.fabric.take().map(RunningFabric::stop);
         if let Some(group) = group {
             // A host's agent that was killed cannot end what ran in its group.

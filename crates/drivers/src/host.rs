@@ -68,6 +68,8 @@ pub struct HostSettings {
     pub cpus: Vec<usize>,
     /// The receive path runs on a kernel thread of its own (threaded NAPI).
     pub threaded: bool,
+    /// The one CPU that takes in what arrives, where the receive path is no thread.
+    pub receive_cpu: Option<usize>,
     /// Interrupt moderation by the kernel's own means, in seconds; none where the device sees to it.
     pub moderation_seconds: Option<f64>,
 }
@@ -180,6 +182,9 @@ impl Applied {
         };
         rtnetlink::change_link(interface, change)?;
         self.switch_offloads();
+        if let Some(cpu) = settings.receive_cpu {
+            receive_on(interface, cpu)?;
+        }
         rtnetlink::change_link("lo", LinkChange { up: Some(true), ..LinkChange::default() })?;
         // Before the interface is up the kernel can put the shaper in without waiting.
         self.shape()?;
@@ -267,7 +272,7 @@ impl Applied {
 }
 
 /// The token bucket of an interface whose packets are for or from a host with this MTU.
-fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
+pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
     let mtu = Mtu::new(mtu).map_err(|error| OsError {
         operation: "shape".into(),
         source: std::io::Error::other(error.to_string()),
@@ -290,6 +295,15 @@ fn moderate(interface: &str, seconds: f64) -> Result<()> {
         fs::write(&path, value.to_string()).during(format!("write {value} to {path}"))?;
     }
     Ok(())
+}
+
+/// Lets one CPU take in what arrives at a veth (receive packet steering). The sending end's token bucket lets packets
+/// go from whichever CPU its timer is on, and each has a queue of its own to the stack: packets would overtake
+/// each other.
+pub(crate) fn receive_on(interface: &str, cpu: usize) -> Result<()> {
+    let path = device_file(interface, "queues/rx-0/rps_cpus");
+    let mask = format!("{:x}{}", 1u32 << (cpu % 32), ",00000000".repeat(cpu / 32));
+    fs::write(&path, &mask).during(format!("write {mask} to {path}"))
 }
 
 /// The moderation that is in force on `interface`, in seconds.

@@ -5,6 +5,7 @@
 mod edge;
 pub mod fabric;
 pub mod host;
+pub mod kernel_switch;
 pub mod meters;
 pub mod ports;
 pub mod processes;

@@ -1,6 +1,6 @@
 //! What the emulated rack needs of this machine, found out without changing anything that stays.
 
-use framegauge_linux::{namespace, perf, process, rtnetlink, sched, tap};
+use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, tap};
 use framegauge_metering::parse_cgroup2_mount;
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,8 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
     }
     probe_groups(&mut all);
     let tried = std::thread::spawn(move || probe_devices(fabric, shaped)).join().unwrap_or_default();
-    all.missing.extend(tried);
+    all.missing.extend(tried.missing);
+    all.degraded.extend(tried.degraded);
     let cpus = sched::allowed_cpus().len();
     if fabric && cpus < 2 {
         all.degraded.push(Requirement {
@@ -96,8 +97,9 @@ fn probe_groups(all: &mut Requirements) {
 }
 
 /// Runs on a thread that then ends, so its namespace ends with it.
-fn probe_devices(fabric: bool, shaped: bool) -> Vec<Requirement> {
-    let mut missing = Vec::new();
+fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
+    let mut all = Requirements::default();
+    let missing = &mut all.missing;
     if let Err(error) = namespace::enter_fresh_network() {
         missing.push(Requirement {
             name: "network namespaces",
@@ -105,7 +107,7 @@ fn probe_devices(fabric: bool, shaped: bool) -> Vec<Requirement> {
             found: error.to_string(),
             remedy: "a kernel with CONFIG_NET_NS and a container that may create namespaces",
         });
-        return missing;
+        return all;
     }
     let interface = "fgprobe0";
     if fabric {
@@ -131,8 +133,14 @@ fn probe_devices(fabric: bool, shaped: bool) -> Vec<Requirement> {
             Ok(()) => {}
         }
         let _ = rtnetlink::delete_link(interface);
+        all.degraded.extend(bridge::create("fgprobe2").err().map(|error| Requirement {
+            name: "bridge",
+            needed_for: "three or more hosts; two do not need it",
+            found: error.to_string(),
+            remedy: "modprobe bridge",
+        }));
     }
-    missing
+    all
 }
 
 fn probe_shaper(interface: &str) -> Option<Requirement> {

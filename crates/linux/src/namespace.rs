@@ -15,15 +15,8 @@ pub fn enter_fresh_network() -> Result<()> {
 pub fn enter_fresh() -> Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) }, "create a network namespace")?;
-    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
     let groups = File::open("/sys/fs/cgroup").ok();
-    mount(
-        Some("sysfs"),
-        "/sys",
-        Some("sysfs"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-        "mount a fresh /sys",
-    )?;
+    mount_sys()?;
     if let Some(groups) = groups {
         let source = format!("/proc/self/fd/{}", groups.as_raw_fd());
         mount(
@@ -35,6 +28,19 @@ pub fn enter_fresh() -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Gives the calling thread a mount namespace in which `/sys` shows its network; it ends with the thread.
+pub fn show_network() -> Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
+    mount_sys()
+}
+
+fn mount_sys() -> Result<()> {
+    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some("sysfs"), "/sys", Some("sysfs"), flags, "mount a fresh /sys")
 }
 
 fn mount(
@@ -65,6 +71,18 @@ pub struct Network {
 }
 
 impl Network {
+    /// A fresh one, which ends when this is dropped.
+    pub fn fresh() -> Result<Self> {
+        std::thread::spawn(|| {
+            enter_fresh_network()?;
+            let path = "/proc/thread-self/ns/net";
+            let file = File::open(path).during(format!("open {path}"))?;
+            Ok(Self { descriptor: file.into() })
+        })
+        .join()
+        .unwrap_or_else(|_| Err(OsError::errno("create a network namespace", libc::EIO)))
+    }
+
     /// The namespace of process `pid`.
     pub fn of_process(pid: u32) -> Result<Self> {
         let path = format!("/proc/{pid}/ns/net");

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::netlink::{CREATE, DUMP, Message, REPLACE, Socket, attribute, attribute_text, attribute_u32};
 use crate::rtnetlink;
 use framegauge_frames::SizeTable;
+use std::collections::BTreeMap;
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
@@ -114,17 +115,24 @@ pub fn clear(interface: &str) -> Result<()> {
 /// Reads the root queue discipline of `interface`.
 pub fn read(interface: &str) -> Result<QdiscReading> {
     let index = rtnetlink::link(interface)?.index;
-    let answers = Socket::route()?.request(
-        Message::new(RTM_GETQDISC, DUMP, &header(index, 0)),
-        &format!("read the queue discipline of {interface}"),
-    )?;
-    Ok(answers
-        .iter()
-        .filter(|body| {
-            body.get(4..8) == Some(&index.to_ne_bytes()) && body.get(12..16) == Some(&ROOT.to_ne_bytes())
-        })
-        .find_map(|body| parse(body))
-        .unwrap_or_else(|| QdiscReading { kind: "noqueue".into(), ..QdiscReading::default() }))
+    let found = read_all(index, &format!("read the queue discipline of {interface}"))?.remove(&index);
+    Ok(found.unwrap_or_else(|| QdiscReading { kind: "noqueue".into(), ..QdiscReading::default() }))
+}
+
+/// Reads the root queue discipline of every interface of the calling thread's network namespace that has one,
+/// by the interface's index.
+pub fn read_every() -> Result<BTreeMap<i32, QdiscReading>> {
+    read_all(0, "read the queue disciplines")
+}
+
+fn read_all(index: i32, operation: &str) -> Result<BTreeMap<i32, QdiscReading>> {
+    let answers = Socket::route()?.request(Message::new(RTM_GETQDISC, DUMP, &header(index, 0)), operation)?;
+    let root = |body: &&Vec<u8>| body.get(12..16) == Some(&ROOT.to_ne_bytes());
+    let reading = |body: &Vec<u8>| {
+        let index = body.get(4..8)?.try_into().ok().map(i32::from_ne_bytes)?;
+        Some((index, parse(body)?))
+    };
+    Ok(answers.iter().filter(root).filter_map(reading).collect())
 }
 
 fn parse(body: &[u8]) -> Option<QdiscReading> {

@@ -53,7 +53,7 @@ pub struct LinkStatistics {
     pub tx_dropped: u64,
 }
 
-fn link_header(index: i32, flags: u32, change: u32) -> [u8; 16] {
+pub(crate) fn link_header(index: i32, flags: u32, change: u32) -> [u8; 16] {
     let mut header = [0; 16];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());

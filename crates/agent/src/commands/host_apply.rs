@@ -25,6 +25,7 @@ struct Apply {
     sysctls: BTreeMap<String, String>,
     cpus: Vec<usize>,
     threaded: bool,
+    receive_cpu: Option<usize>,
     moderation_seconds: Option<f64>,
 }
 
@@ -78,6 +79,7 @@ pub fn run(call: &Call) -> Answer {
         sysctls: asked.sysctls,
         cpus: asked.cpus,
         threaded: asked.threaded,
+        receive_cpu: asked.receive_cpu,
         moderation_seconds: asked.moderation_seconds,
     })?);
     Ok(json!({}))

@@ -3,6 +3,7 @@
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
+use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters;
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
@@ -20,6 +21,9 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(fabric) = &rack.fabric {
             fabric.begin()?;
         }
+        if let Some(switch) = &mut rack.switch {
+            switch.begin()?;
+        }
         rack.begun = Some(meters::cpu_snapshot()?);
         Ok(json!({}))
     })
@@ -28,11 +32,12 @@ pub fn begin(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (elapsed, cpus, plan, fabric) = with_rack(call, |rack| {
+    let (elapsed, cpus, plan, fabric, kernel_ports) = with_rack(call, |rack| {
         let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
         let (elapsed, cpus) = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
-        Ok((elapsed, cpus, rack.cpus.clone(), fabric))
+        let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
+        Ok((elapsed, cpus, rack.cpus.clone(), fabric, kernel_ports))
     })?;
     let fabric = match fabric {
         None => Value::Null,
@@ -42,7 +47,13 @@ pub fn end(call: &Call) -> Answer {
         }
     };
     let cpus: Vec<Value> = cpus.into_iter().map(|(cpu, used)| cpu_value(cpu, &used, &plan)).collect();
-    Ok(json!({"elapsed_seconds": elapsed, "fabric": fabric, "cpus": cpus}))
+    let kernel_ports = kernel_ports.map(|ports| ports.iter().map(port_value).collect::<Vec<_>>());
+    Ok(json!({"elapsed_seconds": elapsed, "fabric": fabric, "kernel_ports": kernel_ports, "cpus": cpus}))
+}
+
+fn port_value(port: &KernelPort) -> Value {
+    json!({"port": port.port, "sent_bytes": port.sent_bytes, "sent_packets": port.sent_packets,
+           "drops": port.drops, "backlog_bytes": port.backlog_bytes})
 }
 
 fn cpu_value(cpu: u32, used: &meters::CpuSeconds, plan: &CpuPlan) -> Value {

@@ -6,7 +6,8 @@ use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::{Call, lock};
 use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
-use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
+use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
+use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
 use framegauge_drivers::rack::{self, RackSpec};
 use framegauge_drivers::requirements::probe;
 use serde::Deserialize;
@@ -149,8 +150,8 @@ impl Up {
     /// What only the fabric can do is refused on the kernel testbed.
     fn check_kernel(&self) -> Result<(), Failure> {
         let (nic, link) = (&self.nic, &self.link);
-        if self.hosts.len() != 2 {
-            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), 2));
+        if !(2..=64).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), "2 to 64"));
         }
         if link.rtt_seconds != 0.0 {
             let what = "rtt_seconds on the kernel testbed, which has no delay";
@@ -164,6 +165,12 @@ impl Up {
             let what =
                 "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
             return Err(Failure::refused(what, nic.moderation_seconds, 0));
+        }
+        // The bridge lets aggregates pass whatever the frames in them measure.
+        let too_large = self.hosts.iter().find(|host| nic.tso && host.mtu > link.port_mtu);
+        if let Some(host) = too_large.filter(|_| self.hosts.len() > 2) {
+            let what = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
+            return Err(Failure::refused(&what, host.mtu, link.port_mtu));
         }
         Ok(())
     }
@@ -187,12 +194,17 @@ impl Up {
         }
         let pids: Vec<(String, u32)> =
             self.hosts.iter().map(|host| (host.name.clone(), rack.hosts[&host.name].pid())).collect();
-        if self.testbed == Testbed::Kernel {
-            rack::join_by_veth(pids[0].1, pids[1].1)?;
-        } else {
-            rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+        match (self.testbed, pids.as_slice()) {
+            (Testbed::Fabric, _) => {
+                rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+            }
+            (Testbed::Kernel, [first, second]) => rack::join_by_veth(first.1, second.1)?,
+            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&pids, &rack.cpus.hosts)?),
         }
         self.apply(rack)?;
+        if let Some(switch) = &rack.switch {
+            switch.await_forwarding()?;
+        }
         self.describe(&pids)
     }
 
@@ -207,6 +219,28 @@ impl Up {
             lro: self.nic.lro,
             checksum: self.nic.checksum,
         }
+    }
+
+    fn switch(&self, pids: &[(String, u32)], cpus: &[usize]) -> Result<KernelSwitch, Failure> {
+        let spec = KernelSwitchSpec {
+            shaping: self.link.bits_per_second.map(|bits_per_second| Shaping {
+                bits_per_second,
+                burst_bytes: self.shaper.burst_bytes,
+                limit_bytes: u32::try_from(self.link.buffer_bytes).unwrap_or(u32::MAX),
+                aggregate_bytes: self.nic.aggregate_bytes,
+            }),
+            port_mtu: self.link.port_mtu,
+            tso: self.nic.tso,
+            family: self.family(),
+            cpus: cpus.to_vec(),
+        };
+        let member = |((name, pid), host): (&(String, u32), &Host)| Member {
+            name: name.clone(),
+            pid: *pid,
+            mtu: host.mtu,
+        };
+        let members: Vec<Member> = pids.iter().zip(&self.hosts).map(member).collect();
+        Ok(KernelSwitch::build(&spec, &members)?)
     }
 
     fn family(&self) -> Family {
@@ -237,10 +271,18 @@ impl Up {
             .collect();
         let shaping = self.link.bits_per_second.map(|rate| {
             let rate = if kernel { rate } else { (rate as f64 * self.shaper.factor) as u64 };
-            let limit = if kernel { self.link.buffer_bytes } else { u64::from(SHAPER_LIMIT_BYTES) };
+            // Between two hosts the bucket is the link and its buffer; a switch has buffers of its own.
+            let limit = if kernel && self.hosts.len() == 2 {
+                self.link.buffer_bytes
+            } else {
+                u64::from(SHAPER_LIMIT_BYTES)
+            };
             json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         });
+        // Behind a kernel switch packets can overtake each other unless the host polls, or one CPU takes them in.
+        let polls = self.nic.gro && !self.nic.tso;
+        let unordered = kernel && self.hosts.len() > 2 && !polls;
         json!({
             "host": self.hosts[index].name,
             "interface": rack::interface(index),
@@ -257,6 +299,7 @@ impl Up {
             "cpus": cpus,
             // Only with GRO a veth has a receive path of its own, which can be a thread.
             "threaded": !kernel || self.nic.gro,
+            "receive_cpu": unordered.then(|| cpus[index % cpus.len()]),
             "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
         })
     }
