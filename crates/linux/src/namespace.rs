@@ -30,7 +30,6 @@ pub fn enter_fresh() -> Result<()> {
     Ok(())
 }
 
-<<<<<<< ours
 /// Runs `work` on a thread of its own that sees a filesystem of `kind` at `target`; nobody else does.
 pub fn with_private_mount<T: Send>(
     kind: &str,
@@ -46,7 +45,8 @@ pub fn with_private_mount<T: Send>(
     };
     std::thread::scope(|scope| scope.spawn(inside).join())
         .unwrap_or_else(|_| Err(OsError::errno("work under a private mount", libc::EIO)))
-=======
+}
+
 /// Gives the calling thread a mount namespace in which `/sys` shows its network; it ends with the thread.
 pub fn show_network() -> Result<()> {
     // SAFETY: no memory is passed.
@@ -58,7 +58,6 @@ fn mount_sys() -> Result<()> {
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Some("sysfs"), "/sys", Some("sysfs"), flags, "mount a fresh /sys")
->>>>>>> theirs
 }
 
 fn mount(
