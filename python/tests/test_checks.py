@@ -8,6 +8,7 @@ from framegauge import study_file
 from framegauge.testbeds.fake import FAULTS, FakeModel, FakeRack, Fault
 
 CAUGHT_BY = {
+    "account": "conservation: CPU time of hosts, fabric and framegauge",
     "mtu": "proof: MTU of h2", "mss": "proof: MSS in the SYN-ACK of h2", "frames": "proof: largest frame",
     "offloads": "proof: tso of h2", "aggregates": "proof: aggregates from", "congestion_control": "proof: congestion control",
     "shaper": "proof: rate of the shaper of h2", "sysctl": "proof: net.ipv4.tcp_rmem of h2", "rtt": "proof: fastest handshake",

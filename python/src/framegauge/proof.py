@@ -47,7 +47,7 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
     """Both SYNs, seen at every host that takes part, announce the MSS of the host that sent them."""
     names = {host["address"]: host["name"] for host in record["rack"]["hosts"]}
     taking_part = _taking_part(record)
-    for host, wire in record["wire"].items():
+    for host, wire in record.get("wire", {}).items():
         if wire["lost"]:
             yield f"SYNs at {host}: the capture lost {wire['lost']} packets, expected none"
         kinds = {(syn["direction"], syn["ack"]) for syn in wire["syns"]}

@@ -6,13 +6,13 @@ import io
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge import conservation, fidelity, proof
+from framegauge import conservation, costs, fidelity, proof
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
 from framegauge.errors import AgentError, AgentFailure, AgentTimeout, ProgramFailure
@@ -138,7 +138,7 @@ class Runner:
         bulk: dict[str, bytes] = {}
         try:
             self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
-            run = _checked(run, conditions, workload, record, bulk)
+            run = _checked(run, conditions, workload, record, bulk, self._study.margin())
         except (AgentError, AgentTimeout, ProgramFailure) as error:
             # A request that the agent does not understand stays wrong however often it is repeated.
             if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
@@ -165,16 +165,29 @@ class Runner:
         bed = self._testbed
         record["rack"] = bed.up(conditions)
         hosts = bed.hosts()
+        meters = self._study.meters
         record["before"] = _ask(hosts, "host.read")
-        _ask(hosts, "wire.begin")
+        if meters.wire:
+            _ask(hosts, "wire.begin")
         # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
         record["counters_before"] = self._quiet(hosts)
+        if meters.cpu:
+            _ask(hosts, "cpu.begin")
+            self._pause(meters.idle)
+            record["cpu_idle"] = _ask(hosts, "cpu.end")
         bed.begin()
+        own = time.process_time()
+        if meters.cpu:
+            _ask(hosts, "cpu.begin")
         done = workload.run(hosts, secrets.token_hex(16), on_progress)
         record["workload"] = done.record
         record["counters_after"] = self._quiet(hosts)
+        if meters.cpu:
+            record["cpu"] = _ask(hosts, "cpu.end")
+        record["controller_seconds"] = time.process_time() - own
         record["measure"] = bed.end()
-        record["wire"] = _ask(hosts, "wire.end")
+        if meters.wire:
+            record["wire"] = _ask(hosts, "wire.end")
         record["after"] = _ask(hosts, "host.read")
         agents = {host.name: host.agent for host in hosts}
         for spool in done.spools:
@@ -199,22 +212,33 @@ def _ask(hosts: Sequence[Host], method: str) -> Json:
     return {host.name: host.agent.request(method) for host in hosts}
 
 
-def _checked(run: Run, conditions: Conditions, workload: Workload, record: Json, bulk: Mapping[str, bytes]) -> Run:
+def _checked(
+    run: Run,
+    conditions: Conditions,
+    workload: Workload,
+    record: Json,
+    bulk: Mapping[str, bytes],
+    judged: Collection[str],
+) -> Run:
     """The run with its metrics, and with every reason why it is no evidence."""
     tables = {name: _table(data) for name, data in bulk.items()}
     done = record["workload"]
     done |= workload.evidence(done, tables)
-    metrics = workload.metrics(done, tables)
+    metrics = workload.metrics(done, tables) | costs.metrics(record)
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     ceiling = None if None in ceilings else min(ceilings)
-    readings = {**found.readings, **proof.readings(record), "ceiling_bits_per_second": ceiling}
-    if done.get("not_measured"):
-        readings["not_measured"] = done["not_measured"]
-    degraded = [*run.degraded, *(f"not proved: {line}" for line in done.get("not_proved", []))]
+    readings = {**found.readings, **proof.readings(record), **costs.readings(record)}
+    readings["ceiling_bits_per_second"] = ceiling
+    lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
+    if lacking := done.get("not_measured", {}) | lacking:
+        readings["not_measured"] = lacking
+    unproved = [*done.get("not_proved", []), *([] if "wire" in record else ["MSS on the wire: the meter is off"])]
+    degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
     return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
 
 

@@ -128,6 +128,23 @@ class Factors(Model):
         return [None] if factor is None else list(factor.levels)
 
 
+class Meters(Model):
+    """What is metered besides the workload; each meter costs something (docs/cpu-cost.md).
+
+    `idle` is how long the hosts are measured with nothing running, before each run.
+    """
+
+    cpu: StrictBool = True
+    wire: StrictBool = True
+    idle: Seconds = 0.2
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Meters:
+        if self.cpu and self.idle == 0:
+            raise Problem(("idle",), 0, "more than 0: a host's idle use is subtracted (or cpu: false)")
+        return self
+
+
 class Margins(Model):
     """The smallest relative effect worth acting on, by metric; only these metrics are judged."""
 
@@ -138,6 +155,12 @@ class Margins(Model):
     latency_p99: Share | None = None
     latency_p999: Share | None = None
     transactions: Share | None = None
+    receiver_cpu_cost: Share | None = None
+    sender_cpu_cost: Share | None = None
+    receiver_instructions: Share | None = None
+    sender_instructions: Share | None = None
+    receiver_cycles: Share | None = None
+    sender_cycles: Share | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Margins:
@@ -167,6 +190,7 @@ class Study(Model):
     margins: Margins
     seed: Annotated[StrictInt, Field(ge=0)] = 1
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
+    meters: Meters = Field(default_factory=Meters)
     sysctls: dict[StrictStr, StrictStr] = {}
 
     @model_validator(mode="after")

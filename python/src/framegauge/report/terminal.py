@@ -103,7 +103,13 @@ def _quantity(value: float | None, unit: str) -> str:
         return quantities.print_seconds(value)
     if unit == "bits_per_second":
         return quantities.print_bits_per_second(value)
-    return f"{value:.4g}/s" if unit == "per_second" else f"{value:.4g}"
+    form = {
+        "per_second": "{:.4g}/s",
+        "core_seconds_per_gigabyte": "{:.3f} s/GB",
+        "instructions_per_gigabyte": "{:.3e}/GB",
+        "cycles_per_gigabyte": "{:.3e}/GB",
+    }
+    return form.get(unit, "{:.4g}").format(value)
 
 
 def _conditions(conditions: Mapping[str, Any]) -> str:

@@ -30,6 +30,12 @@ METRICS: Mapping[str, Metric] = {
     "latency_p99": Metric("seconds", False),
     "latency_p999": Metric("seconds", False),
     "transactions": Metric("per_second", True),
+    "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
+    "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
+    "receiver_instructions": Metric("instructions_per_gigabyte", False),
+    "sender_instructions": Metric("instructions_per_gigabyte", False),
+    "receiver_cycles": Metric("cycles_per_gigabyte", False),
+    "sender_cycles": Metric("cycles_per_gigabyte", False),
 }
 
 

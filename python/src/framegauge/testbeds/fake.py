@@ -103,6 +103,7 @@ class FakeRack:
             raise FakeError(-32002, "something is missing", {"missing": list(self.model.missing)})
         if self._rack is not None:
             raise FakeError(-32006, "a rack is up: call rack.down first", {"what": "a rack is up"})
+        _check_nic(params["nic"], params["testbed"] == "kernel")
         for host in params["hosts"]:
             if host["mtu"] > self.model.largest_mtu:
                 data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}
@@ -141,6 +142,8 @@ class FakeRack:
         known: dict[str, Callable[[], Json]] = {
             "host.read": lambda: readings.host_read(host),
             "host.counters": lambda: readings.counters(host),
+            "cpu.begin": lambda: readings.cpu_begin(host),
+            "cpu.end": lambda: readings.cpu_end(host),
             "wire.begin": dict,
             "wire.end": lambda: readings.wire(host),
             "spool.read": lambda: self._spool_read(asked),
@@ -177,6 +180,18 @@ class FakeRack:
         data = self._spools[params["spool"]]
         piece = data[params["offset_bytes"] :][: params["length_bytes"]]
         return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+
+
+def _check_nic(nic: Json, kernel: bool) -> None:
+    """What no NIC can do, and what the kernel's own link cannot."""
+    if (nic["tso"] or nic["lro"]) and not nic["checksum"]:
+        raise FakeError(-32602, "rack.up: tso and lro need checksum", {"method": "rack.up"})
+    if kernel and nic["tso"] != nic["lro"]:
+        data = {"what": "lro on the kernel testbed", "asked": nic["lro"], "limit": nic["tso"]}
+        raise FakeError(-32003, "the kernel passes aggregates on whole", data)
+    if kernel and nic["moderation_seconds"] > 0 and (nic["tso"] or not nic["gro"]):
+        data = {"what": "moderation on the kernel testbed", "asked": nic["moderation_seconds"], "limit": 0}
+        raise FakeError(-32003, "the kernel's link polls with gro and without tso only", data)
 
 
 class Answered:

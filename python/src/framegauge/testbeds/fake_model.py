@@ -19,7 +19,7 @@ FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
     "late", "ring", "fabric_cpu", "displaced", "host_cpu", "conservation", "nstat", "ceiling",
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
-    "segments", "iperf3", "curl", "unfinished",
+    "segments", "iperf3", "curl", "unfinished", "account",
 )  # fmt: skip
 
 
@@ -72,6 +72,7 @@ class BuiltRack:
     data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     elapsed: float = 0.0
+    metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
     connections: set[tuple[str, str]] = field(default_factory=set)  # client and server of each pair
     serving: set[str] = field(default_factory=set)  # streams
     sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said

@@ -92,6 +92,24 @@ class FakeReadings:
         data = self.rack.data_received[host]
         return max(1, segments - data + math.ceil(data / AGGREGATE_FRAMES)) if segments else 0
 
+    def cpu_begin(self, host: str) -> Json:
+        """`cpu.begin`."""
+        self.rack.metered_from[host] = self.rack.elapsed
+        return {}
+
+    def cpu_end(self, host: str) -> Json:
+        """`cpu.end`: what every frame costs on top of a trickle; nobody counted instructions."""
+        rack = self.rack
+        frames = rack.sent[host] + rack.received[host] if rack.elapsed else 0
+        seconds = 2e-7 * frames * rack.noise + 0.0001
+        if self.fault("account"):
+            seconds = 100.0
+        use = {"cpu_seconds": seconds / 2, "instructions": None, "cycles": None}
+        return {
+            "elapsed_seconds": rack.elapsed - rack.metered_from[host] + 0.05, "programs": use, "receive_path": use,
+            "polls": frames // 4, "meter_seconds": 0.0001, "not_measured": ["instructions and cycles: invented"],
+        }  # fmt: skip
+
     def wire(self, host: str) -> Json:
         """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to."""
         rack, syns = self.rack, []
