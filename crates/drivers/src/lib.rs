@@ -2,6 +2,7 @@
 //! a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
+mod closing;
 mod edge;
 pub mod fabric;
 pub mod host;
