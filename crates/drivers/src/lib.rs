@@ -15,8 +15,9 @@ mod sender_log;
 pub mod serving;
 pub mod spool;
 pub mod streaming;
+pub mod visit;
 pub mod wire;
 
 pub use framegauge_frames as frames;
-pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched};
+pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
 pub use framegauge_traffic as traffic;

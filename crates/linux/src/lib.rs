@@ -21,5 +21,6 @@ pub mod sched;
 pub mod sysctl;
 pub mod tap;
 pub mod tcp;
+pub mod user;
 
 pub use error::{OsError, Result};

@@ -15,7 +15,12 @@ pub fn enter_fresh_network() -> Result<()> {
 pub fn enter_fresh() -> Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) }, "create a network namespace")?;
-    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
+    show_network(libc::MS_PRIVATE)
+}
+
+/// Lets `/sys` of this mount namespace show the network of the caller; the cgroup tree stays visible in it.
+fn show_network(propagation: libc::c_ulong) -> Result<()> {
+    mount(None, "/", None, libc::MS_REC | propagation, "keep the mounts apart")?;
     let groups = File::open("/sys/fs/cgroup").ok();
     mount(
         Some("sysfs"),
@@ -70,6 +75,17 @@ impl Network {
         let path = format!("/proc/{pid}/ns/net");
         let file = File::open(&path).during(format!("open {path}"))?;
         Ok(Self { descriptor: file.into() })
+    }
+
+    /// Moves the calling (single-threaded) process into the namespace, in which `/sys` shows that network. What is
+    /// mounted elsewhere later is seen here too: whoever works by hand keeps their file systems and their folder.
+    pub fn enter(&self) -> Result<()> {
+        // SAFETY: the descriptor is open; no memory is passed.
+        let moved = unsafe { libc::setns(self.descriptor.as_raw_fd(), libc::CLONE_NEWNET) };
+        check(moved, "enter a network namespace")?;
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
+        show_network(libc::MS_SLAVE)
     }
 
     /// Runs `work` on a thread of its own inside the namespace.
