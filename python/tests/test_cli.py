@@ -143,7 +143,7 @@ def test_no_agent_says_how_to_get_one(study_path, tmp_path):
 # Becomes another user only after the imports: Python itself may lie in a folder that is closed to that user.
 UNPRIVILEGED = """
 import os, sys
-from framegauge import cli, study_file
+from framegauge import cli, commands, hand, progress, study_file
 cli._parser()  # and after what the imports leave for later
 study_file.load_preset("demo")
 if os.geteuid() == 0:

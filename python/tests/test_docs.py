@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli
+from framegauge import cli, cli_rack
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -41,6 +41,12 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
     if arguments[0] == "requirements":  # needs the agent; the tests of the rack ask it
         with pytest.raises(SystemExit, match="0"):
             cli.main([*arguments, "--help"])
+        return
+    if arguments[0] == "rack":  # needs the agent, too; that it is understood, and that its study can be built
+        cut = arguments.index("--") if "--" in arguments else len(arguments)
+        options = cli_rack.parser().parse_args(arguments[1:cut])
+        if options.subverb == "up":
+            assert cli.main(["study", options.file, "--dry-run"]) == 0
         return
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:

@@ -8,9 +8,10 @@ framegauge-agent: the measuring end of framegauge; started by `framegauge`, not 
 
   framegauge-agent rack    builds emulated racks (needs root)
   framegauge-agent host    measures on this host
+  framegauge-agent exec    becomes a program inside a host of a rack (see `framegauge-agent exec --help`)
 
-It speaks JSON-RPC 2.0, one message a line, on standard input and output, and puts everything back
-and ends when its input ends. Try:
+The first two speak JSON-RPC 2.0, one message a line, on standard input and output; they put everything back
+and end when their input ends. Try:
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1,\"client\":\"me\"}}' | framegauge-agent host
 ";
 
@@ -71,7 +72,9 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
             return Ok(Arguments::Text(format!("framegauge-agent {}\n", env!("CARGO_PKG_VERSION"))));
         }
         Some("--help" | "-h") | None => return Ok(Arguments::Text(HELP.into())),
-        Some(other) => return Err(format!("{other:?} is not a command; expected rack, host or --help")),
+        Some(other) => {
+            return Err(format!("{other:?} is not a command; expected rack, host, exec or --help"));
+        }
     };
     match words.next() {
         Some(word) => Err(format!("{word:?} is one argument too many")),
@@ -114,7 +117,10 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        assert_eq!(words("server"), Err("\"server\" is not a command; expected rack, host or --help".into()));
+        assert_eq!(
+            words("server"),
+            Err("\"server\" is not a command; expected rack, host, exec or --help".into())
+        );
         assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));
         assert_eq!(words("rack now"), Err("\"now\" is one argument too many".into()));
     }

@@ -1,10 +1,11 @@
 //! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
-//! and ends, putting everything back, when its input ends.
+//! and ends, putting everything back, when its input ends. One command, `exec`, is for people instead.
 #![allow(clippy::disallowed_methods)]
 
 mod arguments;
 mod child;
 mod commands;
+mod exec;
 mod message;
 mod rack_state;
 mod session;
@@ -13,6 +14,10 @@ use arguments::{Arguments, Role};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "exec") {
+        return exec::run(words);
+    }
     match arguments::parse(std::env::args().skip(1)) {
         Ok(Arguments::Text(text)) => {
             print!("{text}");

@@ -38,7 +38,7 @@ enum Command {
 pub struct RunningFabric {
     commands: Sender<Command>,
     waker: Arc<Waker>,
-    thread: Option<JoinHandle<Result<Vec<Attachment>>>>,
+    thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl RunningFabric {
@@ -115,12 +115,7 @@ impl RunningFabric {
     fn halt(&mut self) -> Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         let _ = self.send(Command::Stop);
-        let attachments = thread.join().unwrap_or_else(|_| Err(gone()))?;
-        // The kernel takes tens of milliseconds for each device, most of which can pass at once.
-        std::thread::scope(|scope| {
-            attachments.into_iter().for_each(|attachment| drop(scope.spawn(|| drop(attachment))));
-        });
-        Ok(())
+        thread.join().unwrap_or_else(|_| Err(gone()))
     }
 }
 
@@ -156,7 +151,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<Vec<Attachment>> {
+    fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
         let mut watch = Epoll::new()?;
         for host in 0..self.names.len() {
             watch.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
@@ -188,7 +183,7 @@ impl Loop {
                             let _ = reply.send(());
                         }
                         Command::End(reply) => drop(reply.send(self.end())),
-                        Command::Stop => return Ok(self.edge.attachments),
+                        Command::Stop => return Ok(()),
                     }
                 }
             }

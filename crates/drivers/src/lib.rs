@@ -2,6 +2,7 @@
 //! the meters, a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
+mod closing;
 pub mod cpu;
 mod edge;
 pub mod fabric;
@@ -20,8 +21,9 @@ pub mod serving;
 pub mod sockets;
 pub mod spool;
 pub mod streaming;
+pub mod visit;
 pub mod wire;
 
 pub use framegauge_frames as frames;
-pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched};
+pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
 pub use framegauge_traffic as traffic;

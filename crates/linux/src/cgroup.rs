@@ -42,6 +42,12 @@ impl Group {
         fs::read_to_string(self.path.join("cgroup.events")).is_ok_and(|text| text.contains("populated 1"))
     }
 
+    /// Moves the calling process into it.
+    pub fn join(&self) -> Result<()> {
+        // "0" stands for the writer itself.
+        fs::write(self.members_file(), "0").during(format!("join the cgroup {}", self.path.display()))
+    }
+
     /// Ends every process in it and below it (SIGKILL), also those that forked meanwhile.
     pub fn kill(&self) -> Result<()> {
         match fs::write(self.path.join("cgroup.kill"), "1") {
@@ -87,6 +93,8 @@ impl Group {
             if last.is_ok() {
                 return Ok(());
             }
+            // A process may have joined after the others were ended.
+            self.kill()?;
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         last.during(format!("remove the cgroup {}", self.path.display()))

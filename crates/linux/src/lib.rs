@@ -25,5 +25,6 @@ pub mod sysctl;
 pub mod tap;
 pub mod tcp;
 pub mod tracing;
+pub mod user;
 
 pub use error::{OsError, Result};

@@ -15,8 +15,15 @@ pub fn enter_fresh_network() -> Result<()> {
 pub fn enter_fresh() -> Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) }, "create a network namespace")?;
+    mount_sys(libc::MS_PRIVATE)
+}
+
+/// Lets `/sys` of this mount namespace show the network of the caller; the cgroup tree stays visible in it.
+fn mount_sys(propagation: libc::c_ulong) -> Result<()> {
+    mount(None, "/", None, libc::MS_REC | propagation, "keep the mounts apart")?;
     let groups = File::open("/sys/fs/cgroup").ok();
-    mount_sys()?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some("sysfs"), "/sys", Some("sysfs"), flags, "mount a fresh /sys")?;
     if let Some(groups) = groups {
         let source = format!("/proc/self/fd/{}", groups.as_raw_fd());
         mount(
@@ -51,13 +58,7 @@ pub fn with_private_mount<T: Send>(
 pub fn show_network() -> Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
-    mount_sys()
-}
-
-fn mount_sys() -> Result<()> {
-    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount(Some("sysfs"), "/sys", Some("sysfs"), flags, "mount a fresh /sys")
+    mount_sys(libc::MS_PRIVATE)
 }
 
 fn mount(
@@ -105,6 +106,17 @@ impl Network {
         let path = format!("/proc/{pid}/ns/net");
         let file = File::open(&path).during(format!("open {path}"))?;
         Ok(Self { descriptor: file.into() })
+    }
+
+    /// Moves the calling (single-threaded) process into the namespace, in which `/sys` shows that network. What is
+    /// mounted elsewhere later is seen here too: whoever works by hand keeps their file systems and their folder.
+    pub fn enter(&self) -> Result<()> {
+        // SAFETY: the descriptor is open; no memory is passed.
+        let moved = unsafe { libc::setns(self.descriptor.as_raw_fd(), libc::CLONE_NEWNET) };
+        check(moved, "enter a network namespace")?;
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
+        mount_sys(libc::MS_SLAVE)
     }
 
     /// Runs `work` on a thread of its own inside the namespace.

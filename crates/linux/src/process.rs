@@ -133,8 +133,14 @@ pub fn kernel_release() -> String {
     }
 }
 
-/// Whether process `pid`, started at `start_ticks` (field 22 of `/proc/pid/stat`), still runs.
+/// When process `pid` was started (field 22 of `/proc/pid/stat`), by which it is told from a later one of the same
+/// number; `None`: it does not run. One that has ended and only waits for its parent to notice does not run either:
+/// under a first process that never looks (many containers have one) it waits for ever.
 pub fn start_ticks(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }

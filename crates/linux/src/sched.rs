@@ -6,10 +6,15 @@ use std::io::Write;
 
 /// CPUs that the calling thread may run on.
 pub fn allowed_cpus() -> Vec<usize> {
+    allowed_cpus_of(0)
+}
+
+/// CPUs that a thread (0: the caller) may run on; none if there is no such thread.
+pub fn allowed_cpus_of(thread: i32) -> Vec<usize> {
     // SAFETY: all-zero is an empty cpu_set_t; the call fills it within its size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &mut set);
         set
     };
     // SAFETY: the index is below CPU_SETSIZE.

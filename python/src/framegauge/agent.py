@@ -147,6 +147,12 @@ class Agent:
         """Of the process that was started: the agent, or sudo."""
         return self._process.pid
 
+    def descriptors(self) -> tuple[int, int, int]:
+        """Of the agent's standard input, output and error: it stays for as long as somebody holds the first two."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        return self._process.stdin.fileno(), self._process.stdout.fileno(), self._errors.fileno()
+
     def hello(self, protocol: int = PROTOCOL) -> Json:
         """Greet the agent; must be the first request."""
         self.about = self.request("hello", {"protocol": protocol, "client": f"framegauge {__version__}"})

@@ -9,15 +9,16 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from framegauge import __version__, commands, study_file
+from framegauge import __version__
 from framegauge.errors import FramegaugeError, InputError, Interrupted, NothingJudged
-from framegauge.progress import Reporter
-from framegauge.quantities import parse_bits_per_second
-from framegauge.report import summary, terminal
-from framegauge.study import Study
+
+if TYPE_CHECKING:
+    from framegauge.study import Study
+
+# Statistics and tables take most of a second to import, which `framegauge rack exec` must not wait for: each verb
+# imports what it uses.
 
 __all__ = ["main"]
 
@@ -27,6 +28,7 @@ examples:
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack
   framegauge report results/rack --json
+  framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
   framegauge requirements                   what this machine lacks for the emulated rack
   framegauge schema > study.schema.json     for your editor
 
@@ -37,6 +39,8 @@ exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupt
 
 
 def _parser() -> argparse.ArgumentParser:
+    from framegauge import study_file
+
     parser = argparse.ArgumentParser(
         prog="framegauge",
         description="Should this network run jumbo frames? An answer with evidence.",
@@ -57,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     report = verbs.add_parser("report", help="judge the runs of a results folder again, and print")
     report.add_argument("folder", type=Path, metavar="DIR")
     report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    verbs.add_parser("rack", help="build a rack and keep it, for use by hand", add_help=False)
     verbs.add_parser("schema", help="print the JSON Schema of a study file")
     needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
@@ -67,12 +72,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
+    then = None
     try:
-        verbs[options.verb](options)
+        then = _run(words)
         sys.stdout.flush()
     except FramegaugeError as error:
         print(f"framegauge: {error}", file=sys.stderr)
@@ -87,7 +92,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if then is not None:
+        from framegauge import hand
+
+        hand.become(then)
     return 0
+
+
+def _run(words: list[str]) -> list[str] | None:
+    """Run one verb; the command that this process is to become afterwards, if any."""
+    if words[:1] == ["rack"]:
+        from framegauge import cli_rack
+
+        return cli_rack.run(words[1:])
+    options = _parser().parse_args(words)
+    verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
+    verbs[options.verb](options)
+    return None
 
 
 def _interrupt(*_: object) -> None:
@@ -99,6 +120,8 @@ def _interrupt(*_: object) -> None:
 
 def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
     """The study that the arguments name, and a name for its folder."""
+    from framegauge import study_file
+
     if options.preset is not None:
         study, name = study_file.load_preset(options.preset), options.preset
     elif options.file is not None:
@@ -113,6 +136,11 @@ def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
 
 
 def _study(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from framegauge import commands, hand
+    from framegauge.progress import Reporter
+
     study, name = _chosen(options)
     if options.resume:
         if options.out is None:
@@ -125,6 +153,8 @@ def _study(options: argparse.Namespace) -> None:
     if options.dry_run:
         print("\n".join(commands.plan_lines(study)))
         return
+    if study.testbed.kind != "fake" and (line := hand.sharing()):
+        print(f"framegauge: {line}", file=sys.stderr)
     folder = options.out or commands.choose_folder(name)
     with Reporter(Console(stderr=True)) as reporter:
         finished = commands.run_study(study, folder, options.resume, reporter, reporter.say)
@@ -140,12 +170,18 @@ def _study(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    from framegauge import commands
+
     found = commands.report(options.folder)
     _print(found, options.json)
     _demand_evidence(found)
 
 
 def _print(found: dict[str, object], as_json: bool) -> None:
+    from rich.console import Console
+
+    from framegauge.report import summary, terminal
+
     if as_json:
         sys.stdout.write(summary.text(found))
         return
@@ -156,15 +192,22 @@ def _print(found: dict[str, object], as_json: bool) -> None:
 
 
 def _demand_evidence(found: dict[str, object]) -> None:
+    from framegauge.report import summary
+
     if not summary.is_evidence(found):
         raise NothingJudged("no evidence: not faithful, or nothing could be judged; the reasons are above")
 
 
 def _schema(_: argparse.Namespace) -> None:
+    from framegauge import study_file
+
     print(json.dumps(study_file.json_schema(), indent=2))
 
 
 def _requirements(options: argparse.Namespace) -> None:
+    from framegauge import commands
+    from framegauge.quantities import parse_bits_per_second
+
     rate = None if options.rate == "unshaped" else parse_bits_per_second(options.rate)
     found = commands.requirements(options.testbed, rate, lambda text: print(text, file=sys.stderr))
     if options.json:

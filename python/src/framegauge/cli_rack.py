@@ -1,0 +1,188 @@
+"""Arguments and output of `framegauge rack`; no logic. Heavy imports wait until a rack is built."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from framegauge import hand
+from framegauge.errors import InputError
+
+__all__ = ["parser", "run"]
+
+_RACK = """\
+examples:
+  framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
+  framegauge rack exec h1 -- ping -c 3 10.77.0.2   run a command in a host
+  framegauge rack exec h2 -- bash                  or work there
+  framegauge rack show --json                      what is up
+  framegauge rack down                             take it down, with all that runs in it
+
+One rack a user. A study may run while it is up; both share the CPUs.
+exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has that of its command
+"""
+_UP = """\
+The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
+Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
+until the machine stops, or until its keeper is ended; nothing of it is left then.
+
+examples:
+  framegauge rack up examples/pair.yaml
+  framegauge rack up --preset demo
+  framegauge rack up --preset demo --json | jq -r '.hosts[].address'
+"""
+_EXEC = """\
+The command has the host's network and CPUs; the terminal, folder, environment and open files are yours. It runs as you:
+where sudo is needed to get in, the command is no longer root's, and has your whole environment again, although sudo
+strips it (the variables that sudo adds are left out). For root's rights in the host, use sudo as the command.
+
+It gets Ctrl-C and every other signal itself. The exit code is the command's (128 + n if signal n ended it, as the shell
+says); 127 if it is not found, 126 if it cannot be started. It ends with the rack.
+
+examples:
+  framegauge rack exec h1 -- iperf3 -s
+  framegauge rack exec h2 -- iperf3 -c 10.77.0.1 -t 5
+  framegauge rack exec h2 -- ping -M do -s 8972 10.77.0.1
+  framegauge rack exec h1 -- sudo tcpdump -ni fg1
+  framegauge rack exec h1 -- ss -tin
+"""
+_DOWN = """\
+Whatever runs in the hosts is ended. It is no error if there is no rack.
+
+example:
+  framegauge rack down
+"""
+_SHOW = """\
+With --json: the state as one object, or null if no rack is up. The exit code is 0 either way.
+
+examples:
+  framegauge rack show
+  framegauge rack list --json | jq '.hosts | length'
+"""
+
+
+def run(words: Sequence[str]) -> list[str] | None:
+    """One subverb; what to become afterwards, if anything."""
+    # What follows -- is the command's own, whatever it looks like.
+    cut = words.index("--") if "--" in words else len(words)
+    options = parser().parse_args(words[:cut])
+    command = list(words[cut + 1 :])
+    if options.subverb == "exec":
+        return hand.exec_command(options.host, _command([*options.command, *command]), _say)
+    if command:
+        raise InputError(f"rack {options.subverb}: found {' '.join(command)} after --, expected nothing")
+    {"up": _up, "down": _down, "show": _show, "list": _show}[options.subverb](options)
+    return None
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments before `--`."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge rack",
+        description="A rack for hand use: real hosts on an emulated network, kept until you take them down.",
+        epilog=_RACK,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB")
+
+    def verb(name: str, text: str, more: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
+        return verbs.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=more,
+            aliases=aliases,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    build = verb("up", "build the rack of a study and keep it", _UP)
+    what = build.add_mutually_exclusive_group()
+    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
+    build.add_argument("--json", action="store_true", help="print the rack as JSON")
+    inside = verb("exec", "run a command in a host of the rack", _EXEC)
+    inside.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
+    inside.add_argument("host", metavar="HOST", help="such as h1")
+    inside.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
+    verb("down", "take the rack down", _DOWN)
+    found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
+    found.add_argument("--json", action="store_true", help="print JSON")
+    return whole
+
+
+def _say(text: str) -> None:
+    print(f"framegauge: {text}", file=sys.stderr)
+
+
+def _command(words: list[str]) -> list[str]:
+    if not words:
+        raise InputError("rack exec: found no command, expected one after the host: framegauge rack exec h1 -- ip addr")
+    return words
+
+
+def _up(options: argparse.Namespace) -> None:
+    from framegauge import study_file
+
+    if options.preset is not None:
+        study, name = study_file.load_preset(options.preset), f"preset {options.preset}"
+    elif options.file is not None:
+        study, name = study_file.load(options.file), options.file
+    else:
+        raise InputError(
+            "rack up: found neither FILE nor --preset, expected one; for example: framegauge rack up --preset demo"
+        )
+    state = hand.up(study, name, _say)
+    if options.json:
+        print(json.dumps(state, indent=2))
+        return
+    print("\n".join([*_table(state["hosts"]), "", _summary(state), *_usage(state["hosts"])]))
+
+
+def _down(_: argparse.Namespace) -> None:
+    seconds = hand.down(_say)
+    print("no rack is up" if seconds is None else f"the rack is down, in {seconds:.2f} s")
+
+
+def _show(options: argparse.Namespace) -> None:
+    state = hand.show(_say)
+    if options.json:
+        print(json.dumps(state, indent=2))
+    elif state is None:
+        print(f"no rack is up; build one: {hand.HOW}")
+    elif state["state"] != "up":
+        print(f"a rack is being built by process {state['keeper']['pid']}")
+    else:
+        print("\n".join([*_table(state["hosts"]), "", _summary(state), *_usage(state["hosts"])]))
+        for host in state["hosts"]:
+            if not host["running"]:
+                _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
+
+
+def _table(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [("host", "interface", "address", "MTU")]
+    rows += [(host["name"], host["interface"], host["address"], str(host["mtu"])) for host in hosts]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return ["  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]]) for row in rows]
+
+
+def _summary(state: Mapping[str, Any]) -> str:
+    from framegauge.quantities import print_bits_per_second, print_seconds
+
+    asked = state["conditions"]
+    rate = asked["bits_per_second"]
+    link = "unshaped" if rate is None else print_bits_per_second(rate)
+    return (
+        f"a rack of {len(state['hosts'])} hosts (testbed {state['testbed']}, {link}, base RTT "
+        f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), built in {state['build_seconds']:.2f} s"
+    )
+
+
+def _usage(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
+    first, last = hosts[0], hosts[-1]
+    return [
+        f"use it:  framegauge rack exec {first['name']} -- ping -c 3 {last['address']}",
+        "end it:  framegauge rack down",
+    ]

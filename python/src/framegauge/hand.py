@@ -1,0 +1,248 @@
+"""A rack for hand use: build one and keep it, become a program in one of its hosts, take it down. Never prints.
+
+What is heavy (study files, testbeds) is imported only by what builds a rack; the rest must start quickly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from framegauge import keeper, kept
+from framegauge.agent import Agent, find_agent, privileged
+from framegauge.errors import FramegaugeError, InputError, StudyError
+from framegauge.kept import Process, Taken
+
+if TYPE_CHECKING:
+    from framegauge.study import Study
+    from framegauge.testbeds.base import Conditions
+
+__all__ = ["become", "down", "exec_command", "show", "up"]
+
+PROGRESS_SECONDS = 2.0
+KEEPER_SECONDS = 10.0  # for an interpreter to start; it takes some hundredths
+DOWN_SECONDS = 60.0  # a rack goes in tenths; beyond this its agent hangs
+
+Json = dict[str, Any]
+Say = Callable[[str], None]
+
+HOW = "framegauge rack up FILE (or --preset demo)"
+
+
+def up(study: Study, name: str, say: Say) -> Json:
+    """Build the rack of a study under its baseline and leave it up; the state that was written."""
+    from framegauge.testbeds.rack import RackTestbed
+    from framegauge.testbeds.veth import VethTestbed
+
+    if study.testbed.kind == "fake":
+        raise StudyError(
+            [f'{name}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
+        )
+    path, conditions = kept.state_path(), baseline(study)
+    if found := kept.current(path, say):
+        raise _taken(found)
+    begun = time.monotonic()
+    claimed = kept.claim(path, {"testbed": study.testbed.kind, "study": name})
+    try:
+        with claimed as write, _telling(say, "building the rack"), _agent(say) as agent:
+            bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
+            found = _described(bed.up(conditions), agent, conditions)
+            with _keeper(path, agent) as (process, commit):
+                found["build_seconds"] = round(time.monotonic() - begun, 3)
+                write({**found, "keeper": process.as_json()})
+                commit()
+    except Taken:
+        # Somebody was quicker.
+        raise _taken(kept.current(path, say) or {"state": "building", "keeper": {"pid": "?"}}) from None
+    state = kept.read(path)
+    if state is None:
+        raise FramegaugeError("the rack was taken down as soon as it was up")
+    return state
+
+
+def baseline(study: Study) -> Conditions:
+    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
+    from dataclasses import replace
+
+    from framegauge.blocks import Slot
+    from framegauge.runner import conditions_of
+    from framegauge.study import arms, cells
+
+    cell = cells(study)[0]
+    levels = {name: getattr(study.factors, name, None) for name in cell.factors}
+    chosen = {name: level.baseline for name, level in levels.items() if level is not None}
+    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
+
+
+def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
+    """What to `become` so that `command` runs in a host; InputError without such a host, or without a rack."""
+    path = kept.state_path()
+    state = kept.current(path, say)
+    if state is None:
+        raise InputError(f"rack exec: found no rack{_others(path)}, expected one that is up: {HOW}")
+    if state["state"] != "up":
+        raise InputError("rack exec: found a rack that is being built, expected one that is up: try again soon")
+    hosts = {each["name"]: each for each in state["hosts"]}
+    if host not in hosts:
+        raise InputError(f'rack exec: found no host "{host}", expected one of {", ".join(hosts)}')
+    agent = Process.from_json(hosts[host])
+    if not agent.runs():
+        raise InputError(
+            f"rack exec: found that {host} has gone (process {agent.pid}): `framegauge rack down`, then up"
+        )
+    # Root's command is root's, whoever once called sudo; anybody else's goes back to them.
+    root = os.geteuid() == 0
+    who = ["--keep-user"] if root else ["--groups", ",".join(map(str, os.getgroups()))]
+    where = ["--pid", str(agent.pid), "--start-ticks", str(agent.start_ticks)]
+    return privileged([find_agent(), "exec", *where, *who, "--", *command], lambda _: None)
+
+
+def become(command: Sequence[str]) -> NoReturn:
+    """Replace this process: terminal, folder, environment and process id stay, so the command gets every signal."""
+    # Python ignores these two, and what is ignored stays so in the command.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.execv(command[0], list(command))
+
+
+def show(say: Say) -> Json | None:
+    """The state of the rack that is up, with `running` for each host; None: there is none."""
+    state = kept.current(kept.state_path(), say)
+    if state is not None and state["state"] == "up":
+        state["hosts"] = [{**host, "running": Process.from_json(host).runs()} for host in state["hosts"]]
+    return state
+
+
+def down(say: Say) -> float | None:
+    """Take the rack down, with all that runs in its hosts: the seconds it took, None if none was up."""
+    path = kept.state_path()
+    state = kept.current(path, say)
+    if state is None:
+        return None
+    begun, holder = time.monotonic(), Process.from_json(state["keeper"])
+    descriptor = holder.open()
+    if descriptor is not None:
+        with _telling(say, "taking the rack down"):
+            signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+            ended, _, _ = select.select([descriptor], [], [], DOWN_SECONDS)
+        os.close(descriptor)
+        if not ended:
+            agent = state["agent"]["pid"] if state["state"] == "up" else "?"
+            raise FramegaugeError(f"the rack's agent, process {agent}, has not ended within {DOWN_SECONDS:g} s")
+    kept.forget(path, holder)  # nothing to do unless it was killed at this very moment
+    return time.monotonic() - begun
+
+
+def sharing() -> str | None:
+    """One line if a rack of this user is up that shares the CPUs with a study; None if not."""
+    with contextlib.suppress(FramegaugeError):
+        state = kept.read(kept.state_path())
+        if state is not None and Process.from_json(state["keeper"]).runs():
+            return "a rack for hand use is up and shares the CPUs with this study; `framegauge rack down` ends it"
+    return None
+
+
+def _others(path: Path) -> str:
+    """That the rack may be root's: who built it through sudo has to use it so."""
+    return (
+        " of yours (root has one: sudo framegauge rack …)" if path != kept.FOR_ROOT and kept.FOR_ROOT.exists() else ""
+    )
+
+
+def _taken(state: Mapping[str, Any]) -> Taken:
+    what = f"of {len(state['hosts'])} hosts is up" if state["state"] == "up" else "is being built"
+    pid = state["keeper"]["pid"]
+    return Taken(
+        f"rack up: found that a rack {what} (kept by process {pid}), expected none: `framegauge rack down` first"
+    )
+
+
+@contextlib.contextmanager
+def _agent(say: Say) -> Iterator[Agent]:
+    """A rack agent that stays when all goes well."""
+    agent = Agent.open(privileged([find_agent(), "rack"], say))
+    try:
+        yield agent
+    except BaseException:
+        agent.close()
+        raise
+
+
+@contextlib.contextmanager
+def _keeper(path: Path, agent: Agent) -> Iterator[tuple[Process, Callable[[], None]]]:
+    """A process that holds the agent's pipe, and lets go unless it is committed; killed if anything fails here."""
+    import socket
+
+    ours, theirs = socket.socketpair()
+    passed = (*agent.descriptors(), theirs.fileno())
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=passed,
+        start_new_session=True,
+    )
+    theirs.close()
+    try:
+        ours.settimeout(KEEPER_SECONDS)
+        if ours.recv(1) != b"r":
+            raise FramegaugeError(f"the rack's keeper did not start ({sys.executable})")
+        yield Process.of(process.pid), lambda: ours.sendall(b"k")
+    except BaseException:
+        # It only holds descriptors; the agent is then closed by whoever opened it.
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        ours.close()
+
+
+def _described(built: Mapping[str, Any], agent: Agent, conditions: Conditions) -> Json:
+    """What the state says of a rack that is up."""
+    hosts = [
+        {
+            "name": host["name"],
+            "interface": host["interface"],
+            "address": host["address"],
+            "mac": host["mac"],
+            "mtu": built["ceilings"][host["name"]]["mtu"],
+            **Process.of(host["pid"]).as_json(),
+        }
+        for host in built["hosts"]
+    ]
+    return {
+        "state": "up",
+        "agent": Process.of(agent.about["pid"]).as_json(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        "hosts": hosts,
+        "conditions": conditions.as_json(),
+    }
+
+
+@contextlib.contextmanager
+def _telling(say: Say, what: str) -> Iterator[None]:
+    """Say every two seconds that it still goes on."""
+    ended, begun = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not ended.wait(PROGRESS_SECONDS):
+            say(f"{what}: {time.monotonic() - begun:.0f} s so far")
+
+    teller = threading.Thread(target=tell, name="teller", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()

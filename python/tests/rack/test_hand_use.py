@@ -1,0 +1,368 @@
+"""A rack for hand use: built, used, shown and taken down as people do it, and killed in every way."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framegauge import kept
+from framegauge.agent import find_agent
+from rack.real import agent_processes, await_end, hosts_of, leaves_nothing
+
+STUDY = """\
+question: Can it be used by hand?
+testbed: {kind: rack, link: {rate: 200 Mb/s}}
+factors:
+  mtu: {levels: [9000, 1500], baseline: 1500}
+  offloads: [true, false]
+workloads:
+  - stream: {size: 1 MB, repeat: 0.1 s}
+control: false
+blocks: 2
+margins: {goodput: 1 %}
+"""
+MAIN = [sys.executable, "-m", "framegauge.cli"]
+# The same verbs for a rack of sixteen hosts.
+SIXTEEN = """
+import sys
+from dataclasses import replace
+from framegauge import cli, hand
+plain = hand.baseline
+def sixteen(study):
+    return replace(plain(study), mtu={f"h{number}": 1500 for number in range(1, 17)})
+hand.baseline = sixteen
+sys.exit(cli.main(sys.argv[1:]))
+"""
+# One echo request and its answer (RFC 792), for machines without a `ping`.
+PING = """
+import socket, struct, sys
+def total(data):
+    words = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    return ~((words >> 16) + (words & 0xffff)) & 0xffff
+echo = struct.pack("!BBHHH", 8, 0, 0, 7, 1)
+echo = struct.pack("!BBHHH", 8, 0, total(echo), 7, 1)
+with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
+    raw.settimeout(5)
+    raw.sendto(echo, (sys.argv[1], 0))
+    while True:
+        answer, (source, _) = raw.recvfrom(2000)
+        if answer[20] == 0 and source == sys.argv[1]:
+            print("answer from", source)
+            break
+"""
+
+
+def rack(*words: str, main: Sequence[str] = MAIN, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*main, "rack", *words], capture_output=True, text=True, check=False, timeout=60, **options)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[str]:
+    """A study file; whatever a failed test left up goes."""
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY)
+    assert not kept.FOR_ROOT.exists(), "a rack of yours is up: framegauge rack down"
+    yield str(file)
+    if kept.FOR_ROOT.exists():
+        rack("down")
+
+
+def up(path: str, main: Sequence[str] = MAIN) -> Any:
+    found = rack("up", path, "--json", main=main)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def processes(state: Any) -> list[int]:
+    """Keeper, rack agent, hosts' agents."""
+    return [each["pid"] for each in (state["keeper"], state["agent"], *state["hosts"])]
+
+
+def test_sixteen_hosts_come_and_go_quickly(path: str) -> None:
+    with leaves_nothing():
+        state = up(path, [sys.executable, "-c", SIXTEEN])
+        assert [host["name"] for host in state["hosts"]] == [f"h{number}" for number in range(1, 17)]
+        begun = time.monotonic()
+        found = rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.16")
+        print(f"up in {state['build_seconds']:.2f} s, a command in {time.monotonic() - begun:.2f} s")
+        assert (found.returncode, found.stdout) == (0, "answer from 10.77.0.16\n"), found.stderr
+        found = rack("down")
+        print(found.stdout)
+        assert found.returncode == 0
+        took = float(found.stdout.split()[-2])
+    # Ten times what it takes: the machine may be shared.
+    assert state["build_seconds"] < 3
+    assert took < 1.5
+
+
+def test_what_is_printed_says_how_to_go_on(path: str) -> None:
+    with leaves_nothing():
+        found = rack("up", path)
+        assert found.stdout.splitlines()[:3] == [
+            "host  interface  address    MTU",
+            "h1    fg1        10.77.0.1  1500",
+            "h2    fg2        10.77.0.2  1500",
+        ]
+        assert "framegauge rack exec h1 -- ping -c 3 10.77.0.2" in found.stdout
+        assert kept.FOR_ROOT.stat().st_mode & 0o777 == 0o600
+        shown = json.loads(rack("list", "--json").stdout)
+        # The baseline of mtu, the first level of offloads.
+        assert shown["conditions"]["mtu"] == {"h1": 1500, "h2": 1500}
+        assert [host["running"] for host in shown["hosts"]] == [True, True]
+        assert rack("show").stdout.splitlines()[:3] == found.stdout.splitlines()[:3]
+        second = rack("up", path)
+        assert second.returncode == 2
+        assert second.stderr.count("\n") == 1
+        assert "a rack of 2 hosts is up" in second.stderr
+        assert "`framegauge rack down` first" in second.stderr
+        assert rack("down").returncode == 0
+        assert rack("down").stdout == "no rack is up\n"
+        assert json.loads(rack("show", "--json").stdout) is None
+
+
+def test_a_command_is_as_at_home_but_in_the_host(path: str, tmp_path: Path) -> None:
+    with leaves_nothing():
+        state = up(path)
+        shell = "echo $WORD; pwd; ls /sys/class/net; head -1; exit 7"
+        found = rack(
+            "exec", "h2", "--", "sh", "-c", shell, env=os.environ | {"WORD": "jumbo"}, cwd=tmp_path, input="in\n"
+        )
+        assert found.returncode == 7, found.stderr
+        assert found.stdout.split() == ["jumbo", str(tmp_path), "fg2", "lo", "in"]
+        # Its CPUs are the host's.
+        script = "import os; print(sorted(os.sched_getaffinity(0)))"
+        host = os.sched_getaffinity(state["hosts"][0]["pid"])
+        assert rack("exec", "h1", "--", sys.executable, "-c", script).stdout.strip() == str(sorted(host))
+        assert rack("exec", "h1", "--", "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
+        # SIGPIPE is not ignored there, as Python has it.
+        assert rack("exec", "h1", "--", "sh", "-c", "kill -PIPE $$").returncode == -signal.SIGPIPE
+        assert rack("exec", "h1", "--", "no-such-program").returncode == 127
+        assert rack("exec", "h1", "--", "/").returncode == 126
+        rack("down")
+
+
+def test_what_cannot_be_entered_is_one_line(path: str) -> None:
+    found = rack("exec", "h1", "--", "true")
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1)
+    assert "found no rack, expected one that is up: framegauge rack up FILE" in found.stderr
+    state = up(path)
+    found = rack("exec", "h9", "--", "true")
+    assert (found.returncode, found.stderr) == (
+        2,
+        'framegauge: rack exec: found no host "h9", expected one of h1, h2\n',
+    )
+    os.kill(state["hosts"][0]["pid"], signal.SIGKILL)
+    await_end([state["hosts"][0]["pid"]])
+    found = rack("exec", "h1", "--", "true")
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1)
+    assert "h1 has gone" in found.stderr
+    shown = rack("show")
+    assert "h1 has gone" in shown.stderr
+    rack("down")
+
+
+def test_ctrl_c_goes_to_the_command(path: str) -> None:
+    up(path)
+    child, terminal = pty.fork()
+    if child == 0:
+        words = ["rack", "exec", "h1", "--", "sh", "-c", "trap 'exit 9' INT; tty; while :; do sleep 0.05; done"]
+        os.execv(MAIN[0], [*MAIN, *words])
+    said = b""
+    while b"/dev/pts/" not in said:
+        said += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    os.close(terminal)
+    rack("down")
+
+
+def test_it_outlives_the_terminal_that_it_was_built_in(path: str) -> None:
+    with leaves_nothing():
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execv("/bin/sh", ["sh", "-c", f"{sys.executable} -m framegauge.cli rack up {path} && echo ready; cat"])
+        said = b""
+        while b"ready" not in said:
+            said += os.read(terminal, 1000)
+        os.close(terminal)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGHUP
+        assert rack("exec", "h1", "--", "true").returncode == 0
+        rack("down")
+
+
+def test_down_ends_what_runs_in_the_hosts(path: str) -> None:
+    with leaves_nothing():
+        up(path)
+        # The second leaves its session and its parent.
+        words = ["rack", "exec", "h1", "--", "sh", "-c", "setsid sleep 1000 & echo ready; exec sleep 1000"]
+        with subprocess.Popen([*MAIN, *words], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            assert rack("down").returncode == 0
+            assert process.wait(10) == -signal.SIGKILL
+            assert process.stdout.read() == b""  # the other one had it open, too
+
+
+def test_sigterm_to_the_keeper_is_down(path: str) -> None:
+    with leaves_nothing():
+        family = processes(up(path))
+        os.kill(family[0], signal.SIGTERM)
+        await_end(family)
+        assert not kept.FOR_ROOT.exists()
+
+
+@pytest.mark.parametrize("victim", ["keeper", "agent"])
+def test_a_killed_keeper_or_agent_takes_the_rack_down(path: str, victim: str) -> None:
+    with leaves_nothing():
+        state = up(path)
+        os.kill(state[victim]["pid"], signal.SIGKILL)
+        await_end(processes(state))
+        found = rack("list")
+        assert found.stdout.startswith("no rack is up")
+        why = "has gone" if victim == "keeper" else "its agent ended"
+        assert why in found.stderr
+        assert f"removed {kept.FOR_ROOT}" in found.stderr
+        assert rack("list").stderr == ""
+
+
+def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
+    with leaves_nothing():
+        state = up(path)
+        command = [*MAIN, "rack", "exec", "h1", "--", "sh", "-c", "echo ready; exec sleep 1000"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            for pid in processes(state):
+                os.kill(pid, signal.SIGKILL)
+            await_end(processes(state))
+            try:
+                assert process.poll() is None
+                assert hosts_of(state["agent"]["pid"]) == []
+                found = rack("up", path)
+                assert found.returncode == 0
+                assert "the rack that was up is no more" in found.stderr
+                assert process.wait(10) == -signal.SIGKILL
+            finally:
+                process.kill()
+        rack("down")
+
+
+def test_another_process_of_the_same_number_is_not_the_keeper(path: str) -> None:
+    with leaves_nothing():
+        state = up(path)
+        for pid in processes(state):
+            os.kill(pid, signal.SIGKILL)
+        await_end(processes(state))
+        # As if our own number had been the keeper's, and the host's.
+        for each in (state["keeper"], *state["hosts"]):
+            each["pid"] = os.getpid()
+        kept.FOR_ROOT.write_text(json.dumps(state))
+        found = rack("down")
+        assert (found.returncode, found.stdout) == (0, "no rack is up\n")
+        assert "the rack that was up is no more" in found.stderr
+        host = state["hosts"][0]
+        words = [
+            find_agent(),
+            "exec",
+            "--pid",
+            str(host["pid"]),
+            "--start-ticks",
+            str(host["start_ticks"]),
+            "--",
+            "true",
+        ]
+        refused = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert refused.returncode == 1
+        assert "it is another process by now, the host has gone" in refused.stderr
+        up(path)  # sweeps
+        rack("down")
+
+
+def test_only_a_host_of_a_rack_can_be_entered() -> None:
+    own = kept.Process.of(os.getpid())
+    words = [find_agent(), "exec", "--pid", str(own.pid), "--start-ticks", str(own.start_ticks), "--", "true"]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "it is not the agent of a rack's host" in refused.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", [0.0, 0.02, 0.05, 0.1, 0.15])
+def test_interrupted_half_way_leaves_nothing(path: str, moment: float, number: signal.Signals) -> None:
+    with leaves_nothing():
+        process = subprocess.Popen(
+            [*MAIN, "rack", "up", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        while not kept.FOR_ROOT.exists():
+            assert process.poll() is None
+            select.select([], [], [], 0.002)
+        # A random moment needs the passing of time itself; nothing is waited for.
+        select.select([], [], [], moment)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        if kept.FOR_ROOT.exists():  # it was quicker
+            rack("down")
+        else:
+            assert (process.returncode, errors) == (130, "framegauge: interrupted\n")
+        assert not kept.FOR_ROOT.exists()
+
+
+def test_a_killed_builder_leaves_a_state_that_the_next_removes(path: str) -> None:
+    with leaves_nothing():
+        before = set(agent_processes())
+        process = subprocess.Popen([*MAIN, "rack", "up", path], stdout=subprocess.DEVNULL)
+        while not set(agent_processes()) - before:
+            assert process.poll() is None
+        process.kill()
+        process.wait()
+        found = rack("list")
+        assert found.stdout.startswith("no rack is up")
+        assert "the rack that was up is no more" in found.stderr
+        await_end(list(set(agent_processes()) - before))
+
+
+def test_a_study_runs_beside_it(path: str, tmp_path: Path) -> None:
+    with leaves_nothing():
+        up(path)
+        command = [*MAIN, "study", path, "--out", str(tmp_path / "out")]
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert found.returncode in (0, 3), found.stderr  # 3: the machine was too busy, which is told
+        assert "a rack for hand use is up and shares the CPUs with this study" in found.stderr
+        assert "error:" not in (tmp_path / "out/runs.jsonl").read_text()
+        assert rack("exec", "h1", "--", "true").returncode == 0
+        rack("down")
+
+
+def test_a_command_that_came_through_sudo_is_the_users_again(path: str, tmp_path: Path) -> None:
+    # A sudo that is no sudo: it only looks like one to its child.
+    sudo = tmp_path / "sudo"
+    sudo.write_text('#!/bin/sh\nenv -i PATH=/usr/bin:/bin HOME=/root SUDO_UID=65534 SUDO_GID=65534 "$@"\nexit $?\n')
+    sudo.chmod(0o755)
+    host = up(path)["hosts"][0]
+    enter = [find_agent(), "exec", "--pid", str(host["pid"]), "--start-ticks", str(host["start_ticks"])]
+    shell = "id -u; id -g; id -G; echo $WORD-$HOME-$SUDO_UID; grep CapEff /proc/self/status"
+    environment = {"PATH": os.environ["PATH"], "WORD": "jumbo", "HOME": "/mine"}
+
+    def run(*words: str, before: Sequence[str] = (str(sudo),)) -> list[str]:
+        command = [*before, *enter, *words, "--", "sh", "-c", shell]
+        found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd="/")
+        return found.stdout.split()
+
+    nothing = ["CapEff:", "0" * 16]
+    assert run("--groups", "65534,100") == ["65534", "65534", "65534", "100", "jumbo-/mine-", *nothing]
+    # Without sudo as its parent the environment stays what it is.
+    before = ["env", "SUDO_UID=65534", "SUDO_GID=65534"]
+    assert run(before=before) == ["65534", "65534", "65534", "jumbo-/mine-65534", *nothing]
+    assert run("--keep-user", before=before)[:2] == ["0", "0"]
+    rack("down")

@@ -1,0 +1,296 @@
+"""Racks for hand use as far as they need no rack: the state file, the keeper, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import is_alive
+
+from framegauge import cli, cli_rack, hand, keeper, kept
+from framegauge.errors import InputError
+from framegauge.kept import Process
+
+MINE = Process.of(os.getpid())
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state file: never the real one, whoever runs the tests."""
+    file = tmp_path / "framegauge-rack.json"
+    monkeypatch.setattr(kept, "FOR_ROOT", file)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return file
+
+
+def state(keeper_process: Process = MINE, **change: Any) -> dict[str, Any]:
+    """A rack that is up, kept by us."""
+    return {
+        "schema": 1,
+        "boot_id": kept.boot_id(),
+        "state": "up",
+        "reason": None,
+        "keeper": keeper_process.as_json(),
+        "agent": MINE.as_json(),
+        "testbed": "rack",
+        "study": "study.yaml",
+        "build_seconds": 0.1,
+        "conditions": {"bits_per_second": 10**9, "rtt_seconds": 0.0002},
+        "hosts": [{"name": "h1", "interface": "fg1", "address": "10.77.0.1", "mtu": 9000, **MINE.as_json()}],
+        **change,
+    }
+
+
+def ended() -> Process:
+    """A process that was."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        return Process.of(process.pid)
+
+
+def test_where_the_state_is(tmp_path: Path) -> None:
+    assert kept.state_path(0) == kept.FOR_ROOT
+    assert kept.state_path(7, {"XDG_RUNTIME_DIR": str(tmp_path)}) == tmp_path / "framegauge-rack.json"
+    for environment in ({}, {"XDG_RUNTIME_DIR": "/nonexistent"}):
+        assert kept.state_path(7, environment) == Path("/tmp/framegauge-rack-7/framegauge-rack.json")
+
+
+def test_a_folder_of_its_own_comes_and_goes(tmp_path: Path) -> None:
+    path = tmp_path / "framegauge-rack-7" / "framegauge-rack.json"
+    with kept.claim(path, {"study": "x"}) as write:
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        write(state())
+    assert kept.forget(path, MINE)
+    assert list(tmp_path.iterdir()) == []
+    path.parent.mkdir(mode=0o755)
+    with pytest.raises(InputError, match="expected a folder of our own with mode 700"), kept.claim(path, {}):
+        pass
+
+
+def test_a_claim_is_seen_whole_and_goes_when_the_building_fails(path: Path) -> None:
+    draft = Path(f"{path}.{ended().pid}")
+    draft.touch()
+    with contextlib.suppress(ZeroDivisionError), kept.claim(path, {"study": "x"}):
+        found = kept.current(path, pytest.fail)
+        assert found is not None
+        assert (found["state"], found["study"], found["keeper"]) == ("building", "x", MINE.as_json())
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert list(path.parent.iterdir()) == [path]
+        with pytest.raises(kept.Taken), kept.claim(path, {}):
+            pass
+        assert path.exists()
+        1 / 0
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keeper": {"pid": 2**22 + 1, "start_ticks": 5}},
+        {"keeper": {"pid": MINE.pid, "start_ticks": MINE.start_ticks + 1}},
+        {"boot_id": "another"},
+        {"state": "ended", "reason": "its agent ended", "keeper": {"pid": 2**22 + 1, "start_ticks": 5}},
+    ],
+    ids=["no such process", "its number was used again", "another boot", "it says why"],
+)
+def test_a_state_whose_keeper_is_gone_is_removed_and_said_once(path: Path, change: dict[str, Any]) -> None:
+    keeper.replace(str(path), state(**change))
+    said: list[str] = []
+    assert kept.current(path, said.append) is None
+    assert kept.current(path, said.append) is None
+    assert len(said) == 1
+    assert ("its agent ended" if "reason" in change else "has gone") in said[0]
+    assert not path.exists()
+
+
+def test_only_the_state_of_that_keeper_is_removed(path: Path) -> None:
+    keeper.replace(str(path), state())
+    assert not kept.forget(path, ended())
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "message"),
+    [
+        ("{}", 0o600, "found no JSON of ours"),
+        ("nonsense", 0o600, "found no JSON of ours"),
+        ('{"schema": 2}', 0o600, "found schema 2, expected 1"),
+        ('{"schema": 1}', 0o644, "mode 644, expected our own with mode 600"),
+    ],
+)
+def test_a_state_that_we_did_not_write_is_not_believed(
+    path: Path, text: str, mode: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.write_text(text)
+    path.chmod(mode)
+    assert cli.main(["rack", "down"]) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert path.exists()
+
+
+def test_an_invented_network_has_no_hosts_to_use(study_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rack", "up", str(study_path)]) == 2
+    assert capsys.readouterr().err == (
+        f'framegauge: {study_path}: testbed.kind: found "fake", expected rack or veth: '
+        "nothing runs in an invented host\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["up"], "found neither FILE nor --preset"),
+        (["up", "none.yaml"], "No such file"),
+        (["up", "--preset", "dmeo"], "expected one of demo"),
+        (["exec", "h1"], "found no command"),
+        (["exec", "h1", "--"], "found no command"),
+        (["exec", "h1", "--", "ls"], "found no rack, expected one that is up: framegauge rack up FILE"),
+        (["down", "--", "x"], "found x after --, expected nothing"),
+    ],
+)
+def test_bad_input_is_exit_2_with_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rack", *words]) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors.startswith("framegauge: ")
+    assert message in errors
+    assert errors.count("\n") == 1
+
+
+def test_without_a_rack(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [cli.main(["rack", *words]) for words in (["down"], ["show"], ["list", "--json"])] == [0, 0, 0]
+    assert capsys.readouterr().out == f"no rack is up\nno rack is up; build one: {hand.HOW}\nnull\n"
+
+
+def test_one_that_is_up_or_coming_is_not_built_again(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for change, what in ({}, "a rack of 1 hosts is up"), ({"state": "building"}, "a rack is being built"):
+        keeper.replace(str(path), state(**change))
+        assert cli.main(["rack", "up", "--preset", "demo"]) == 2
+        errors = capsys.readouterr().err
+        assert f"{what} (kept by process {os.getpid()}), expected none: `framegauge rack down` first" in errors
+    assert cli.main(["rack", "exec", "h1", "--", "ls"]) == 2
+    assert "found a rack that is being built" in capsys.readouterr().err
+
+
+def test_what_is_up_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = {"name": "host-2", "interface": "fg2", "address": "fd77::2", "mtu": 1500, **ended().as_json()}
+    keeper.replace(str(path), state(hosts=[*state()["hosts"], gone]))
+    assert cli.main(["rack", "show"]) == 0
+    out, errors = capsys.readouterr()
+    assert out.splitlines() == [
+        "host    interface  address    MTU",
+        "h1      fg1        10.77.0.1  9000",
+        "host-2  fg2        fd77::2    1500",
+        "",
+        "a rack of 2 hosts (testbed rack, 1 Gb/s, base RTT 200 us, study.yaml), built in 0.10 s",
+        "use it:  framegauge rack exec h1 -- ping -c 3 fd77::2",
+        "end it:  framegauge rack down",
+    ]
+    assert "host-2 has gone" in errors
+    assert cli.main(["rack", "list", "--json"]) == 0
+    assert [host["running"] for host in json.loads(capsys.readouterr().out)["hosts"]] == [True, False]
+
+
+def test_what_follows_two_hyphens_is_the_commands_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper.replace(str(path), state())
+    monkeypatch.setattr(hand, "find_agent", lambda: "/agent")
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(path).st_uid)
+    monkeypatch.setattr(hand, "privileged", lambda command, _: list(command))
+    where = ["/agent", "exec", "--pid", str(MINE.pid), "--start-ticks", str(MINE.start_ticks)]
+    for words in (["h1", "--", "ls", "--json", "--", "-h"], ["h1", "ls", "--json", "--", "-h"]):
+        found = cli_rack.run(["exec", *words])
+        assert found is not None
+        assert found[: len(where)] == where
+        assert found[found.index("--") + 1 :][:2] == ["ls", "--json"]
+
+
+@pytest.mark.parametrize("words", [[], ["up"], ["exec"], ["down"], ["show"], ["list"]])
+def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["rack", *words, "--help"])
+    assert "\n  framegauge rack " in capsys.readouterr().out
+
+
+def test_nothing_heavy_is_imported_for_a_command_in_a_host() -> None:
+    script = "import sys; from framegauge import cli, cli_rack; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml"} & set(found)
+
+
+def test_what_takes_long_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hand, "PROGRESS_SECONDS", 0.001)
+    said, told = [], threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        told.set()
+
+    with hand._telling(say, "building the rack"):
+        assert told.wait(10)
+    assert said[0] == "building the rack: 0 s so far"
+
+
+class Kept:
+    """A keeper of a shell, which like an agent ends with its input."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        words = ["sh", "-c", "echo oops >&2; while read -r line; do :; done"]
+        with open(path.with_suffix(".errors"), "w+b") as errors:
+            self.agent = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            assert self.agent.stdin is not None
+            assert self.agent.stdout is not None
+            self.ours, theirs = socket.socketpair()
+            passed = (self.agent.stdin.fileno(), self.agent.stdout.fileno(), errors.fileno(), theirs.fileno())
+            words = [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)]
+            self.keeper = subprocess.Popen(words, pass_fds=passed)
+        theirs.close()
+        self.agent.stdin.close()
+        assert self.ours.recv(1) == b"r"
+        keeper.replace(str(path), state(Process.of(self.keeper.pid)))
+
+    def ends(self) -> None:
+        """Both, and nothing of them stays."""
+        assert self.keeper.wait(10) == 0
+        self.agent.kill()
+        self.agent.wait(10)
+        assert self.agent.stdout is not None
+        self.agent.stdout.close()
+        self.ours.close()
+        assert not is_alive(self.keeper.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_keeper_lets_go_when_it_is_told(path: Path, number: int) -> None:
+    it = Kept(path)
+    it.ours.sendall(b"k")
+    it.keeper.send_signal(number)
+    it.ends()
+    assert not path.exists()
+
+
+def test_a_keeper_lets_go_when_its_starter_ends_before_it_has_committed(path: Path) -> None:
+    it = Kept(path)
+    it.ours.close()
+    it.ends()
+    assert not path.exists()
+
+
+def test_a_keeper_writes_down_why_its_rack_went_away(path: Path) -> None:
+    it = Kept(path)
+    it.ours.sendall(b"k")
+    it.ours.shutdown(socket.SHUT_WR)  # the starter may end now
+    it.agent.kill()
+    it.ends()
+    found = json.loads(path.read_text())
+    assert (found["state"], found["reason"]) == ("ended", "its agent ended: oops")
