@@ -75,7 +75,7 @@ def baseline(study: Study) -> Conditions:
     from dataclasses import replace
 
     from framegauge.blocks import Slot
-    from framegauge.runner import conditions_of
+    from framegauge.planning import conditions_of
     from framegauge.study import arms, cells
 
     cell = cells(study)[0]
