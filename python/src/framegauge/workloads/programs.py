@@ -45,8 +45,8 @@ class Running:
     def await_words(self, words: str, patience_seconds: float = GRACE_SECONDS) -> None:
         """Until it has printed `words`; ProgramFailure if it ends before, or is too slow."""
         for _ in range(int(patience_seconds / LOOK_SECONDS)):
-            # The end is looked at first, so that the last words of a program that has ended count.
-            ended = self.wait(LOOK_SECONDS if self.output() else 0)
+            # The end is asked for first, so that the last words of a program that has ended count.
+            ended = self.wait(LOOK_SECONDS)
             if words in self.output():
                 return
             if ended is not None:
