@@ -50,7 +50,9 @@ class Running:
             if words in self.output():
                 return
             if ended is not None:
-                raise ProgramFailure(f"{self.name} on {self.host.name} ended before it was ready: {self.last_words()}")
+                how = f"exit code {ended['exit_code']}" if ended["signal"] is None else f"signal {ended['signal']}"
+                where = f"{self.name} on {self.host.name}"
+                raise ProgramFailure(f"{where} ended before it was ready ({how}): {self.last_words()}")
         raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
 
     def last_words(self) -> str:
