@@ -40,7 +40,7 @@ MAY_USE = {
     "commands": {"*"},
     "keeper": set(),
     "kept": {"errors", "keeper"},
-    "hand": BOTTOM | STUDY | {"agent", "keeper", "kept", "runner", "testbeds"},
+    "hand": BOTTOM | STUDY | {"agent", "keeper", "kept", "planning", "testbeds"},
     "cli_rack": {"quantities", "errors", "study_file", "hand"},
     "cli": {"*"},
 }

@@ -10,9 +10,9 @@ from support import ROOT, STUDY
 from framegauge import study_file
 from framegauge.blocks import block_order, order
 from framegauge.errors import StudyError
-from framegauge.study import arms, cells
+from framegauge.study import arms, cells, host_mtus, nic_of
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted([*(ROOT / "examples").glob("*.yaml"), *(ROOT / "python/src/framegauge/presets").glob("*.yaml")])
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -65,6 +65,23 @@ BAD = {
     "delay on veth": ("factors:", "factors:\n  rtt: 1 ms", "study.yaml"),
     "one level": ("{levels: [1500, 9000], baseline: 1500}", "9000\ncontrol: false", "study.yaml:4: factors.mtu: found 9000, expected two or more levels"),
     "wrong host": ("9000]", "{h1: 9000, h3: 9000}]", "study.yaml:4: factors.mtu.levels.1: found {'h1': 9000, 'h3': 9000}, expected an MTU"),
+    "no host": ("9000]", "{h1: 9000, tor: 9000}]", "study.yaml:4: factors.mtu.levels.1: found {'h1': 9000, 'tor': 9000}, expected an MTU in bytes"),
+    "hosts of a pair": ("{kind: fake}", "{kind: fake, hosts: 4}", "study.yaml:2: testbed.hosts: found 4, expected no such key unless topology: rack"),
+    "too many hosts": ("{kind: fake}", "{kind: veth, topology: rack, hosts: 65}", "study.yaml:2: testbed.hosts: found 65, expected 2 to 64 with kind: veth"),
+    "moved key": ("{kind: fake}", "{kind: fake, nic: {moderation: 1 us}}", 'study.yaml:2: testbed.nic.moderation: found "1 us", expected it in factors.moderation'),
+    "pattern on a pair": ("size: 10 MB", "size: 10 MB, pattern: many-to-one", 'study.yaml:6: workloads.0.stream.pattern: found "2 hosts", expected topology: rack with at least 3'),
+    "unknown pattern": ("size: 10 MB", "size: 10 MB, pattern: all-to-all", "study.yaml:6: workloads.0.stream.pattern: found \"all-to-all\", expected 'one-to-one'"),
+    "reverse and bidir": ("size: 10 MB", "size: 10 MB, reverse: true, bidir: true", "study.yaml:6: workloads.0.stream.bidir: found True, expected false where"),
+    "unknown workload": ("stream:", "strem:", 'study.yaml:6: workloads.0.strem: found an unknown key, expected "stream"'),
+    "two workloads in one": ("size: 10 MB}", "size: 10 MB}\n    rr: {}", 'study.yaml:6: workloads.0: found "rr, stream", expected exactly one workload'),
+    "Nagle on a stream": ("factors:", "factors:\n  nagle: on", 'study.yaml:4: factors.nagle: found "on", expected no such factor with workload stream'),
+    "TSO without checksum": ("factors:", "factors:\n  tso: on", 'study.yaml:4: factors.tso: found "tso on, checksum off", expected checksum on'),
+    "treatment without levels": ("blocks: 6", "treatment: nagle", 'study.yaml:7: treatment: found "nagle", expected a factor with levels'),
+    "rate of requests": ("stream: {size: 10 MB}", "rr: {rate: fast}", 'study.yaml:6: workloads.0.rr.rate: found "fast", expected requests a second'),
+    "too many connections": ("stream: {size: 10 MB}", "rr: {connections: 600}", "study.yaml:6: workloads.0.rr.connections: found 600, expected at most 512"),
+    "part of a second": ("stream: {size: 10 MB}", "iperf3: {duration: 1.5 s}", 'study.yaml:6: workloads.0.iperf3.duration: found "1.5 s", expected whole seconds'),
+    "LRO alone on veth": ("{kind: fake}\nfactors:", "{kind: veth}\nfactors:\n  offloads: on\n  lro: off", "study.yaml:5: factors.lro: found"),
+    "moderation on veth": ("{kind: fake}\nfactors:", "{kind: veth}\nfactors:\n  moderation: 50 us", "study.yaml:4: factors.moderation: found [5e-05], expected 0 s on testbed veth"),
 }  # fmt: skip
 
 
@@ -126,6 +143,33 @@ def test_order_is_the_same_on_every_machine(study):
         "baseline",
         "control",
     ]
+
+
+def test_offloads_set_what_has_no_factor_of_its_own():
+    study = study_file.parse(STUDY.replace("factors:", "factors:\n  offloads: [off, on]\n  gro: off"), "x")
+    found = [nic_of({**cell.factors}) for cell in cells(study)]
+    assert found == [{"tso": on, "lro": on, "gro": False, "checksum": on} for on in (False, True)]
+
+
+def test_a_default_mtu_is_for_every_host_that_is_not_named():
+    text = STUDY.replace("{kind: fake}", "{kind: fake, topology: rack, hosts: 4}").replace(
+        "9000]", "{h3: 1500, default: 9000}]"
+    )
+    study = study_file.parse(text, "x")
+    level = study.factors.mtu.levels[1]
+    assert list(level) == ["default", "h3"]
+    assert host_mtus(level, study.testbed.host_names) == {"h1": 9000, "h2": 9000, "h3": 1500, "h4": 9000}
+    assert study_file.parse(study_file.dump(study), "resolved") == study
+
+
+def test_every_list_of_a_workload_makes_conditions():
+    text = STUDY.replace("stream: {size: 10 MB}", "rr: {rate: [null, 100], arrivals: [uniform, poisson]}\n  - iperf3:")
+    found = [
+        (cell.workload, cell.parameters.get("rate_per_second"), cell.parameters.get("arrivals"))
+        for cell in cells(study_file.parse(text, "x"))
+    ]
+    # A closed loop has no arrivals, so it is one condition.
+    assert found == [("rr", None, "uniform"), ("rr", 100, "uniform"), ("rr", 100, "poisson"), ("iperf3", None, None)]
 
 
 def test_host_mtus_are_levels_and_survive_json():

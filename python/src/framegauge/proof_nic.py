@@ -49,15 +49,19 @@ def deltas(record: Json, host: str, group: str) -> dict[str, int]:
 
 
 def frames_per_aggregate(record: Json, host: str) -> float | None:
-    """How many segments each packet that a host's stack took in was made of: 1 if nothing merged any.
+    """How many frames each packet that a host's stack took in was made of: 1 if nothing merged any.
 
-    The kernel counts packets as the stack gets them (InReceives), and segments by their ECN field.
+    What GRO merged the kernel counts: packets as the stack gets them (InReceives), and segments by their ECN field. An
+    aggregate that came through a TAP is one segment to it, so what LRO merged is the fabric's own count.
     """
     nstat = deltas(record, host, "nstat")
     layer = "IpExt" if nstat.get("IpInReceives", 0) >= nstat.get("Ip6InReceives", 0) else "Ip6"
     received = nstat.get("IpInReceives" if layer == "IpExt" else "Ip6InReceives", 0)
     segments = sum(nstat.get(f"{layer}In{field}Pkts", 0) for field in FIELDS)
-    return segments / received if received else None
+    fabric = record["measure"]["fabric"]
+    hosts = {each["host"]: each for each in fabric["hosts"]} if fabric is not None else {}
+    lro = _ratio(hosts, [host], "written_frames", "written_packets") if hosts else None
+    return segments / received * (lro or 1.0) if received else None
 
 
 def receives_bulk(conditions: Conditions, record: Json) -> bool:

@@ -321,7 +321,7 @@ def level_text(level: object) -> str:
     """A level as a word: 9000, h1=9000,h2=1500, 0.0002, true."""
     if isinstance(level, Mapping):
         return ",".join(f"{host}={mtu}" for host, mtu in level.items())
-    return str(level).lower() if isinstance(level, bool) else str(level)
+    return str(level).lower() if isinstance(level, bool | None) else str(level)
 
 
 def arms(study: Study) -> list[Arm]:

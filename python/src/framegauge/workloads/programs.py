@@ -45,12 +45,14 @@ class Running:
     def await_words(self, words: str, patience_seconds: float = GRACE_SECONDS) -> None:
         """Until it has printed `words`; ProgramFailure if it ends before, or is too slow."""
         for _ in range(int(patience_seconds / LOOK_SECONDS)):
-            # The end is looked at first, so that the last words of a program that has ended count.
-            ended = self.wait(LOOK_SECONDS if self.output() else 0)
+            # The end is asked for first, so that the last words of a program that has ended count.
+            ended = self.wait(LOOK_SECONDS)
             if words in self.output():
                 return
             if ended is not None:
-                raise ProgramFailure(f"{self.name} on {self.host.name} ended before it was ready: {self.last_words()}")
+                how = f"exit code {ended['exit_code']}" if ended["signal"] is None else f"signal {ended['signal']}"
+                where = f"{self.name} on {self.host.name}"
+                raise ProgramFailure(f"{where} ended before it was ready ({how}): {self.last_words()}")
         raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
 
     def last_words(self) -> str:
