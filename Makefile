@@ -24,7 +24,7 @@ lint: build
 bench: build
 	cargo run --release --locked -p framegauge-fabric --example speed
 	$(VENV)/bin/python bench/truth.py
-	$(VENV)/bin/python bench/peers.py
+	$(VENV)/bin/python bench/traffic.py
 
 build: agent $(VENV)/installed
 
