@@ -24,7 +24,11 @@ lint: build
 bench: build
 	cargo run --release --locked -p framegauge-fabric --example speed
 	$(VENV)/bin/python bench/truth.py
+	$(VENV)/bin/python bench/rack.py
 	$(VENV)/bin/python bench/traffic.py
+	$(VENV)/bin/python bench/costs.py
+	$(VENV)/bin/python bench/latency.py
+	$(VENV)/bin/python bench/meters.py
 
 build: agent $(VENV)/installed
 

@@ -44,11 +44,11 @@ PERCENTILE = re.compile(r"percentile (\d+\.\d+) =\s+(\d+\.\d+)")
 Figures = dict[str, float]
 
 
-def conditions(testbed: str, mtu: int, offloads: bool) -> Conditions:
+def conditions(testbed: str, mtu: int, offloads: bool, hosts: int = 2) -> Conditions:
     """1 Gb/s; the kernel's link cannot delay."""
     return Conditions(
         testbed=testbed,  # type: ignore[arg-type]
-        mtu={"h1": mtu, "h2": mtu},
+        mtu={f"h{number}": mtu for number in range(1, hosts + 1)},
         rtt_seconds=0.0002 if testbed == "fabric" else 0.0,
         tso=offloads,
         lro=offloads,

@@ -109,11 +109,25 @@ impl<'a> Client<'a> {
             match action {
                 Action::Connect { flow, round } => self.connect(flow, round)?,
                 Action::Finish { flow } => {
+                    self.count(flow)?;
                     if let Some(connection) = &self.connections[flow as usize] {
                         let _ = connection.socket.shutdown(Shutdown::Write);
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Notes what has been delivered when a flow's time is over.
+    fn count(&mut self, flow: u32) -> Result<()> {
+        let now = monotonic_nanoseconds();
+        let Some(connection) = &self.connections[flow as usize] else { return Ok(()) };
+        if self.stream.is_to_be_counted(flow, now) {
+            // The greeting and the SYN are acknowledged too.
+            let greeting = Hello::BYTES as u64 + 1;
+            let acknowledged = tcp::info(connection.socket.as_raw_fd())?.bytes_acked;
+            self.stream.counted(flow, acknowledged.saturating_sub(greeting), now);
         }
         Ok(())
     }
@@ -262,6 +276,10 @@ impl<'a> Client<'a> {
         for _ in 0..8 {
             match tcp::receive(connection.socket.as_raw_fd(), &mut self.buffer)? {
                 Moved::Bytes(count) => {
+                    let now = monotonic_nanoseconds();
+                    if self.stream.is_to_be_counted(connection.number, now) {
+                        self.stream.counted(connection.number, connection.received, now);
+                    }
                     connection.received += count as u64;
                     self.moved += count as u64;
                 }
@@ -312,6 +330,11 @@ impl<'a> Client<'a> {
             ("connected_seconds", Column::Float(column(|transfer| transfer.connected_nanoseconds))),
             ("end_seconds", Column::Float(column(|transfer| transfer.end_nanoseconds))),
             ("bytes", Column::Long(transfers.iter().map(|transfer| transfer.bytes).collect())),
+            ("counted_seconds", Column::Float(column(|transfer| transfer.counted_nanoseconds))),
+            (
+                "counted_bytes",
+                Column::Long(transfers.iter().map(|transfer| transfer.counted_bytes).collect()),
+            ),
             ("retransmits", Column::Word(self.transfer_retransmits)),
         ])?;
         Ok(StreamOutcome {

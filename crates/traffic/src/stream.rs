@@ -54,6 +54,10 @@ pub struct Transfer {
     pub end_nanoseconds: u64,
     /// Application bytes delivered.
     pub bytes: u64,
+    /// The time that was asked for had passed, or (with a size) the end: what came later was only on its way.
+    pub counted_nanoseconds: u64,
+    /// Application bytes delivered by then.
+    pub counted_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,7 @@ struct Flow {
     start: u64,
     connected: u64,
     moved: u64,
+    counted: Option<(u64, u64)>,
 }
 
 /// The client's side of a stream, as decisions.
@@ -87,7 +92,7 @@ pub struct Stream {
 impl Stream {
     /// A stream that starts at `now`.
     pub fn new(spec: StreamSpec, now: u64) -> Self {
-        let idle = Flow { state: State::Idle, start: 0, connected: 0, moved: 0 };
+        let idle = Flow { state: State::Idle, start: 0, connected: 0, moved: 0, counted: None };
         Self {
             spec,
             started: now,
@@ -123,7 +128,8 @@ impl Stream {
         if self.open < self.spec.flows {
             let flow = self.open;
             self.open += 1;
-            self.flows[flow as usize] = Flow { state: State::Connecting, start: now, connected: 0, moved: 0 };
+            self.flows[flow as usize] =
+                Flow { state: State::Connecting, start: now, connected: 0, moved: 0, counted: None };
             return Some(Action::Connect { flow, round });
         }
         None
@@ -168,6 +174,20 @@ impl Stream {
         }
     }
 
+    /// How many bytes of `flow` had been delivered when its time was over.
+    pub fn counted(&mut self, flow: u32, bytes: u64, now: u64) {
+        self.flows[flow as usize].counted.get_or_insert((bytes, now));
+    }
+
+    /// Whether `flow` runs for a time that is over, and what it delivered has not been counted yet.
+    pub fn is_to_be_counted(&self, flow: u32, now: u64) -> bool {
+        let place = &self.flows[flow as usize];
+        place.counted.is_none()
+            && place.connected > 0
+            && !matches!(place.state, State::Idle | State::Connecting)
+            && self.time_left(flow as usize, now) == 0
+    }
+
     /// `flow` is over: the far end confirmed `bytes`, or (in reverse) sent its last.
     pub fn confirmed(&mut self, flow: u32, bytes: u64, now: u64) {
         let place = &mut self.flows[flow as usize];
@@ -175,6 +195,7 @@ impl Stream {
             return;
         }
         place.state = State::Idle;
+        let (counted_bytes, counted) = place.counted.unwrap_or((bytes, now));
         self.transfers.push(Transfer {
             round: self.round,
             flow,
@@ -182,6 +203,8 @@ impl Stream {
             connected_nanoseconds: place.connected.max(place.start) - self.started,
             end_nanoseconds: now - self.started,
             bytes,
+            counted_nanoseconds: counted.min(now) - self.started,
+            counted_bytes: counted_bytes.min(bytes),
         });
         if self.open == self.spec.flows && self.flows.iter().all(|flow| flow.state == State::Idle) {
             let again = matches!(self.spec.amount, Amount::Bytes(_));
@@ -297,11 +320,29 @@ mod tests {
         assert!((40..=42).contains(&sending), "{sending}");
     }
 
+    #[test]
+    fn what_arrives_after_the_time_is_not_counted() {
+        let mut stream = Stream::new(spec(1, Amount::Nanoseconds(40), 0), 1000);
+        assert_eq!(stream.next_action(1000), Some(Action::Connect { flow: 0, round: 0 }));
+        stream.connected(0, 1010);
+        stream.sent(0, 100);
+        assert!(!stream.is_to_be_counted(0, 1049));
+        assert_eq!(stream.next_action(1050), Some(Action::Finish { flow: 0 }));
+        assert!(stream.is_to_be_counted(0, 1050));
+        stream.counted(0, 70, 1050);
+        assert!(!stream.is_to_be_counted(0, 1060));
+        stream.confirmed(0, 100, 1250);
+        let transfer = stream.transfers()[0];
+        assert_eq!((transfer.bytes, transfer.end_nanoseconds), (100, 250));
+        assert_eq!((transfer.counted_bytes, transfer.counted_nanoseconds), (70, 50));
+    }
+
     proptest! {
         #[test]
         fn every_flow_of_every_round_delivers_its_size(flows in 1u32..9, size in 1u64..2000, step in 1u64..500, repeat in 0u64..500) {
             let stream = drive(spec(flows, Amount::Bytes(size), repeat), step);
             prop_assert!(stream.transfers().iter().all(|transfer| transfer.bytes == size));
+            prop_assert!(stream.transfers().iter().all(|t| t.counted_bytes == size && t.counted_nanoseconds == t.end_nanoseconds));
             prop_assert_eq!(stream.transfers().len() as u32, flows * (stream.round() + 1));
             prop_assert!(stream.transfers().iter().all(|t| t.start_nanoseconds <= t.connected_nanoseconds && t.connected_nanoseconds <= t.end_nanoseconds));
         }

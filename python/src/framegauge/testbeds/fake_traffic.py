@@ -299,6 +299,7 @@ def _transfers(rounds: int, flows: int, one: float, connect: float, amount: int)
         {
             "round": index, "flow": flow, "start_seconds": index * one, "connected_seconds": index * one + connect,
             "end_seconds": (index + 1) * one, "bytes": amount // (rounds * flows), "retransmits": 0,
+            "counted_seconds": (index + 1) * one, "counted_bytes": amount // (rounds * flows),
         }
         for index in range(rounds)
         for flow in range(flows)

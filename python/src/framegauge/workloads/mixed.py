@@ -125,6 +125,16 @@ class Mixed:
         unfinished = int(record["asked"]["unfinished_requests"]) if open_loop else 0
         return rr.tail(self._values(record, tables), unfinished)
 
+    def _delivered(self, record: Json, tables: Mapping[str, pa.Table]) -> tuple[int, float]:
+        """Bytes of all streams when their time was over, and the time that took."""
+        amount, starts, ends = 0, [], []
+        for one in record["sent"]:
+            table, base = tables[f"bulk-{one['host']}"], one["result"]["started_seconds"]
+            amount += sum(table.column("counted_bytes").to_pylist())
+            starts += [base + start for start in table.column("start_seconds").to_pylist()]
+            ends += [base + end for end in table.column("counted_seconds").to_pylist()]
+        return amount, max(ends) - min(starts) if ends else 0.0
+
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Latencies and transactions of rr while all streams are under way; goodput and fairness of the streams."""
         found = self._tail(record, tables)[0]
@@ -132,8 +142,9 @@ class Mixed:
         count = len(self._values(record, tables))
         if count and end > begin:
             found["transactions"] = count / (end - begin)
-        if record["bytes"] and record["active_seconds"] > 0:
-            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        amount, active = self._delivered(record, tables)
+        if amount and active > 0:
+            found["goodput"] = 8.0 * amount / active
         flows = [rate for one in record["sent"] for rate in stream.flow_rates(tables[f"bulk-{one['host']}"])]
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)

@@ -163,21 +163,30 @@ class Stream:
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """`handshake_seconds`: the fastest connection set-up of the run. `active_seconds`: the time in which
-        transfers were under way, by the clock that the agents share."""
+        transfers were under way, by the clock that the agents share. `received_bytes`: what was delivered in it;
+        with a duration, what was still on its way when that was over counts in neither."""
         intervals, handshakes = [], []
+        received: dict[str, int] = {}
         for run, table in _tables(record, tables):
             base = run["result"]["started_seconds"]
-            starts, connected, ends = (_column(table, name) for name in ("start", "connected", "end"))
+            starts, connected, ends = (_column(table, name) for name in ("start", "connected", "counted"))
             intervals += [(base + start, base + end) for start, end in zip(starts, ends, strict=True)]
             handshakes += [until - start for start, until in zip(starts, connected, strict=True)]
-        return {"handshake_seconds": min(handshakes, default=None), "active_seconds": busy_seconds(intervals)}
+            receiver = run["client" if run["reverse"] else "server"]
+            received[receiver] = received.get(receiver, 0) + sum(table.column("counted_bytes").to_pylist())
+        return {
+            "handshake_seconds": min(handshakes, default=None),
+            "active_seconds": busy_seconds(intervals),
+            "received_bytes": received,
+        }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """goodput: all bytes over `active_seconds`. completion_time (sizes only): the median over the transfers,
+        """goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over the transfers,
         connection set-up included. fairness: Jain's index over the flows."""
         found: dict[str, float] = {}
-        if record["active_seconds"] > 0 and record["bytes"] > 0:
-            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        amount = sum(record["received_bytes"].values())
+        if record["active_seconds"] > 0 and amount > 0:
+            found["goodput"] = 8.0 * amount / record["active_seconds"]
         flows, times = [], []
         for _, table in _tables(record, tables):
             flows += flow_rates(table)
@@ -206,8 +215,8 @@ def flow_rates(table: pa.Table) -> list[float]:
     """Bytes a second of each flow of one client, over all its rounds."""
     amounts: dict[int, list[float]] = {}
     rows = zip(
-        table.column("flow").to_pylist(), table.column("bytes").to_pylist(), _column(table, "start"),
-        _column(table, "end"), strict=True,
+        table.column("flow").to_pylist(), table.column("counted_bytes").to_pylist(), _column(table, "start"),
+        _column(table, "counted"), strict=True,
     )  # fmt: skip
     for flow, size, start, end in rows:
         sums = amounts.setdefault(flow, [0.0, 0.0])
