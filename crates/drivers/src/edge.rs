@@ -177,17 +177,19 @@ impl Writer<'_> {
                 IoSlice::new(&parcel.bytes[VNET_HEADER_BYTES..][piece.start as usize..piece.end as usize]);
             bytes += piece.bytes();
         }
-        self.hand_over(&pieces[..2 + packet.payload.len()], bytes, u64::from(packet.frames));
+        let written = self.tap.write(&pieces[..2 + packet.payload.len()]);
+        self.note(written, bytes, u64::from(packet.frames));
     }
 
     /// A packet that goes up as it came down, in one piece: most of them.
     fn write_whole(&mut self, parcel: &Parcel) {
         let bytes = &parcel.bytes[..parcel.length];
-        self.hand_over(&[IoSlice::new(bytes)], bytes.len() - VNET_HEADER_BYTES, 1);
+        self.note(self.tap.write_whole(bytes), bytes.len() - VNET_HEADER_BYTES, 1);
     }
 
-    fn hand_over(&mut self, pieces: &[IoSlice<'_>], bytes: usize, frames: u64) {
-        match self.tap.write(pieces) {
+    /// Counts what was handed over, and how late.
+    fn note(&mut self, written: Result<()>, bytes: usize, frames: u64) {
+        match written {
             Ok(()) => {
                 self.counts.written_packets += 1;
                 self.counts.written_frames += frames;

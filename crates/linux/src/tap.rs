@@ -85,6 +85,13 @@ impl Tap {
         }
     }
 
+    /// Writes one packet, the virtio header first.
+    pub fn write_whole(&self, bytes: &[u8]) -> Result<()> {
+        // SAFETY: pointer and length describe a live slice, which write only reads.
+        let written = unsafe { libc::write(self.raw(), bytes.as_ptr().cast(), bytes.len()) };
+        if written < 0 { Err(OsError::last("write to a TAP device")) } else { Ok(()) }
+    }
+
     /// Writes one packet gathered from pieces, the virtio header first.
     pub fn write(&self, pieces: &[IoSlice<'_>]) -> Result<()> {
         // SAFETY: an IoSlice has the layout of an iovec and describes a live slice; writev only reads them.
