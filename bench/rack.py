@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/rack.py [--blocks N] [--moderation "50 us"]
 
-Interrupts are moderated to 8000 a second: Intel's gigabit drivers give bulk traffic 4000 and what wants low latency
-20000. The more often, the more the fabric's thread wakes up. MTU 1500 and 9000, offloads off and on, cubic, in randomised blocks. Runs are proven and judged for fidelity
-as in any study; those that are no evidence are counted, not used.
+MTU 1500 and 9000, offloads off and on, cubic, in randomised blocks. Runs are proven and judged for fidelity
+as in any study; those that are no evidence are counted, not used. Interrupts are moderated to 8000 a second: Intel's
+gigabit drivers give bulk traffic 4000 and what wants low latency 20000. The more often, the more the fabric wakes up.
 """
 
 # ruff: noqa: T201 (its output is its purpose)

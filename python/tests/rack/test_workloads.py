@@ -60,7 +60,7 @@ def test_a_request_waits_for_the_one_frame_ahead(rack_agent: Agent, tmp_path: Pa
     bed = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "100 Mb/s"}}
     runs = proven(
         rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"latency_p99": "10 %"}, retries=0,
-        workloads=[{"mixed": {"rr": {"rate": 300, "arrivals": "poisson", "duration": "2 s"}, "bulk": {"rate": "30 Mb/s"}}}],
+        workloads=[{"mixed": {"rr": {"connections": 8, "rate": 300, "arrivals": "poisson", "duration": "2 s"}, "bulk": {"rate": "30 Mb/s"}}}],
     )  # fmt: skip
     waits: dict[int, list[float]] = {1500: [], 9000: []}
     for each in runs:
@@ -96,8 +96,10 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
     )  # fmt: skip
     links = FULL_LINKS[pattern, way]
     ceiling = 50e6 * 1448 / 1538
+    # Where data goes both ways it shares each link with acknowledgements, and waits for those in the queue.
+    least = 0.9 if links == 1 else 0.8
     for each in runs:
-        assert 0.9 * links * ceiling < each.metrics["goodput"] <= 1.002 * links * ceiling, each.metrics
+        assert least * links * ceiling < each.metrics["goodput"] <= 1.002 * links * ceiling, each.metrics
         if pattern != "one-to-one":
             assert 0.5 < each.metrics["fairness"] <= 1
 
