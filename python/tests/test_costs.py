@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framegauge import costs
+from framegauge import costs, study_file
+from framegauge.report import summary
+from framegauge.results import read
 
 
 def use(seconds: float, instructions: int | None = None, cycles: int | None = None) -> dict[str, Any]:
@@ -105,3 +108,20 @@ def test_an_idle_load_that_goes_on_in_the_run_costs_nothing(elapsed: float, rate
         whole[field]["h2"] = reading(use(rate * length), use(rate * length), length)
     found = costs.metrics(whole).get("receiver_cpu_cost", 0.0)
     assert found == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_summary_says_where_cpu_time_went_and_what_it_is_no_evidence_for(execute: Any, tmp_path: Path) -> None:
+    text = """
+testbed: {kind: fake}
+factors: {mtu: [1500, 9000]}
+workloads: [{stream: {size: 1 MB}}]
+blocks: 2
+margins: {receiver_cpu_cost: 5 %, receiver_instructions: 2 %}
+"""
+    execute(study_file.parse(text, "x"))
+    found = summary.summarise(read(tmp_path / "out"))
+    parts = ("hosts", "fabric", "framegauge", "unattributed")
+    assert sum(found["cpu"][name] for name in parts) == pytest.approx(1, abs=0.05)
+    assert len(found["caveats"]) == 2
+    assert found["not_measured"] == [{"metric": "receiver_instructions", "why": "instructions and cycles: invented"}]
+    assert {each["unit"] for each in found["verdicts"]} == {"core_seconds_per_gigabyte"}

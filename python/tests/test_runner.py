@@ -37,10 +37,20 @@ def test_the_same_rule_finds_nothing_in_nothing_and_three_percent_in_three_perce
     assert found["control"] in ("no practical difference", "undecided")
 
 
-def test_summary_has_exactly_the_shape_of_the_issue(study, execute, tmp_path):
+def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
     execute(study)
     found = summarise(read(tmp_path / "out"))
-    assert list(found) == ["schema", "question", "scope", "faithful", "verdicts", "not_measured", "excluded"]
+    assert list(found) == [
+        "schema",
+        "question",
+        "scope",
+        "faithful",
+        "verdicts",
+        "not_measured",
+        "cpu",
+        "caveats",
+        "excluded",
+    ]
     assert (found["schema"], found["faithful"], found["not_measured"], found["excluded"]) == (1, True, [], [])
     keys = [
         "workload",

@@ -9,7 +9,6 @@ use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
 use framegauge_metering::Lateness;
 use framegauge_packets::{
     Coalesced, Coalescer, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation, VirtioNetHeader,
-    parse,
 };
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -67,7 +66,7 @@ impl Edge {
     }
 
     pub(crate) fn now(&self) -> Picoseconds {
-        Picoseconds::from_nanoseconds(since(self.epoch))
+        Picoseconds::from_nanoseconds(monotonic_nanoseconds() - self.epoch)
     }
 
     /// Reads one packet of a host: `Ok(None)` when there is none, `Some(None)` when it goes nowhere.
@@ -104,7 +103,7 @@ impl Edge {
             counts.data_frame_bytes += u64::from(frames - 1) * sizes[0] + sizes[1];
             counts.largest_frame_bytes = counts.largest_frame_bytes.max(sizes[0]);
         }
-        let flow = parse(frame).map_or(0, |packet| packet.flow_hash());
+        let flow = plan.flow();
         let id = self.keep(Parcel { bytes, plan, length, frames_left: frames });
         Ok(Some(Some(Aggregate {
             id,
@@ -159,9 +158,6 @@ struct Writer<'a> {
     tap: &'a Tap,
     parcels: &'a [Option<Parcel>],
     counts: &'a mut HostMeasurement,
-    lateness: &'a mut Lateness,
-    due: Picoseconds,
-    epoch: u64,
 }
 
 impl Writer<'_> {
@@ -187,7 +183,7 @@ impl Writer<'_> {
         self.note(self.tap.write_whole(bytes), bytes.len() - VNET_HEADER_BYTES, 1);
     }
 
-    /// Counts what was handed over, and how late.
+    /// Counts what was handed over.
     fn note(&mut self, written: Result<()>, bytes: usize, frames: u64) {
         match written {
             Ok(()) => {
@@ -198,16 +194,7 @@ impl Writer<'_> {
             }
             Err(_) => self.counts.write_errors += 1,
         }
-        let late = since(self.epoch).saturating_sub(self.due.as_nanoseconds());
-        for _ in 0..frames {
-            self.lateness.record(late);
-        }
     }
-}
-
-/// Nanoseconds since `epoch`.
-fn since(epoch: u64) -> u64 {
-    monotonic_nanoseconds() - epoch
 }
 
 impl Sink for Edge {
@@ -217,9 +204,6 @@ impl Sink for Edge {
             tap: &self.attachments[host].tap,
             parcels: &self.parcels,
             counts: &mut self.counts[host],
-            lateness: &mut self.lateness,
-            due,
-            epoch: self.epoch,
         };
         let mut scratch = [0; MAX_HEADER_BYTES];
         for &(id, index) in frames {
@@ -236,7 +220,10 @@ impl Sink for Edge {
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.flush(&mut |packet| writer.write(packet));
         }
+        // One look at the clock for all that an interrupt hands over, after the last of it.
+        let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
         for &(id, _) in frames {
+            self.lateness.record(late);
             self.release(id);
         }
     }

@@ -25,6 +25,7 @@ const TCP_CHECKSUM_OFFSET: u16 = 16;
 pub struct Segmentation {
     vnet: VirtioNetHeader,
     frames: u16,
+    flow: u64,
     /// Bytes of Ethernet, IP and TCP headers that every frame carries.
     header_bytes: usize,
     /// End of the payload in the original frame.
@@ -68,6 +69,7 @@ impl Segmentation {
         Ok(Segmentation {
             vnet: *vnet,
             frames,
+            flow: packet.flow_hash(),
             header_bytes: payload.start,
             payload_end: payload.end,
             gso_bytes,
@@ -89,12 +91,18 @@ impl Segmentation {
         Ok(Segmentation {
             vnet: *vnet,
             frames: 1,
+            flow: packet.map_or(0, |packet| packet.flow_hash()),
             header_bytes,
             payload_end: frame.len(),
             gso_bytes: tcp.map_or(0, |packet| packet.payload_bytes()),
             tcp_payload: tcp.is_some(),
             patch: None,
         })
+    }
+
+    /// What tells its flow from others ([`Packet::flow_hash`]); 0 for what cannot be parsed.
+    pub fn flow(&self) -> u64 {
+        self.flow
     }
 
     /// Frames on the wire.

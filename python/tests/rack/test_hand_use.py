@@ -33,17 +33,7 @@ blocks: 2
 margins: {goodput: 1 %}
 """
 MAIN = [sys.executable, "-m", "framegauge.cli"]
-# The same verbs for a rack of sixteen hosts.
-SIXTEEN = """
-import sys
-from dataclasses import replace
-from framegauge import cli, hand
-plain = hand.baseline
-def sixteen(study):
-    return replace(plain(study), mtu={f"h{number}": 1500 for number in range(1, 17)})
-hand.baseline = sixteen
-sys.exit(cli.main(sys.argv[1:]))
-"""
+SIXTEEN = "{kind: rack, topology: rack, hosts: 16, link: {rate: 200 Mb/s}}"
 # One echo request and its answer (RFC 792), for machines without a `ping`.
 PING = """
 import socket, struct, sys
@@ -63,8 +53,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
 """
 
 
-def rack(*words: str, main: Sequence[str] = MAIN, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*main, "rack", *words], capture_output=True, text=True, check=False, timeout=60, **options)
+def rack(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=60, **options)
 
 
 @pytest.fixture
@@ -78,8 +68,8 @@ def path(tmp_path: Path) -> Iterator[str]:
         rack("down")
 
 
-def up(path: str, main: Sequence[str] = MAIN) -> Any:
-    found = rack("up", path, "--json", main=main)
+def up(path: str) -> Any:
+    found = rack("up", path, "--json")
     assert found.returncode == 0, found.stderr
     return json.loads(found.stdout)
 
@@ -91,7 +81,8 @@ def processes(state: Any) -> list[int]:
 
 def test_sixteen_hosts_come_and_go_quickly(path: str) -> None:
     with leaves_nothing():
-        state = up(path, [sys.executable, "-c", SIXTEEN])
+        Path(path).write_text(STUDY.replace("{kind: rack, link: {rate: 200 Mb/s}}", SIXTEEN))
+        state = up(path)
         assert [host["name"] for host in state["hosts"]] == [f"h{number}" for number in range(1, 17)]
         begun = time.monotonic()
         found = rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.16")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from framegauge.results import Run, Saved
@@ -43,6 +44,8 @@ def summarise(saved: Saved) -> dict[str, Any]:
             {"metric": metric, "why": why}
             for metric, why in not_measured([_row(run) for run in saved.runs], saved.plan["margins"]).items()
         ],
+        "cpu": _cpu(saved.runs),
+        "caveats": _caveats(saved.plan["margins"]),
         "excluded": [
             {
                 "run": run.number,
@@ -57,6 +60,25 @@ def summarise(saved: Saved) -> dict[str, Any]:
             if run.excluded
         ],
     }
+
+
+def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
+    """Where the whole system's CPU time went, in the median run: shares of it, and what the meter itself took."""
+    names = ("hosts", "fabric", "framegauge", "unattributed")
+    keys = {**{name: f"cpu_share_{name}" for name in names}, "meter_seconds": "meter_seconds"}
+    rows = [run.readings for run in runs if not run.excluded]
+    values = {name: [row[key] for row in rows if row.get(key) is not None] for name, key in keys.items()}
+    return {name: statistics.median(found) for name, found in values.items()} if all(values.values()) else None
+
+
+def _caveats(metrics: Collection[str]) -> list[str]:
+    """What a figure is no evidence for, and which of them repeat (docs/cpu-cost.md)."""
+    lines = []
+    if any(METRICS[metric].unit.endswith("_per_gigabyte") for metric in metrics):
+        lines.append("CPU figures are of this machine's kernel and a virtual NIC: no evidence about hardware")
+    if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
+        lines.append("CPU time and cycles move with neighbours and caches; instructions repeat: judge by those")
+    return lines
 
 
 def is_faithful(found: Sequence[Comparison]) -> bool:

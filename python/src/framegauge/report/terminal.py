@@ -41,6 +41,13 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
         line = f"{item['metric'].replace('_', ' ')} was not measured: {item['why']}"
         console.print(line, style="yellow", markup=False, highlight=False)
     _excluded(summary, console)
+    if cpu := summary.get("cpu"):
+        shares = ", ".join(f"{name} {cpu[name]:.0%}" for name in ("hosts", "fabric", "framegauge", "unattributed"))
+        meter = f"{cpu['meter_seconds'] * 1e3:.1f} ms a run"
+        line = f"CPU time of the whole system: {shares}; reading the CPU meter took {meter}"
+        console.print(line, markup=False, highlight=False)
+    for line in summary.get("caveats", ()):
+        console.print(line, markup=False, highlight=False)
     faithful = "faithful" if summary["faithful"] else "NOT faithful: this is no evidence"
     console.print(f"scope: {summary['scope']}; {faithful}", markup=False, highlight=False)
 
