@@ -169,12 +169,12 @@ class Runner:
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
             _ask(hosts, "wire.begin")
-        # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
-        record["counters_before"] = self._quiet(hosts)
         if meters.cpu:
             _ask(hosts, "cpu.begin")
             self._pause(meters.idle)
             record["cpu_idle"] = _ask(hosts, "cpu.end")
+        # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
+        record["counters_before"] = self._quiet(hosts)
         bed.begin()
         own = time.process_time()
         if meters.cpu:
