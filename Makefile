@@ -1,5 +1,5 @@
 # Thin: calls what people would type.
-#   make demo    a verdict on an emulated 1 Gb/s pair, in about a minute and a half
+#   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
 #   make test    every check that can run here
 #   make bench   figures side by side with peers; wants a quiet machine
 SHELL = /bin/sh

@@ -176,7 +176,8 @@ def _excluded(summary: Mapping[str, Any], console: Console) -> None:
     excluded = summary["excluded"]
     if not excluded:
         return
-    console.print(f"{len(excluded)} runs excluded:", highlight=False)
+    runs = "run" if len(excluded) == 1 else "runs"
+    console.print(f"{len(excluded)} {runs} excluded:", highlight=False)
     for run in excluded[:FEW_LINES]:
         more = f" (and {len(run['reasons']) - 1} more)" if len(run["reasons"]) > 1 else ""
         line = f"  run {run['run']}, {run['arm']}: {run['reasons'][0]}{more}"

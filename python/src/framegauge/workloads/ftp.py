@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,13 +25,15 @@ from framegauge.workloads.base import Executed, Program, jain, side_by_side
 from framegauge.workloads.programs import Running, running, stamped, taken_stamp
 from framegauge.workloads.stream import UNSHAPED_BITS_PER_SECOND, busy_seconds
 
-__all__ = ["Ftp", "parse"]
+__all__ = ["Ftp", "completions", "parse"]
 
 SLOWEST_BITS_PER_SECOND = 1e6  # slower than this is taken for stuck
 GRACE_SECONDS = 30.0
 CALL_BYTES = 100_000_000  # what one call of curl is to fetch, from all servers together
 MOST_TRANSFERS = 25  # a call
 PATIENCE_FACTOR = 3  # times `repeat`, after which no further call begins however little was transferred
+QUARTER_SECONDS = 900.0
+_COMPLETED = re.compile(r"^(\d\d):(\d\d):(\d\d\.\d{6}) < 226 ", re.MULTILINE)
 LOOK_SECONDS = 0.02  # until sockets are looked at again, as long as none was seen
 
 # $1 address, $2 bytes of the file, $3 and $4 listen and listen_ipv6. The watcher is orphaned on purpose: vsftpd
@@ -125,6 +128,8 @@ class Ftp:
                 if ended["exit_code"] != 0 and not text.strip():
                     raise ProgramFailure(f"curl on {client.name}: {curl.last_words()}")
                 transfers = parse(text, self.size_bytes, count)
+                for each, end in zip(transfers, completions(curl.output("stderr"), begun, len(transfers)), strict=True):
+                    each["ended_seconds"] = end
             # The first is the login's. Where an answer comes at once, curl 7.88 may wait a second for nothing before
             # it opens a data connection (it polls no socket then): goodput and median do not see it, time does.
             active = sum(each["total_seconds"] - each["connected_seconds"] for each in transfers[1:])
@@ -187,13 +192,10 @@ def _counted(one: Json) -> Iterator[Json]:
 
 
 def _intervals(one: Json) -> Iterator[tuple[float, float]]:
-    """When the data connections of one server stood. curl's transfers follow one another without a gap."""
-    for call in one["calls"]:
-        at = call["begun_seconds"]
-        for index, each in enumerate(call["transfers"]):
-            if index:
-                yield at + each["connected_seconds"], at + each["total_seconds"]
-            at += each["total_seconds"]
+    """When the data connections of one server stood, by the machine's clock: up to the server's confirmation."""
+    for each in _counted(one):
+        stood = each["total_seconds"] - each["connected_seconds"]
+        yield each["ended_seconds"] - stood, each["ended_seconds"]
 
 
 def _server(address: str, size_bytes: int) -> list[str]:
@@ -206,6 +208,8 @@ def _curl(address: str, count: int, patience: float) -> list[str]:
     base = f"ftp://{address}" if ":" not in address else f"ftp://[{address}]"
     argv = ["curl", "-q", "--globoff", "--silent", "--show-error", "--noproxy", "*", "--connect-timeout", "10"]
     argv += ["--max-time", str(math.ceil(patience)), "--write-out", "%{json}\\n"]
+    # Between two transfers curl waits for its turn on the CPU, which none of its own times tells; its log does.
+    argv += ["--verbose", "--trace-time"]
     for name in ("ready", *["data"] * count):
         argv += ["--output", "/dev/null", f"{base}/{name}"]
     return argv
@@ -240,6 +244,22 @@ def parse(text: str, size_bytes: int, count: int) -> list[Json]:
         expected = size_bytes if index else 1
         if each["bytes"] != expected:
             raise ProgramFailure(f"curl: transfer {index}: found {each['bytes']} bytes, expected {expected}")
+    return found
+
+
+def completions(trace: str, begun_seconds: float, count: int) -> list[float]:
+    """When each transfer was confirmed (FTP's 226, RFC 959), by the clock of `begun_seconds`.
+
+    `trace` is what `curl --verbose --trace-time` logs. It gives the time of day in some time zone; all of them differ
+    by whole quarters of an hour. ProgramFailure if there are not `count` confirmations.
+    """
+    found: list[float] = []
+    for hours, minutes, seconds in _COMPLETED.findall(trace):
+        of_day = 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+        last = found[-1] if found else begun_seconds
+        found.append(last + (of_day - last) % QUARTER_SECONDS)
+    if len(found) != count:
+        raise ProgramFailure(f"curl: found {len(found)} transfers that were confirmed, expected {count}")
     return found
 
 
