@@ -22,7 +22,7 @@ import pyarrow as pa
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads.base import Executed, Program, jain, side_by_side
-from framegauge.workloads.programs import Running, running, stamped, taken_stamp
+from framegauge.workloads.programs import Running, running
 from framegauge.workloads.stream import UNSHAPED_BITS_PER_SECOND, busy_seconds
 
 __all__ = ["Ftp", "completions", "parse"]
@@ -32,9 +32,13 @@ GRACE_SECONDS = 30.0
 CALL_BYTES = 100_000_000  # what one call of curl is to fetch, from all servers together
 MOST_TRANSFERS = 25  # a call
 PATIENCE_FACTOR = 3  # times `repeat`, after which no further call begins however little was transferred
-QUARTER_SECONDS = 900.0
+DAY_SECONDS = 86_400.0
+START_SECONDS = 0.3  # of curl, with as many others on one CPU: some hundredths, at most 0.8
 _COMPLETED = re.compile(r"^(\d\d):(\d\d):(\d\d\.\d{6}) < 226 ", re.MULTILINE)
 LOOK_SECONDS = 0.02  # until sockets are looked at again, as long as none was seen
+
+# What a program that starts by it prints before all else, in hundredths of a second.
+UPTIME = ("sh", "-c", 'read up idle < /proc/uptime; echo "$up"; exec "$@"', "sh")
 
 # $1 address, $2 bytes of the file, $3 and $4 listen and listen_ipv6. The watcher is orphaned on purpose: vsftpd
 # takes every child for a session. It says "listening" once port 21 does.
@@ -120,15 +124,16 @@ class Ftp:
             sum(call["active_seconds"] for call in calls) < self.repeat_seconds
             and sum(call["whole_seconds"] for call in calls) < PATIENCE_FACTOR * self.repeat_seconds
         ):
-            with running(client, "curl", stamped(_curl(server.address, count, patience))) as curl:
+            with running(client, "curl", [*UPTIME, *_curl(server.address, count, patience)]) as curl:
                 ended = _watch(curl, server, control, patience)
                 if ended is None:
                     raise ProgramFailure(f"curl on {client.name} did not end within {patience:.0f} s")
-                begun, text = taken_stamp("curl", curl.output())
+                begun, text = _taken_uptime(curl.output())
                 if ended["exit_code"] != 0 and not text.strip():
                     raise ProgramFailure(f"curl on {client.name}: {curl.last_words()}")
                 transfers = parse(text, self.size_bytes, count)
-                for each, end in zip(transfers, completions(curl.output("stderr"), begun, len(transfers)), strict=True):
+                first = begun + START_SECONDS + transfers[0]["total_seconds"]
+                for each, end in zip(transfers, completions(curl.output("stderr"), first, len(transfers)), strict=True):
                     each["ended_seconds"] = end
             # The first is the login's. Where an answer comes at once, curl 7.88 may wait a second for nothing before
             # it opens a data connection (it polls no socket then): goodput and median do not see it, time does.
@@ -192,7 +197,7 @@ def _counted(one: Json) -> Iterator[Json]:
 
 
 def _intervals(one: Json) -> Iterator[tuple[float, float]]:
-    """When the data connections of one server stood, by the machine's clock: up to the server's confirmation."""
+    """When the data connections of one server stood, since the machine started: up to the server's confirmation."""
     for each in _counted(one):
         stood = each["total_seconds"] - each["connected_seconds"]
         yield each["ended_seconds"] - stood, each["ended_seconds"]
@@ -247,17 +252,28 @@ def parse(text: str, size_bytes: int, count: int) -> list[Json]:
     return found
 
 
-def completions(trace: str, begun_seconds: float, count: int) -> list[float]:
-    """When each transfer was confirmed (FTP's 226, RFC 959), by the clock of `begun_seconds`.
+def _taken_uptime(text: str) -> tuple[float, str]:
+    line, _, rest = text.partition("\n")
+    try:
+        return float(line), rest
+    except ValueError:
+        raise ProgramFailure(f"curl: found {line[:60]!r}, expected the machine's uptime at its start") from None
 
-    `trace` is what `curl --verbose --trace-time` logs. It gives the time of day in some time zone; all of them differ
-    by whole quarters of an hour. ProgramFailure if there are not `count` confirmations.
+
+def completions(trace: str, first_seconds: float, count: int) -> list[float]:
+    """When each transfer was confirmed (FTP's 226, RFC 959), in seconds since the machine started.
+
+    `trace` is what `curl --verbose --trace-time` logs: that very clock to the microsecond, but plus a whole number
+    of seconds that makes it look like the time of day (curl's `tool_cb_dbg.c`: the offset is taken once, in seconds).
+    `first_seconds`: when the first was confirmed, to half a second. ProgramFailure if there are not `count`.
     """
     found: list[float] = []
     for hours, minutes, seconds in _COMPLETED.findall(trace):
         of_day = 3600 * int(hours) + 60 * int(minutes) + float(seconds)
-        last = found[-1] if found else begun_seconds
-        found.append(last + (of_day - last) % QUARTER_SECONDS)
+        if not found:
+            offset = round(of_day - first_seconds)
+        at = of_day - offset
+        found.append(at if not found else found[-1] + (at - found[-1]) % DAY_SECONDS)
     if len(found) != count:
         raise ProgramFailure(f"curl: found {len(found)} transfers that were confirmed, expected {count}")
     return found
