@@ -7,6 +7,7 @@ units, under the names that the workloads themselves use (`workloads/`).
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -56,9 +57,9 @@ class Parameters(Model):
     key: ClassVar[str]
     obeys_nagle: ClassVar[bool] = False
 
+    @abstractmethod
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of the lists, in base units."""
-        raise NotImplementedError
 
     def needed_hosts(self) -> tuple[int, str]:
         """The least number of hosts, and the key that asks for it."""
