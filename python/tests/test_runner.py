@@ -3,10 +3,12 @@
 import pytest
 
 from framegauge import study_file
-from framegauge.errors import AgentError, Refused
+from framegauge.errors import AgentError, AgentLost, Refused
 from framegauge.report.summary import compare, is_evidence, summarise
-from framegauge.results import read
-from framegauge.testbeds.fake import FakeModel, Fault
+from framegauge.results import Journal, read
+from framegauge.runner import Runner
+from framegauge.testbeds.base import afterwards
+from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
 
 # Two settings that the fake rack treats alike: whatever differs was injected.
 ALIKE = """
@@ -112,6 +114,36 @@ def test_interrupted_anywhere_it_keeps_what_was_finished(study, execute):
     assert len(runs) == 4
 
 
+def test_an_interrupt_is_not_lost_behind_a_host_that_is_gone(study, tmp_path):
+    class Gone(FakeTestbed):
+        def down(self):
+            raise AgentError(-32007, "the agent of h1 has ended", {})
+
+    def interrupt(_up, _number):
+        raise KeyboardInterrupt
+
+    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+        outcome = Runner(study, Gone(FakeModel(faults=[Fault("late", interrupt)])), journal).run()
+    assert outcome.interrupted
+
+
+@pytest.mark.parametrize("first", [KeyboardInterrupt(), AgentLost("gone"), None], ids=["interrupt", "error", "none"])
+def test_what_failed_first_passes_on(first):
+    last = AgentError(-32007, "the agent of h1 has ended", {})
+
+    def fail():
+        raise last
+
+    def go():
+        with afterwards(fail):
+            if first is not None:
+                raise first
+
+    with pytest.raises(type(first or last)) as caught:
+        go()
+    assert caught.value is (first or last)
+
+
 def test_a_limit_of_the_device_ends_the_study(study, execute):
     with pytest.raises(Refused, match="MTU of h1: asked 9000, the limit here is 4000"):
         execute(study, FakeModel(largest_mtu=4000))
@@ -126,8 +158,6 @@ def test_a_request_that_is_not_understood_ends_the_study(study, execute, monkeyp
 
 
 def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
-    from framegauge.results import Journal
-    from framegauge.runner import Runner
     from framegauge.testbeds.fake import FakeTestbed
 
     hours = iter(range(0, 10**9, 100))

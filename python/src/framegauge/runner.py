@@ -19,7 +19,7 @@ from framegauge.errors import AgentError, AgentFailure, AgentTimeout, ProgramFai
 from framegauge.planning import conditions_of, expected_seconds, stated_conditions, workload_of
 from framegauge.results import Journal, Run
 from framegauge.study import Study, arms, cells, level_text
-from framegauge.testbeds.base import Conditions, Host, Json, Testbed
+from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
 from framegauge.workloads.base import Workload
 
 __all__ = ["Event", "Outcome", "Runner"]
@@ -136,16 +136,15 @@ class Runner:
         )
         record: Json = {"conditions": conditions.as_json()}
         bulk: dict[str, bytes] = {}
-        try:
-            self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
-            run = _checked(run, conditions, workload, record, bulk, self._study.margin())
-        except (AgentError, AgentTimeout, ProgramFailure) as error:
-            # A request that the agent does not understand stays wrong however often it is repeated.
-            if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
-                raise
-            run = replace(run, excluded=[f"error: {error}"])
-        finally:
-            self._testbed.down()
+        with afterwards(self._testbed.down):
+            try:
+                self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
+                run = _checked(run, conditions, workload, record, bulk, self._study.margin())
+            except (AgentError, AgentTimeout, ProgramFailure) as error:
+                # A request that the agent does not understand stays wrong however often it is repeated.
+                if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
+                    raise
+                run = replace(run, excluded=[f"error: {error}"])
         took = self._now() - begun
         self._guessed += expected_seconds(self._study, slot)
         self._took += took

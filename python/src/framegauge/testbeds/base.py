@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
 from framegauge.agent import Json, Pending, Progress, Requests
+from framegauge.errors import AgentFailure
 
-__all__ = ["Conditions", "Host", "Json", "Pending", "Progress", "Requests", "Testbed"]
+__all__ = ["Conditions", "Host", "Json", "Pending", "Progress", "Requests", "Testbed", "afterwards"]
+
+
+@contextmanager
+def afterwards(put_back: Callable[[], object]) -> Iterator[None]:
+    """Put something back on every way out of the block.
+
+    If the block failed, or was interrupted, that is what passes on: not the failure to put back that a lost
+    agent then causes too.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(AgentFailure):
+            put_back()
+        raise
+    put_back()
 
 
 @dataclass(frozen=True)

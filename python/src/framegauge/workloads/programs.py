@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from framegauge.errors import ProgramFailure
-from framegauge.testbeds.base import Host, Json
+from framegauge.testbeds.base import Host, Json, afterwards
 
 __all__ = ["Running", "running", "stamped", "taken_stamp"]
 
@@ -72,10 +72,8 @@ class Running:
 def running(host: Host, name: str, argv: Sequence[str]) -> Iterator[Running]:
     """Start a program; it is gone, with all that it started, when the block is left."""
     number = host.agent.request("process.spawn", {"argv": list(argv), "directory": None})["process"]
-    try:
+    with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
         yield Running(host, name, number)
-    finally:
-        host.agent.request("process.kill", {"process": number})
 
 
 def stamped(argv: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Program, Spool, pairs, side_by_side
 
 __all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
@@ -28,7 +28,7 @@ def serve(stack: ExitStack, server: Host, token: str, nodelay: bool, closed: dic
     """Answer requests on a host until the stack is left; the port. `closed` then has what `rr.close` said."""
     asked = {"token": token, "address": server.address, "nodelay": nodelay}
     port = int(server.agent.request("rr.serve", asked)["port"])
-    stack.callback(lambda: closed.update({server.name: server.agent.request("rr.close")}))
+    stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("rr.close")})))
     return port
 
 

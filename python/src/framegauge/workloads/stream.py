@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Program, Spool, jain, pairs, side_by_side
 
 __all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
@@ -24,7 +24,7 @@ def serve(stack: ExitStack, server: Host, token: str, sample_seconds: float, clo
     """Serve streams on a host until the stack is left; the port. `closed` then has what `stream.close` said."""
     asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds}
     port = int(server.agent.request("stream.serve", asked)["port"])
-    stack.callback(lambda: closed.update({server.name: server.agent.request("stream.close")}))
+    stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("stream.close")})))
     return port
 
 
