@@ -5,7 +5,10 @@
 Requests from h1 and paced bulk from h2 meet at the port to h3, at 100 Mb/s and at 1 Gb/s. Where bulk fills a share s of
 the link with frames that take T, a request finds one under way with probability s and waits for the rest of it, evenly
 spread over T: a share q of all requests waits longer than T (1 - q / s) (M. Harchol-Balter, "Performance Modeling and
-Design of Computer Systems", 2013: excess of a job in service). What the hosts' own CPU adds is in the figures, too.
+Design of Computer Systems", 2013: excess of a job in service).
+
+It is shown twice: in the switch, where the fabric tells how long the requests' frames waited; and end to end,
+above the latency of a request that finds the port idle, where what the hosts' own CPU adds is in the figures, too.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -22,6 +25,7 @@ import pyarrow.ipc
 from common import save, say, spread, warn_if_busy
 from traffic import TOKEN, conditions
 
+from framegauge import queueing
 from framegauge.agent import Agent, find_agent, privileged, read_spool
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.workloads.mixed import Mixed
@@ -30,12 +34,15 @@ from framegauge.workloads.rr import latencies
 RATES = (10**8, 10**9)
 MTUS = (1500, 9000)
 BULK_SHARE = 0.15  # of the line rate, as payload
-SHARES = (0.05, 0.02)  # of requests that wait longer
+END_TO_END = (0.05, 0.02)  # of requests that wait longer
+IN_SWITCH = {"p99": 0.01, "p999": 0.001}  # the same
 QUIET_SHARE = 0.35  # of requests that surely find the port idle: their latency is the base
 
+Waits = dict[tuple[str, float], float]  # by where and share, in seconds
 
-def measure(bed: RackTestbed, rate: int, mtu: int) -> dict[float, float]:
-    """The wait above the base that each of SHARES exceeds; seconds."""
+
+def measure(bed: RackTestbed, rate: int, mtu: int) -> Waits:
+    """The waits that each share of the requests exceeds."""
     workload = Mixed(
         connections=8,
         rate_per_second=500.0,
@@ -47,12 +54,16 @@ def measure(bed: RackTestbed, rate: int, mtu: int) -> dict[float, float]:
     asked = replace(conditions("fabric", mtu, offloads=False, hosts=3), bits_per_second=rate, moderation_seconds=0.0)
     bed.up(asked)
     try:
+        bed.begin()
         done = workload.run(bed.hosts(), TOKEN, None)
+        record = {"measure": bed.end(), "workload": done.record}
         data = read_spool(bed.hosts()[0].agent, done.spools[0].number)
         table = pyarrow.ipc.open_file(BytesIO(data)).read_all()
         found = sorted(latencies(table, *done.record["window_seconds"]))
         base = found[int(QUIET_SHARE * len(found))]
-        return {share: found[int((1 - share) * len(found))] - base for share in SHARES}
+        waits = queueing.readings(record)
+        in_switch = {("switch", share): waits[f"queue_wait_{name}_seconds"] for name, share in IN_SWITCH.items()}
+        return in_switch | {("end to end", share): found[int((1 - share) * len(found))] - base for share in END_TO_END}
     finally:
         bed.down()
 
@@ -69,24 +80,27 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5, help="racks for every row (default 5)")
     repetitions = max(1, parser.parse_args().repetitions)
     warn_if_busy()
-    found: dict[tuple[int, int], list[dict[float, float]]] = {key: [] for key in itertools.product(RATES, MTUS)}
+    found: dict[tuple[int, int], list[Waits]] = {key: [] for key in itertools.product(RATES, MTUS)}
     with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
         bed = RackTestbed(agent)
         for _ in range(repetitions):
             for key, waits in found.items():
                 waits.append(measure(bed, *key))
-    print(f"bulk of {BULK_SHARE:.0%} of the link: waits above the base in us, median (lowest to highest)")
+    print(f"bulk of {BULK_SHARE:.0%} of the link: waits in us, median (lowest to highest)")
     rows: list[dict[str, Any]] = []
-    for rate, share in itertools.product(RATES, SHARES):
+    places = [("switch", share) for share in IN_SWITCH.values()] + [("end to end", share) for share in END_TO_END]
+    for rate, place in itertools.product(RATES, places):
+        where, share = place
+        print(f"{rate // 10**6} Mb/s, {where}: {share:.1%} of requests wait longer than")
         for mtu in MTUS:
-            values, expected = [each[share] * 1e6 for each in found[rate, mtu]], theory(rate, mtu, share) * 1e6
-            words = f"{rate // 10**6} Mb/s, MTU {mtu}: {share:.0%} wait longer than"
-            print(f"{words} {spread(values, '.1f')}; theory {expected:.1f}")
-            rows.append({"rate": rate, "mtu": mtu, "share": share, "microseconds": values, "theory": expected})
+            values, expected = [each[place] * 1e6 for each in found[rate, mtu]], theory(rate, mtu, share) * 1e6
+            print(f"  MTU {mtu}: {spread(values, '.1f')}; theory {expected:.1f}")
+            row = {"rate": rate, "mtu": mtu, "where": where, "share": share}
+            rows.append({**row, "microseconds": values, "theory": expected})
         pairs = zip(found[rate, 1500], found[rate, 9000], strict=True)
-        more = [(large[share] - small[share]) * 1e6 for small, large in pairs]
+        more = [(large[place] - small[place]) * 1e6 for small, large in pairs]
         expected = (theory(rate, 9000, share) - theory(rate, 1500, share)) * 1e6
-        print(f"{rate // 10**6} Mb/s, 9000 over 1500: {spread(more, '.1f')}; theory {expected:.1f}")
+        print(f"  9000 over 1500: {spread(more, '.1f')}; theory {expected:.1f}")
     say(f"figures: {save('bench-latency', rows)}")
 
 

@@ -31,10 +31,22 @@ MAY_USE = {
     "fidelity": BOTTOM | {"testbeds.base"},
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
+    "queueing": BOTTOM,
     "planning": BOTTOM | STUDY | {"testbeds.base", "workloads"},
     "runner": BOTTOM
     | STUDY
-    | {"agent", "planning", "testbeds.base", "workloads.base", "results", "proof", "fidelity", "conservation", "costs"},
+    | {
+        "agent",
+        "planning",
+        "testbeds.base",
+        "workloads.base",
+        "results",
+        "proof",
+        "fidelity",
+        "conservation",
+        "costs",
+        "queueing",
+    },
     "report": BOTTOM | {"results", "statistics"},
     "progress": BOTTOM | {"runner"},
     "commands": {"*"},

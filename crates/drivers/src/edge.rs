@@ -1,12 +1,13 @@
 //! The fabric's edge: packets in from the hosts' TAPs, frames out to them.
 
 use crate::ports::HostMeasurement;
-use framegauge_fabric::{Aggregate, HostIndex, Sink};
+use crate::waits::Waits;
+use framegauge_fabric::{Aggregate, HostIndex, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
-use framegauge_metering::Lateness;
+use framegauge_metering::Delays;
 use framegauge_packets::{
     Coalesced, Coalescer, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation, VirtioNetHeader,
 };
@@ -40,7 +41,8 @@ pub(crate) struct Edge {
     free: Vec<u32>,
     spare: Vec<Box<[u8]>>,
     pub(crate) counts: Vec<HostMeasurement>,
-    pub(crate) lateness: Lateness,
+    pub(crate) lateness: Delays,
+    pub(crate) waits: Waits,
     /// Large receive offload; empty between interrupts.
     coalescer: Option<Coalescer>,
     epoch: u64,
@@ -60,7 +62,8 @@ impl Edge {
             parcels: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
-            lateness: Lateness::new(),
+            lateness: Delays::new(),
+            waits: Waits::default(),
             epoch,
         }
     }
@@ -230,5 +233,9 @@ impl Sink for Edge {
 
     fn discard(&mut self, aggregate: u32, _frame: u16) {
         self.release(aggregate);
+    }
+
+    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
+        self.waits.record(port, input_port, wait);
     }
 }

@@ -261,6 +261,7 @@ impl Loop {
         self.fabric.reset_peaks();
         self.fabric.take_drops();
         self.edge.lateness.reset();
+        self.edge.waits.reset();
         for counts in &mut self.edge.counts {
             (counts.largest_packet_bytes, counts.largest_frame_bytes) = (0, 0);
         }
@@ -287,8 +288,10 @@ impl Loop {
         let name = |port: usize| self.fabric.port_name(framegauge_fabric::PortIndex(port as u16)).to_string();
         let names: Vec<String> = (0..later.ports.len()).map(name).collect();
         let drops = Drops::collect(&self.fabric.take_drops(), &names, earlier.time_nanoseconds);
+        let waits = self.edge.waits.measurement(&names);
+        let late = &self.edge.lateness;
         let measurement =
-            FabricMeasurement::between(&earlier, &later, names, &self.names, &self.edge.lateness, thread);
+            FabricMeasurement::between(&earlier, &later, names, &self.names, late, waits, thread);
         (measurement, drops)
     }
 }

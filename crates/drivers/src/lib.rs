@@ -22,6 +22,7 @@ pub mod sockets;
 pub mod spool;
 pub mod streaming;
 pub mod visit;
+pub mod waits;
 pub mod wire;
 
 pub use framegauge_frames as frames;

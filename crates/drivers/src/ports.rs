@@ -1,9 +1,10 @@
 //! What the running fabric measured in an interval.
 
 use crate::spool::{self, Column};
+use crate::waits::WaitMeasurement;
 use framegauge_fabric::{PortCounters, PortInterval};
 use framegauge_linux::Result;
-use framegauge_metering::Lateness;
+use framegauge_metering::Delays;
 use std::fs::File;
 
 /// Counters of one host's end of the fabric. Bytes are without FCS, except `data_frame_bytes`.
@@ -83,6 +84,7 @@ pub struct FabricMeasurement {
     pub ports: Vec<(String, PortInterval)>,
     pub hosts: Vec<HostMeasurement>,
     pub lateness: LatenessMeasurement,
+    pub waits: Vec<WaitMeasurement>,
     pub thread: ThreadMeasurement,
 }
 
@@ -100,7 +102,8 @@ impl FabricMeasurement {
         later: &Snapshot,
         ports: Vec<String>,
         hosts: &[String],
-        lateness: &Lateness,
+        lateness: &Delays,
+        waits: Vec<WaitMeasurement>,
         thread: ThreadMeasurement,
     ) -> Self {
         let intervals = later.ports.iter().zip(&earlier.ports).map(|(later, earlier)| later.since(earlier));
@@ -115,6 +118,7 @@ impl FabricMeasurement {
                 p99_seconds: lateness.quantile(0.99),
                 max_seconds: lateness.max_seconds(),
             },
+            waits,
             thread,
         }
     }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use framegauge_fabric::{
-    Aggregate, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, Sink, SwitchConfig, star,
+    Aggregate, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -22,6 +22,8 @@ impl Sink for Count {
     fn discard(&mut self, _aggregate: u32, _frame: u16) {
         self.discarded += 1;
     }
+
+    fn waited(&mut self, _port: PortIndex, _input_port: PortIndex, _wait: Picoseconds) {}
 }
 
 /// Every host but the last sends to the last, in aggregates of 44 frames.

@@ -8,7 +8,7 @@ use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 
 use crate::drops::DropLog;
 use crate::nic::Nic;
-use crate::port::{Peer, Port};
+use crate::port::{Departed, Peer, Port};
 use crate::{Aggregate, ConfigError, Counters, Drop, FabricConfig, Frame, HostIndex, NodeIndex, PortIndex};
 
 /// Who is told what becomes of frames.
@@ -18,6 +18,9 @@ pub trait Sink {
     fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds);
     /// Frame number `frame` of the aggregate was dropped and will never be delivered.
     fn discard(&mut self, aggregate: u32, frame: u16);
+    /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
+    /// others: its own time on the wire is not part of it. Told when it arrives at the far end.
+    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
 }
 
 /// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
@@ -30,7 +33,7 @@ struct Event {
 
 /// An event, with what is needed to act on it.
 enum Happening {
-    Arrival { peer: Peer, frame: Frame, input_limit_bytes: u32 },
+    Arrival { port: PortIndex, peer: Peer, departed: Departed, input_limit_bytes: u32 },
     Interrupt { nic: usize },
 }
 
@@ -126,6 +129,7 @@ impl Fabric {
                 index,
                 destination: aggregate.destination,
                 input_port: uplink.port,
+                since: now,
             };
             // A NIC of its own has no limit and no MTU: the host's kernel keeps to it.
             let accepted = port.offer(now, frame, u32::MAX);
@@ -177,7 +181,17 @@ impl Fabric {
         let now = self.tick(now);
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
-                Happening::Arrival { peer, frame, input_limit_bytes } => {
+                Happening::Arrival {
+                    port,
+                    peer,
+                    departed: Departed { frame, waited, .. },
+                    input_limit_bytes,
+                } => {
+                    // A host's own NIC is no neighbour's queue.
+                    if frame.input_port != port {
+                        sink.waited(port, frame.input_port, waited);
+                    }
+                    let frame = Frame { input_port: port, ..frame };
                     self.hand_over(time, peer, frame, input_limit_bytes, sink);
                 }
                 Happening::Interrupt { nic } => self.nics[nic].interrupt(time, sink),
@@ -207,10 +221,10 @@ impl Fabric {
                 }
             }
             // An event without a frame does not exist; it would do nothing.
-            let Some(frame) = arrived else { continue };
-            let frame = Frame { input_port: PortIndex(source as u16), ..frame };
+            let Some(departed) = arrived else { continue };
             let (peer, input_limit_bytes) = (port.peer, port.input_limit_bytes);
-            return Some((time, Happening::Arrival { peer, frame, input_limit_bytes }));
+            let port = PortIndex(source as u16);
+            return Some((time, Happening::Arrival { port, peer, departed, input_limit_bytes }));
         }
     }
 

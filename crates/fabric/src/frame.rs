@@ -1,5 +1,7 @@
 //! What travels.
 
+use framegauge_frames::Picoseconds;
+
 use crate::{HostIndex, PortIndex};
 
 /// A super-packet that a host hands over: as many frames, or one.
@@ -21,7 +23,7 @@ pub struct Aggregate {
     pub data: bool,
 }
 
-/// One frame under way: 24 bytes, copied from queue to queue.
+/// One frame under way: 32 bytes, copied from queue to queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// Hash of its flow.
@@ -36,4 +38,6 @@ pub struct Frame {
     pub destination: HostIndex,
     /// The port by whose link it came to where it is; in a host's own NIC that NIC.
     pub input_port: PortIndex,
+    /// When it came to where it waits.
+    pub since: Picoseconds,
 }

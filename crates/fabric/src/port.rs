@@ -21,6 +21,16 @@ struct Transmission {
     frame_bytes: u64,
 }
 
+/// A frame that is being sent or propagated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departed {
+    /// When its last bit arrives at the far end.
+    arrives: Picoseconds,
+    /// How long it waited for those before it.
+    pub(crate) waited: Picoseconds,
+    pub(crate) frame: Frame,
+}
+
 /// A port. Its state is that of the last time it was touched; [`Port::catch_up`] brings it to the present.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
@@ -34,7 +44,7 @@ pub(crate) struct Port {
     transmission: Option<Transmission>,
     /// Frames being sent or propagated, with the arrival of their last bits. Not empty while sending, so its
     /// head is the port's one event.
-    in_flight: VecDeque<(Picoseconds, Frame)>,
+    in_flight: VecDeque<Departed>,
     counters: PortCounters,
     /// Serialisation of the last size sent: long transfers send the same one again and again.
     last_size: (u32, Picoseconds),
@@ -75,7 +85,8 @@ impl Port {
         let departs = now + serialisation;
         self.counters.busy += serialisation;
         self.transmission = Some(Transmission { departs, frame_bytes: u64::from(frame.frame_bytes) });
-        self.in_flight.push_back((departs + self.delay, frame));
+        let (arrives, waited) = (departs + self.delay, now - frame.since);
+        self.in_flight.push_back(Departed { arrives, waited, frame });
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
@@ -94,6 +105,7 @@ impl Port {
         input_limit_bytes: u32,
     ) -> Result<(), DropReason> {
         self.catch_up(now);
+        let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
@@ -119,13 +131,13 @@ impl Port {
 
     /// When the next frame arrives at the far end, if one is under way.
     pub(crate) fn next_arrival(&self) -> Option<Picoseconds> {
-        self.in_flight.front().map(|(arrival, _)| *arrival)
+        self.in_flight.front().map(|departed| departed.arrives)
     }
 
     /// The frame that arrives at the far end now.
-    pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Frame> {
+    pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Departed> {
         self.catch_up(now);
-        self.in_flight.pop_front().map(|(_, frame)| frame)
+        self.in_flight.pop_front()
     }
 
     fn transmitting_bytes(&self) -> u64 {

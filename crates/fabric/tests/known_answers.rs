@@ -53,9 +53,14 @@ fn a_small_frame_waits_for_the_one_frame_ahead_of_it() {
         for after in [1, frame / 2, frame - 1] {
             let mut fabric = rack(3, 0, 1 << 20, 9216);
             let log = run(&mut fabric, &[(0, 0, 1, captured, 2), (frame + after - 672, 1, 1, 42, 2)]);
+            let name = |port| fabric.port_name(port);
             let delivered: Vec<_> = log.delivered.iter().map(|&(due, _, id, _)| (id, due)).collect();
             let alone = frame + after + 672;
             assert_eq!(delivered, [(0, nanoseconds(2 * frame)), (1, nanoseconds(alone + frame - after))]);
+            let waits: Vec<_> =
+                log.waits.iter().map(|&(port, input, wait)| (name(port), name(input), wait)).collect();
+            let expected = [("h1>switch", 0), ("h2>switch", frame - after)];
+            assert_eq!(waits, expected.map(|(input, wait)| ("switch>h3", input, nanoseconds(wait))));
         }
     }
 }

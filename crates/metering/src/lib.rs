@@ -6,8 +6,8 @@
 
 mod counters;
 mod cpu;
+mod delays;
 mod error;
-mod lateness;
 mod mounts;
 mod schedstat;
 mod softirqs;
@@ -15,8 +15,8 @@ mod usage;
 
 pub use counters::{Counters, difference, parse_netstat, parse_snmp, parse_snmp6};
 pub use cpu::{CpuSeconds, CpuTimes, parse_stat};
+pub use delays::Delays;
 pub use error::ParseError;
-pub use lateness::Lateness;
 pub use mounts::parse_cgroup2_mount;
 pub use schedstat::{SchedStat, parse_schedstat};
 pub use softirqs::{NetworkSoftirqs, parse_softirqs};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use framegauge_metering::{
-    CpuTimes, Lateness, NetworkSoftirqs, difference, parse_cgroup_cpu, parse_cgroup2_mount, parse_netstat,
+    CpuTimes, Delays, NetworkSoftirqs, difference, parse_cgroup_cpu, parse_cgroup2_mount, parse_netstat,
     parse_schedstat, parse_snmp, parse_snmp6, parse_softirqs, parse_stat,
 };
 use proptest::prelude::*;
@@ -120,42 +120,44 @@ fn cgroup2_mounts() {
 
 #[test]
 fn an_empty_histogram_is_zero() {
-    let lateness = Lateness::new();
-    assert_eq!((lateness.count(), lateness.quantile(0.5), lateness.max_seconds()), (0, 0.0, 0.0));
+    let delays = Delays::new();
+    assert_eq!((delays.count(), delays.quantile(0.5), delays.max_seconds()), (0, 0.0, 0.0));
+    assert_eq!(delays.mean_seconds(), 0.0);
 }
 
 #[test]
 fn quantiles_of_a_known_set() {
-    let mut lateness = Lateness::new();
-    (1..=1000).for_each(|microseconds| lateness.record(microseconds * 1000));
+    let mut delays = Delays::new();
+    (1..=1000).for_each(|microseconds| delays.record(microseconds * 1000));
     let close =
         |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
-    close(lateness.quantile(0.5), 500e-6);
-    close(lateness.quantile(0.99), 990e-6);
-    assert_eq!(lateness.max_nanoseconds(), 1_000_000);
-    assert_eq!(lateness.quantile(1.0), lateness.max_seconds());
-    lateness.reset();
-    assert_eq!(lateness, Lateness::new());
+    close(delays.quantile(0.5), 500e-6);
+    close(delays.quantile(0.99), 990e-6);
+    assert!((delays.mean_seconds() - 500.5e-6).abs() < 1e-15);
+    assert_eq!(delays.max_nanoseconds(), 1_000_000);
+    assert_eq!(delays.quantile(1.0), delays.max_seconds());
+    delays.reset();
+    assert_eq!(delays, Delays::new());
 }
 
 proptest! {
     #[test]
     fn quantiles_are_right_to_one_percent(mut values in prop::collection::vec(any::<u64>(), 1..200), q in 0.0f64..=1.0) {
-        let mut lateness = Lateness::new();
-        values.iter().for_each(|&value| lateness.record(value));
+        let mut delays = Delays::new();
+        values.iter().for_each(|&value| delays.record(value));
         values.sort_unstable();
         let rank = ((q * values.len() as f64).ceil() as usize).max(1);
         let truth = values[rank - 1] as f64 * 1e-9;
-        let found = lateness.quantile(q);
+        let found = delays.quantile(q);
         prop_assert!(found >= truth * (1.0 - 1e-12) && found <= truth * 1.008, "{} for {}", found, truth);
     }
 
     #[test]
     fn small_values_are_exact(value in 0u64..256) {
-        let mut lateness = Lateness::new();
-        lateness.record(value);
-        lateness.record(1 << 50);
-        prop_assert_eq!(lateness.quantile(0.5), value as f64 * 1e-9);
+        let mut delays = Delays::new();
+        delays.record(value);
+        delays.record(1 << 50);
+        prop_assert_eq!(delays.quantile(0.5), value as f64 * 1e-9);
     }
 
     #[test]
@@ -163,9 +165,9 @@ proptest! {
         left in prop::collection::vec(any::<u64>(), 0..50), right in prop::collection::vec(any::<u64>(), 0..50),
     ) {
         let of = |values: &[u64]| {
-            let mut lateness = Lateness::new();
-            values.iter().for_each(|&value| lateness.record(value));
-            lateness
+            let mut delays = Delays::new();
+            values.iter().for_each(|&value| delays.record(value));
+            delays
         };
         let mut merged = of(&left);
         merged.merge(&of(&right));

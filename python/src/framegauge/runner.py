@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge import conservation, costs, fidelity, proof
+from framegauge import conservation, costs, fidelity, proof, queueing
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
 from framegauge.errors import AgentError, AgentFailure, AgentTimeout, ProgramFailure
@@ -232,7 +232,7 @@ def _checked(
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     ceiling = None if None in ceilings else min(ceilings)
-    readings = {**found.readings, **proof.readings(record), **costs.readings(record)}
+    readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings["ceiling_bits_per_second"] = ceiling
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
     if lacking := done.get("not_measured", {}) | lacking:

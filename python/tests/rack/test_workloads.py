@@ -74,6 +74,25 @@ def test_a_request_waits_for_the_one_frame_ahead(rack_agent: Agent, tmp_path: Pa
     assert min(waits[9000]) > 2 * min(waits[1500]), waits
 
 
+def test_the_switch_tells_how_long_requests_waited(rack_agent: Agent, tmp_path: Path) -> None:
+    """Bulk that fills 30 % of a link at 1 Gb/s, where the hosts' own CPU hides 72 us: the fabric's time does not."""
+    share, wait_longer = 0.3, 0.01
+    bed = {"kind": "rack", "topology": "rack", "hosts": 3}
+    asking = {"connections": 8, "rate": 2000, "arrivals": "poisson", "duration": "1 s"}
+    runs = proven(
+        rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"latency_p99": "10 %"}, retries=0,
+        workloads=[{"mixed": {"rr": asking, "bulk": {"rate": "300 Mb/s"}}}],
+    )  # fmt: skip
+    for each in runs:
+        frame = 8 * (each.level + 38) / 1e9
+        # A request meets a frame with the share of the link that bulk has, and waits for an even part of it.
+        busy = share * (each.level + 38) / (each.level - 52)
+        waits = {name: each.readings[f"queue_wait_{name}_seconds"] for name in ("mean", "p50", "p99")}
+        assert waits["p50"] == 0
+        assert waits["p99"] == pytest.approx(frame * (1 - wait_longer / busy), rel=0.1), waits
+        assert waits["mean"] == pytest.approx(busy * frame / 2, rel=0.25), waits
+
+
 # How many links are full at once. In reverse the one's own link is the limit.
 FULL_LINKS = {
     ("one-to-one", ""): 1,

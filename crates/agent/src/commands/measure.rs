@@ -105,12 +105,23 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
                    "largest_frame_bytes": host.largest_frame_bytes})
         })
         .collect();
+    let waits: Vec<Value> = measured
+        .waits
+        .iter()
+        .map(|wait| {
+            json!({"port": wait.port, "input_port": wait.input_port, "frames": wait.frames,
+                   "mean_seconds": wait.mean_seconds, "p50_seconds": wait.p50_seconds,
+                   "p99_seconds": wait.p99_seconds, "p999_seconds": wait.p999_seconds,
+                   "max_seconds": wait.max_seconds})
+        })
+        .collect();
     let (late, thread) = (&measured.lateness, &measured.thread);
     json!({
         "ports": ports,
         "hosts": hosts,
         "lateness": {"count": late.count, "p50_seconds": late.p50_seconds, "p99_seconds": late.p99_seconds,
                      "max_seconds": late.max_seconds},
+        "waits": waits,
         "thread": {"cpu_seconds": thread.cpu_seconds, "involuntary_switches": thread.involuntary_switches,
                    "waited_seconds": thread.waited_seconds, "wakeups": thread.wakeups,
                    "scheduling": thread.scheduling, "cpu": thread.cpu},

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_fabric::{
-    Aggregate, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, Sink, SwitchConfig, star,
+    Aggregate, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink,
+    SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -15,6 +16,8 @@ pub struct Log {
     pub interrupts: Vec<(Picoseconds, HostIndex, usize)>,
     /// Aggregate, frame.
     pub discarded: Vec<(u32, u16)>,
+    /// Output port of a switch, input port, wait.
+    pub waits: Vec<(PortIndex, PortIndex, Picoseconds)>,
 }
 
 impl Sink for Log {
@@ -26,6 +29,10 @@ impl Sink for Log {
 
     fn discard(&mut self, aggregate: u32, frame: u16) {
         self.discarded.push((aggregate, frame));
+    }
+
+    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
+        self.waits.push((port, input_port, wait));
     }
 }
 

@@ -172,10 +172,22 @@ class FakeReadings:
             "ports": [self._port(f"{name}>switch", name) for name in rack.names],
             "hosts": [self._fabric_host(name, elapsed) for name in rack.names],
             "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
+            "waits": self._waits(),
             "thread": thread,
             "drops": drops,
         }
         return found
+
+    def _waits(self) -> list[Json]:
+        """As if each frame found half of another one under way."""
+        rack = self.rack
+        half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
+        quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
+        ways = sorted(rack.connections | {(server, client) for client, server in rack.connections})
+        return [
+            {"port": f"switch>{server}", "input_port": f"{client}>switch", "frames": rack.sent[client], **quantiles}
+            for client, server in ways
+        ]
 
     def _port(self, port: str, host: str) -> Json:
         sent = self.rack.sent[host]

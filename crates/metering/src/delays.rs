@@ -1,4 +1,4 @@
-//! A histogram of how late something was.
+//! A histogram of how late something was, or how long it waited.
 
 /// Values below this many nanoseconds have a bucket each.
 const EXACT: u64 = 256;
@@ -15,15 +15,16 @@ const SECONDS_PER_NANOSECOND: f64 = 1e-9;
 /// Delays in nanoseconds, counted in log-linear buckets: every quantile is right to 0.8 %, whatever its size,
 /// in 59 kB of memory that never grow (the layout of HdrHistogram).
 #[derive(Clone, PartialEq, Eq)]
-pub struct Lateness {
+pub struct Delays {
     buckets: Box<[u64; BUCKETS]>,
     count: u64,
+    sum_nanoseconds: u64,
     max_nanoseconds: u64,
 }
 
-impl std::fmt::Debug for Lateness {
+impl std::fmt::Debug for Delays {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Lateness")
+        out.debug_struct("Delays")
             .field("count", &self.count)
             .field("p50_seconds", &self.quantile(0.5))
             .field("p99_seconds", &self.quantile(0.99))
@@ -32,28 +33,34 @@ impl std::fmt::Debug for Lateness {
     }
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness::new()
+impl Default for Delays {
+    fn default() -> Delays {
+        Delays::new()
     }
 }
 
-impl Lateness {
+impl Delays {
     /// An empty histogram.
-    pub fn new() -> Lateness {
-        Lateness { buckets: Box::new([0; BUCKETS]), count: 0, max_nanoseconds: 0 }
+    pub fn new() -> Delays {
+        Delays { buckets: Box::new([0; BUCKETS]), count: 0, sum_nanoseconds: 0, max_nanoseconds: 0 }
     }
 
     /// Counts one delay.
     pub fn record(&mut self, nanoseconds: u64) {
         self.buckets[bucket(nanoseconds)] += 1;
         self.count += 1;
+        self.sum_nanoseconds = self.sum_nanoseconds.saturating_add(nanoseconds);
         self.max_nanoseconds = self.max_nanoseconds.max(nanoseconds);
     }
 
     /// How many delays were counted.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The mean delay in seconds, exact; 0 if nothing was counted.
+    pub fn mean_seconds(&self) -> f64 {
+        self.sum_nanoseconds as f64 / self.count.max(1) as f64 * SECONDS_PER_NANOSECOND
     }
 
     /// The delay that a share `q` (0 to 1) of all delays does not exceed, in seconds: the upper bound of its
@@ -81,11 +88,12 @@ impl Lateness {
     }
 
     /// Adds everything that another histogram has counted.
-    pub fn merge(&mut self, other: &Lateness) {
+    pub fn merge(&mut self, other: &Delays) {
         for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets.iter()) {
             *mine += theirs;
         }
         self.count += other.count;
+        self.sum_nanoseconds = self.sum_nanoseconds.saturating_add(other.sum_nanoseconds);
         self.max_nanoseconds = self.max_nanoseconds.max(other.max_nanoseconds);
     }
 
@@ -93,6 +101,7 @@ impl Lateness {
     pub fn reset(&mut self) {
         self.buckets.fill(0);
         self.count = 0;
+        self.sum_nanoseconds = 0;
         self.max_nanoseconds = 0;
     }
 }
