@@ -9,6 +9,7 @@ pub mod fabric;
 pub mod host;
 pub mod kernel_switch;
 pub mod meters;
+pub mod path;
 pub mod ports;
 pub mod processes;
 pub mod rack;
@@ -27,4 +28,5 @@ pub mod wire;
 
 pub use framegauge_frames as frames;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
+pub use framegauge_pathmtu as pathmtu;
 pub use framegauge_traffic as traffic;

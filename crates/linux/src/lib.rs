@@ -25,6 +25,8 @@ pub mod sysctl;
 pub mod tap;
 pub mod tcp;
 pub mod tracing;
+pub mod udp;
+pub mod udp_error;
 pub mod user;
 
 pub use error::{OsError, Result};

@@ -23,8 +23,9 @@ const ORDINARY: u32 = 1500;
 const SILENT_ATTEMPTS: u32 = 2;
 /// Controls without an answer after which nothing is there: at a loss of a third each way, one in 10⁹.
 const UNREACHABLE_CONTROLS: u32 = 36;
-const UNREACHABLE_ROUND: u32 = 18;
-const UNREACHABLE_GAP: Duration = Duration::from_millis(4);
+/// They are spread over this time at least: a busy far end may answer nothing for a while.
+const UNREACHABLE_ROUND: u32 = 12;
+const UNREACHABLE_GAP: Duration = Duration::from_millis(60);
 /// Controls beside each probe of the edge: they are small, and the fewer are lost, the fewer probes the edge needs.
 const CONTROLS_A_PROBE: u32 = 3;
 /// Probes of the edge lie this far apart, so that one burst of loss does not strike all.

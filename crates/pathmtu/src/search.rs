@@ -165,8 +165,9 @@ impl Search {
         }
     }
 
-    /// What to do at `now`. After [`Next::Send`] ask again at once.
-    pub fn poll(&mut self, now: Duration) -> Next {
+    /// What to do at `now`. After [`Next::Send`] ask again at once. Where the caller must not send it asks all the same, with
+    /// `may_send` false: what has been silent for too long is given up then.
+    pub fn poll(&mut self, now: Duration, may_send: bool) -> Next {
         let end = *self.begun.get_or_insert(now) + self.config.patience;
         if now >= end {
             return Next::Done;
@@ -176,6 +177,7 @@ impl Search {
         self.ask_flows(now);
         if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
             && due <= now
+            && may_send
             && (self.in_flight_bytes == 0
                 || self.in_flight_bytes + u64::from(bytes) <= u64::from(self.config.in_flight_bytes))
         {
@@ -192,6 +194,7 @@ impl Search {
         let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
         match due.into_iter().chain(expires).chain(room).min() {
             Some(until) => Next::Wait(until.min(end)),
+            None if held_back => Next::Wait(now),
             None => Next::Done,
         }
     }
@@ -209,6 +212,11 @@ impl Search {
             self.flows[usize::from(flow)].controls_sent += 1;
         }
         Next::Send { flow, number, bytes }
+    }
+
+    /// Bytes that may still be in the network.
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
     }
 
     /// Flows without anything outstanding say what they want next.

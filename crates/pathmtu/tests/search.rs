@@ -59,7 +59,8 @@ fn nothing_there_is_unreachable_not_a_black_hole() {
     let (report, took) = run(config(9000, 8), &quiet(vec![0; 8]));
     assert!(report.flows.iter().all(|flow| flow.verdict == Verdict::Unreachable));
     assert_eq!(mtus(&report), vec![None; 8]);
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // A busy far end gets its time.
+    assert!(took > Duration::from_secs(1) && took < Duration::from_secs(4), "{took:?}");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_liar_who_says_too_big_is_not_believed() {
     let mut search = Search::new(config(9000, 1));
     let mut now = Duration::ZERO;
     loop {
-        match search.poll(now) {
+        match search.poll(now, true) {
             Next::Done => break,
             Next::Wait(until) => now = until,
             Next::Send { flow, number, bytes } if bytes <= 1500 => {
@@ -111,7 +112,7 @@ fn what_is_said_of_other_flows_or_twice_is_ignored() {
     let mut now = Duration::ZERO;
     let mut others = 0;
     loop {
-        match search.poll(now) {
+        match search.poll(now, true) {
             Next::Done => break,
             Next::Wait(until) => now = until,
             Next::Send { flow, number, bytes } => {
@@ -136,7 +137,7 @@ fn a_prober_that_takes_silence_for_delivery_would_be_wrong() {
         let mut search = Search::new(config(9000, 1));
         let mut now = Duration::ZERO;
         loop {
-            match search.poll(now) {
+            match search.poll(now, true) {
                 Next::Done => break,
                 Next::Wait(until) => now = until,
                 Next::Send { flow, number, bytes } => search.on_delivered(now, flow, number, bytes, None),

@@ -1,6 +1,7 @@
 //! One command a file: parse, apply, reply.
 
 mod basics;
+mod check;
 mod cpu;
 mod fields;
 mod host_apply;
@@ -18,6 +19,7 @@ mod spool;
 mod streams;
 mod wire;
 
+pub use check::Check;
 pub use host_state::HostState;
 
 use crate::arguments::Role;
@@ -58,6 +60,10 @@ fn host(method: &str, call: &Call) -> Answer {
         "host.counters" => host_counters::run(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),
+        "check.serve" => check::serve(call),
+        "check.run" => check::run(call),
+        "check.trace" => check::trace(call),
+        "check.close" => check::close(call),
         "wire.begin" => wire::begin(call),
         "wire.end" => wire::end(call),
         "stream.serve" => streams::serve(call),

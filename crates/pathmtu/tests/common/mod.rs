@@ -62,7 +62,7 @@ pub fn run(config: Config, network: &Network) -> (Report, Duration) {
     let router = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     loop {
         assert!(now < begun + Duration::from_secs(120), "no end: {:?}", search.report());
-        let until = match search.poll(now) {
+        let until = match search.poll(now, true) {
             Next::Done => return (search.report(), now - begun),
             Next::Wait(until) => until,
             Next::Send { flow, number, bytes } => {
