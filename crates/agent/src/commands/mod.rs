@@ -3,6 +3,7 @@
 mod basics;
 mod cpu;
 mod fields;
+mod frames_wire;
 mod host_apply;
 mod host_counters;
 mod host_read;
@@ -33,6 +34,7 @@ pub fn dispatch(call: &Call) -> Answer {
         "shutdown" => basics::shutdown(call),
         "spool.read" => spool::read(call),
         "spool.drop" => spool::forget(call),
+        "frames.wire" => frames_wire::run(call),
         _ if call.session.role == Role::Rack => rack(method, call),
         _ => host(method, call),
     }
