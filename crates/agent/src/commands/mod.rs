@@ -1,6 +1,7 @@
 //! One command a file: parse, apply, reply.
 
 mod basics;
+mod check_facts;
 mod cpu;
 mod fields;
 mod frames_wire;
@@ -57,6 +58,8 @@ fn host(method: &str, call: &Call) -> Answer {
     match method {
         "host.apply" => host_apply::run(call),
         "host.read" => host_read::run(call),
+        "check.facts" => check_facts::run(call),
+        "check.routes" => check_facts::routes(call),
         "host.counters" => host_counters::run(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),

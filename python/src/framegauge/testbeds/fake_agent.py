@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from framegauge import __version__
 from framegauge.agent import PROTOCOL
-from framegauge.testbeds import fake_frames
+from framegauge.testbeds import fake_facts, fake_frames
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import FakeError, FakeRack
 
@@ -43,6 +43,8 @@ _RACK = {
     "measure.end": "",
 }
 _HOST = {
+    "check.facts": "",
+    "check.routes": "destinations",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
@@ -103,6 +105,8 @@ class FakeAgent:
             "cancel": lambda _: {"cancelled": False},
             "shutdown": self._shutdown,
             "frames.wire": fake_frames.wire,
+            "check.facts": fake_facts.facts,
+            "check.routes": fake_facts.routes,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
             "process.signal": self._signal,
