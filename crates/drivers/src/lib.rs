@@ -6,6 +6,7 @@ mod closing;
 pub mod cpu;
 mod edge;
 pub mod fabric;
+pub mod facts;
 pub mod host;
 pub mod kernel_switch;
 pub mod meters;

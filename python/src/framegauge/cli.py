@@ -29,6 +29,7 @@ examples:
   framegauge study --resume --out results/rack
   framegauge report results/rack --json
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
+  framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
   framegauge schema > study.schema.json     for your editor
 
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("folder", type=Path, metavar="DIR")
     report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     verbs.add_parser("rack", help="build a rack and keep it, for use by hand", add_help=False)
+    verbs.add_parser("wire", help="what encapsulations take from an MTU, and what is left for TCP", add_help=False)
     verbs.add_parser("schema", help="print the JSON Schema of a study file")
     needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
@@ -105,6 +107,11 @@ def _run(words: list[str]) -> list[str] | None:
         from framegauge import cli_rack
 
         return cli_rack.run(words[1:])
+    if words[:1] == ["wire"]:
+        from framegauge import cli_wire
+
+        cli_wire.run(words[1:])
+        return None
     options = _parser().parse_args(words)
     verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
     verbs[options.verb](options)

@@ -2,8 +2,10 @@
 
 mod basics;
 mod check;
+mod check_facts;
 mod cpu;
 mod fields;
+mod frames_wire;
 mod host_apply;
 mod host_counters;
 mod host_read;
@@ -35,6 +37,7 @@ pub fn dispatch(call: &Call) -> Answer {
         "shutdown" => basics::shutdown(call),
         "spool.read" => spool::read(call),
         "spool.drop" => spool::forget(call),
+        "frames.wire" => frames_wire::run(call),
         _ if call.session.role == Role::Rack => rack(method, call),
         _ => host(method, call),
     }
@@ -57,6 +60,8 @@ fn host(method: &str, call: &Call) -> Answer {
     match method {
         "host.apply" => host_apply::run(call),
         "host.read" => host_read::run(call),
+        "check.facts" => check_facts::run(call),
+        "check.routes" => check_facts::routes(call),
         "host.counters" => host_counters::run(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from framegauge import __version__
 from framegauge.agent import PROTOCOL
+from framegauge.testbeds import fake_facts, fake_frames
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import FakeError, FakeRack
 
@@ -30,6 +31,7 @@ _EVERY = {
     "shutdown": "",
     "spool.read": "spool offset_bytes length_bytes",
     "spool.drop": "spool",
+    "frames.wire": "mtu encapsulations bits_per_second",
 }
 _RACK = {
     "requirements": "testbed bits_per_second",
@@ -41,6 +43,8 @@ _RACK = {
     "measure.end": "",
 }
 _HOST = {
+    "check.facts": "",
+    "check.routes": "destinations",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
@@ -100,6 +104,9 @@ class FakeAgent:
             "hello": self._hello,
             "cancel": lambda _: {"cancelled": False},
             "shutdown": self._shutdown,
+            "frames.wire": fake_frames.wire,
+            "check.facts": fake_facts.facts,
+            "check.routes": fake_facts.routes,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
             "process.signal": self._signal,
