@@ -62,7 +62,7 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
     if not any(pair.key in case.open for pair in pairs):
         return  # explained since by another of its links
     more = case.alike(pairs)
-    everything = [*pairs, *(pair for pair in more if pair not in pairs)]
+    everything = [*pairs, *more]
     limit = _limit(pairs)
     where = _where(case, links, node)
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
@@ -71,7 +71,11 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
     if partial:
         evidence.append(_share(pairs))
     else:
-        evidence.append(_silent(case, links))
+        evidence.append(_silent(links))
+    if any((link.after, link.before) in case.passed for link in links):
+        evidence.append(
+            "Large packets of other flows pass between the same two: they are joined by more than one link."
+        )
     evidence += case.remarks(everything, limit)
     owners = {case.mesh.owners[end.name] for link in links for end in (link.after, link.before)
               if end.name in case.mesh.owners}  # fmt: skip
@@ -79,7 +83,7 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
     first = min(links)
     fix = remedies.raise_router(case.mesh, first.after.name, case.mesh.target)
     if not partial:
-        fix += f"; and let \"too big\" pass: {remedies.allow_too_big(pairs[0].family)}"
+        fix += f'; and let "too big" pass: {remedies.allow_too_big(pairs[0].family)}'
     ask = remedies.ask_link(where, case.mesh.target)
     keys = [pair.key for pair in everything]
     case.add(Finding.about(kind, where, owners, keys, " ".join(evidence), fix, ask), keys)
@@ -94,13 +98,13 @@ def _where(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -
     return first.text(case.mesh) + (", both directions" if len(ways) > 1 else f", towards {first.before.name}")
 
 
-def _silent(case: Case, links: Mapping[Segment, list[Pair]]) -> str:
+def _silent(links: Mapping[Segment, list[Pair]]) -> str:
     """What a silent routed link can be, and what it cannot."""
     names = remedies.listing({link.after.name for link in links})
     befores = remedies.listing({link.before.name for link in links})
     return (
         f"{names} answers large packets whose TTL ends there, and {befores} answers small ones only. Nobody said "
-        f"\"too big\": either {names} has a smaller MTU on that link and its ICMP is filtered, or the far side or a "
+        f'"too big": either {names} has a smaller MTU on that link and its ICMP is filtered, or the far side or a '
         "switch between does not take large frames; from outside the two look the same."
     )
 
@@ -147,7 +151,7 @@ def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pai
     subnets = remedies.listing({case.ways(pair)[end] for pair in pairs})
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
     where = f"between {router.text(case.mesh)} and {subnets}, {'towards' if end else 'from'} the hosts"
-    everything = [*pairs, *(pair for pair in case.alike(pairs) if pair not in pairs)]
+    everything = [*pairs, *case.alike(pairs)]
     evidence = [
         f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}; that they "
         f"hit {remedies.count_of(len(set(hosts)), 'host')} speaks for what these share."

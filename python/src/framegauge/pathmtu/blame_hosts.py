@@ -51,8 +51,8 @@ def hosts(case: Case, with_neighbour: bool) -> None:
         cells = _cells(case, family, False)
         for each in suspects(cells, opened, case.mesh.target, 2, near if with_neighbour else None):
             found[each.name].append((family, each))
-    for name, each in sorted(found.items()):
-        _host(case, name, each, with_neighbour)
+    for name, rows in sorted(found.items()):
+        _host(case, name, rows, with_neighbour)
 
 
 def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_neighbour: bool) -> None:
@@ -100,7 +100,9 @@ def members(case: Case) -> None:
         for each in suspects(_cells(case, family, True), opened, 1, 3):
             pairs = [case.faults[cell.key] for cell in each.cells]
             bad, probed = sum(pair.bad for pair in pairs), sum(pair.probed - pair.unknown for pair in pairs)
-            own = [case.mesh.receiver(pair) if each.direction == "receiving" else case.mesh.sender(pair) for pair in pairs]
+            own = [
+                case.mesh.receiver(pair) if each.direction == "receiving" else case.mesh.sender(pair) for pair in pairs
+            ]
             interface = next((found for found in own if found is not None), None)
             name = "BOND" if interface is None else interface.name
             sizes = {pair.path_mtu for pair in pairs if pair.path_mtu is not None}
@@ -141,13 +143,15 @@ def subnets(case: Case) -> None:
         limit = pairs[0].path_mtu
         evidence = [
             f"All {len(pairs)} pairs from {source} to {destination} are hit, from {len(ends[0])} hosts to "
-            f"{len(ends[1])}: {remedies.sizes_text(limit)}. No trace says at which hop, and nobody said \"too big\"."
+            f'{len(ends[1])}: {remedies.sizes_text(limit)}. No trace says at which hop, and nobody said "too big".'
         ]
         evidence += case.remarks(pairs, limit)
         keys = [pair.key for pair in pairs]
         ask = remedies.ask_link(f"between {source} and {destination}", case.mesh.target)
         case.add(
-            Finding.about("router_drops_silently", where, [], keys, " ".join(evidence), remedies.work_around(limit), ask),
+            Finding.about(
+                "router_drops_silently", where, [], keys, " ".join(evidence), remedies.work_around(limit), ask
+            ),
             keys,
         )
 
@@ -162,7 +166,9 @@ def leftovers(case: Case) -> None:
         what = "IPv4" if family == 4 else "IPv6"
         few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
         where = f"unknown; known is {few} ({what})"
-        evidence = [f"{remedies.sizes_text(limit).capitalize()} for {remedies.count_of(len(pairs), 'pair')} ({what})."]
+        evidence = [
+            f"{remedies.sentence(remedies.sizes_text(limit))} for {remedies.count_of(len(pairs), 'pair')} ({what})."
+        ]
         evidence.append(_known(case, pairs))
         evidence += case.remarks(pairs, limit)
         keys = [pair.key for pair in pairs]

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from framegauge.pathmtu import remedies
 from framegauge.pathmtu.case import Case
 from framegauge.pathmtu.document import Interface, Pair, Told
-from framegauge.pathmtu.findings import Finding
+from framegauge.pathmtu.findings import Finding, Key
 from framegauge.pathmtu.hops import told_by_trace
 
 __all__ = ["interfaces", "routers", "tunnels"]
 
 # A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
 SPARE_BYTES = 22
-_Group = dict[tuple[str, str | None, int | None], list[Pair]]
 
 
 def _told(pair: Pair, target: int) -> list[Told]:
@@ -35,12 +34,13 @@ def _explains(pair: Pair, mtu: int | None) -> bool:
 
 def routers(case: Case) -> None:
     """`router_too_small`: one finding a router and size; `icmp_filtered` where it speaks to others only."""
-    groups: dict[tuple[str, int | None], list[Pair]] = defaultdict(list)
+    groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
     for pair in case.faults.values():
         for each in _told(pair, case.mesh.target):
             if each.address is not None:
-                groups[each.address, each.mtu].append(pair)
-    for (address, mtu), pairs in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
+                groups[each.address, each.mtu][pair.key] = pair
+    for (address, mtu), told in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
+        pairs = list(told.values())
         flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
         said = "that packets are too big" if mtu is None else f"that its link takes {mtu} bytes"
         heard = f", to {remedies.count_of(sum(flows), 'flow')} of {sum(pair.probed for pair in pairs)}" if flows else ""
@@ -69,13 +69,13 @@ def _filtered(case: Case, address: str, mtu: int | None) -> None:
     ]  # fmt: skip
     if not silent:
         return
-    silent += [pair for pair in case.alike(silent) if pair not in silent]
+    silent += case.alike(silent)
     senders = remedies.host_names(pair.source for pair in silent)
     case.add(
         Finding.about(
             "icmp_filtered", f"between router {address} and {senders}", [pair.source for pair in silent],
             [pair.key for pair in silent],
-            f"Router {address} tells other senders that its link takes {mtu} bytes. {senders.capitalize()} "
+            f"Router {address} tells other senders that its link takes {mtu} bytes. {remedies.sentence(senders)} "
             f"heard nothing, though packets above {mtu} bytes vanish behind the same router for "
             f"{remedies.count_of(len(silent), 'pair')}.",
             remedies.allow_too_big(silent[0].family),
@@ -128,7 +128,9 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
         evidence.append(f"On host {host} {remedies.interface_text(interface)}, below the target of {target}.")
     if own.sending:
         told = "" if mtu is None else f" at {mtu}"
-        evidence.append(f"The host itself refuses to send more{told}, for {remedies.count_of(len(own.sending), 'pair')}.")
+        evidence.append(
+            f"The host itself refuses to send more{told}, for {remedies.count_of(len(own.sending), 'pair')}."
+        )
     if own.receiving:
         sizes = {pair.path_mtu for pair in own.receiving if pair.path_mtu is not None}
         evidence.append(
@@ -142,7 +144,7 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
         evidence.append("Whether the network beyond carries more cannot be seen from here before that is changed.")
     where = f"host {host}" + ("" if name is None else f", interface {name}")
     pairs = [*own.sending, *own.receiving]
-    closed = [pair.key for pair in pairs if pair in own.receiving or _explains(pair, mtu)]
+    closed = [pair.key for pair in own.receiving] + [pair.key for pair in own.sending if _explains(pair, mtu)]
     ask = remedies.ask_port(f"host {host}", target)
     case.add(Finding.about(kind, where, [host], [pair.key for pair in pairs], " ".join(evidence), fix, ask), closed)
 
@@ -193,8 +195,9 @@ def _tunnel(
         f"raise the underlay to {target + overhead}: its interfaces (ip link set dev PARENT mtu {target + overhead}) "
         f"and everything between them, then the tunnel's own (mtu {target}){fits}"
     )
-    ask = f"Does every link of the underlay between {remedies.host_names(hosts)} carry IP packets of {target + overhead} bytes?"
-    where = f"the underlay of {kind} {remedies.listing(names)} between {remedies.host_names(hosts)}"
+    between = f"between {remedies.host_names(hosts)}"
+    ask = f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?"
+    where = f"the underlay of {kind} {remedies.listing(names)} {between}"
     keys = [pair.key for pair in pairs]
     case.add(Finding.about("overlay_overhead", where, hosts, keys, " ".join(evidence), fix, ask), keys)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from framegauge.pathmtu.document import Mesh, Pair
 from framegauge.pathmtu.findings import Finding, Key
-from framegauge.pathmtu.hops import Node, Segment, locate, passages
+from framegauge.pathmtu.hops import Node, Segment, locate, only_bad, passages
 
 __all__ = ["Case"]
 
@@ -27,7 +27,12 @@ class Case:
             self.passed.update(passages(pair))
         for pair in self.faults.values():
             found = (locate(pair, trace) for trace in pair.traces if trace.bad or not pair.is_partial)
-            self.segments[pair.key] = {each for each in found if each is not None}
+            # Good flows of the pair that passed the very link, and parted from the bad ones later: what looked like
+            # loss was a router that answers seldom.
+            parted = set(passages(pair)) if only_bad([pair]) else set()
+            self.segments[pair.key] = {
+                each for each in found if each is not None and (each.after, each.before) not in parted
+            }
 
     def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
         """A finding, and the faults that need no other explanation."""

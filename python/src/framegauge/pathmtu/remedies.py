@@ -9,7 +9,7 @@ from framegauge.pathmtu.document import Host, Interface, Mesh
 
 __all__ = [
     "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing", "raise_mtu",
-    "raise_router", "sizes_text", "work_around",
+    "raise_router", "sentence", "sizes_text", "work_around",
 ]  # fmt: skip
 
 MANY = 6
@@ -32,6 +32,11 @@ def host_names(names: Iterable[str]) -> str:
 def count_of(number: int, noun: str) -> str:
     """`1 pair`, `2 pairs`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def sentence(text: str) -> str:
+    """With a capital letter, and the rest as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def sizes_text(limit: int | None) -> str:
@@ -63,10 +68,10 @@ def raise_router(mesh: Mesh, address: str | None, target_mtu: int) -> str:
 def allow_too_big(family: int) -> str:
     """The rules that let "too big" pass where Linux filters it."""
     if family == 6:
-        return "nft insert rule inet filter forward icmpv6 type packet-too-big accept  # table and chain as they are there"
+        return "nft insert rule inet filter forward icmpv6 type packet-too-big accept  # into your table and chain"
     return (
         "nft insert rule inet filter forward icmp type destination-unreachable icmp code frag-needed accept"
-        "  # table and chain as they are there"
+        "  # into your table and chain"
     )
 
 

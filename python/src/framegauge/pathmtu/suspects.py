@@ -1,8 +1,8 @@
 """Which host of a mesh explains whole rows or columns of it.
 
-A row is what a host sends, a column what it receives. A host is suspected if nothing better than its limit is known of its
-whole row (or column), and if peers that fail with it do better with others. Both matter: in a mesh in which everything
-fails, every row is bad and no host is known to be the reason.
+A row is what a host sends, a column what it receives. A host is suspected if nothing better than its limit is known of
+its whole row (or column), and if peers that fail with it do better with others. Both matter: in a mesh in which
+everything fails, every row is bad and no host is known to be the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def suspects(
         if limit < top:
             # A row whose cells have smaller values, too, has more than one limit: they are another's.
             candidates[line] = [cell for cell in rows[line] if cell.value in (limit, -1) and cell.key in open_keys]
-    left, found = set(open_keys), []
+    left = set(open_keys)
+    found: list[Suspect[Name]] = []
     while True:
         counted = {line: _witnesses(line, members, best, left) for line, members in candidates.items()}
         able = [
