@@ -32,6 +32,7 @@ MAY_USE = {
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
     "queueing": BOTTOM,
+    "pathmtu": BOTTOM,
     "planning": BOTTOM | STUDY | {"testbeds.base", "workloads"},
     "runner": BOTTOM
     | STUDY
@@ -47,7 +48,7 @@ MAY_USE = {
         "costs",
         "queueing",
     },
-    "report": BOTTOM | {"results", "statistics"},
+    "report": BOTTOM | {"results", "statistics", "pathmtu"},
     "progress": BOTTOM | {"runner"},
     "commands": {"*"},
     "keeper": set(),

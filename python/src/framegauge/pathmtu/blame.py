@@ -1,0 +1,48 @@
+"""From what was measured to causes: one finding a cause, and "unknown" where the measurements do not say.
+
+The order is that of the evidence: what something said, then readings that agree with measurements, then hosts that
+neighbours testify against, then links that traces name, then subnets, then hosts without a neighbour. What nothing
+explains is reported as such. docs/mtu-faults.md tells how the kinds are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from framegauge.pathmtu import blame_hops, blame_hosts, blame_readings, blame_told
+from framegauge.pathmtu.case import Case
+from framegauge.pathmtu.document import Mesh
+from framegauge.pathmtu.findings import CATALOGUE, Finding
+
+__all__ = ["blame"]
+
+
+def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The findings of a result document: faults first, those that explain most before the others."""
+    case = Case(Mesh.read(document))
+    blame_told.tunnels(case)
+    blame_told.interfaces(case)
+    blame_told.routers(case)
+    blame_hosts.hosts(case, with_neighbour=True)
+    blame_hops.between_routers(case)
+    blame_hops.ports(case)
+    blame_hosts.subnets(case)
+    blame_hosts.hosts(case, with_neighbour=False)
+    blame_hosts.members(case)
+    blame_hops.branches(case)
+    blame_hosts.leftovers(case)
+    blame_hosts.unreachable(case)
+    blame_readings.unavailable(case)
+    blame_readings.undecided(case)
+    blame_readings.caches(case)
+    blame_readings.clamped(case)
+    blame_readings.differing(case)
+    blame_readings.mismatched_tunnels(case)
+    blame_readings.discovery(case)
+    blame_readings.losses(case)
+    return [each.as_document() for each in sorted(case.findings, key=_rank)]
+
+
+def _rank(finding: Finding) -> tuple[bool, int, str, str]:
+    return not CATALOGUE[finding.kind].is_fault, -len(finding.pairs), finding.kind, finding.where
