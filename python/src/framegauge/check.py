@@ -84,8 +84,8 @@ def _serve(
     ports: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name, answer in answers.items():
         for endpoint in answer["endpoints"]:
-            for path, port in zip(callers[name][endpoint["address"]], endpoint["ports"], strict=False):
-                ports[path] = port, endpoint["tcp_port"]
+            for key, port in zip(callers[name][endpoint["address"]], endpoint["ports"], strict=False):
+                ports[key] = port, endpoint["tcp_port"]
     return ports
 
 
