@@ -8,10 +8,12 @@ mod fields;
 mod frames_wire;
 mod host_apply;
 mod host_counters;
+mod host_frames;
 mod host_read;
 mod host_state;
 mod measure;
 mod processes;
+mod rack_bare;
 mod rack_relay;
 mod rack_up;
 mod requirements;
@@ -48,6 +50,7 @@ fn rack(method: &str, call: &Call) -> Answer {
         "requirements" => requirements::run(call),
         "frames.predict" => basics::predict(call),
         "rack.up" => rack_up::up(call),
+        "rack.bare" => rack_bare::run(call),
         "rack.down" => rack_up::down(call),
         "relay" => rack_relay::run(call),
         "measure.begin" => measure::begin(call),
@@ -62,6 +65,7 @@ fn host(method: &str, call: &Call) -> Answer {
         "host.read" => host_read::run(call),
         "check.facts" => check_facts::run(call),
         "check.routes" => check_facts::routes(call),
+        "host.frames" => host_frames::run(call),
         "host.counters" => host_counters::run(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),
