@@ -77,7 +77,8 @@ pub fn interface_to(destination: IpAddr, source: Option<IpAddr>) -> Result<Optio
 
 /// Every path MTU that the kernel remembers, of both IP versions.
 pub fn path_mtu_exceptions() -> Result<Vec<PathMtuException>> {
-    let socket = Socket::route()?;
+    // Filtered, the routes themselves are not listed: a router may have a million.
+    let socket = Socket::route()?.filtering();
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut header = [0u8; ROUTE_BYTES];
