@@ -41,11 +41,11 @@ def warn_if_busy() -> None:
         say(f"note: load average {load:.1f} on {cpus} CPUs: these figures want a quiet machine")
 
 
-def save(name: str, found: Any) -> Path:
-    """Keep the figures in a new folder below results/, with the machine they are from."""
+def save(name: str, found: Any, **more: Any) -> Path:
+    """Keep the figures in a new folder below results/, with the machine they are from and what `more` says of it."""
     folder = commands.choose_folder(name)
     folder.mkdir(parents=True)
-    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg()[0]}
+    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg()[0], **more}
     path = folder / "figures.json"
     path.write_text(json.dumps({"machine": machine, "figures": found}, indent=2) + "\n")
     return path

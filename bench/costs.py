@@ -84,14 +84,16 @@ def main() -> None:
             for metric, value in run.metrics.items():
                 arms[run.level, run.conditions["offloads"]][metric].append(value)
     found: list[dict[str, Any]] = []
+    ending = "instructions" if asked.emulated else ""
     for (mtu, offloads), metrics in sorted(arms.items()):
-        words = ", ".join(f"{name} {scatter(metrics[name])}" for name in sorted(metrics) if name.startswith("receiver"))
+        shown = [name for name in sorted(metrics) if name.startswith("receiver") and name.endswith(ending)]
+        words = ", ".join(f"{name} {scatter(metrics[name])}" for name in shown)
         before = f"seen before: {BEFORE[mtu, offloads]:g}e9 instructions"
         print(f"MTU {mtu}, offloads {'on' if offloads else 'off'}: a GB: {words}; {before}")
         found.append({"mtu": mtu, "offloads": offloads, "metrics": metrics})
     for reason, count in Counter(line for run in saved.runs for line in run.excluded).most_common(3):
         say(f"{count} x {reason}")
-    say(f"figures: {save('bench-costs-figures', found)}")
+    say(f"figures: {save('bench-costs-figures', found, emulated=asked.emulated)}")
 
 
 if __name__ == "__main__":
