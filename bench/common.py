@@ -8,12 +8,20 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from framegauge import commands
+from framegauge.agent import Agent
+from framegauge.study import Study
+from framegauge.testbeds.base import Testbed
+from framegauge.testbeds.rack import RackTestbed
+
+MACHINE = Path(__file__).resolve().parent / "machine"
 
 
 def say(text: str) -> None:
@@ -33,11 +41,30 @@ def warn_if_busy() -> None:
         say(f"note: load average {load:.1f} on {cpus} CPUs: these figures want a quiet machine")
 
 
-def save(name: str, found: Any) -> Path:
-    """Keep the figures in a new folder below results/, with the machine they are from."""
+def save(name: str, found: Any, **more: Any) -> Path:
+    """Keep the figures in a new folder below results/, with the machine they are from and what `more` says of it."""
     folder = commands.choose_folder(name)
     folder.mkdir(parents=True)
-    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg()[0]}
+    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg()[0], **more}
     path = folder / "figures.json"
     path.write_text(json.dumps({"machine": machine, "figures": found}, indent=2) + "\n")
     return path
+
+
+def build_machine() -> commands.Opener:
+    """Make the emulated machine (machine/build); what opens a study's rack in it."""
+    built = subprocess.run([MACHINE / "build"], stdout=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        raise SystemExit(built.returncode)  # it has said why
+    folder = built.stdout.splitlines()[-1]
+
+    @contextmanager
+    def opened(_: Study, say: commands.Say) -> Iterator[Testbed]:
+        say("starting the emulated machine")
+        bed = RackTestbed(Agent.open([str(MACHINE / "run"), folder, "rack"]))
+        try:
+            yield bed
+        finally:
+            bed.close()
+
+    return opened

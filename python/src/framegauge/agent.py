@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -298,7 +299,8 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     repository = Path(__file__).resolve().parents[3]
     places = [
         Path(sys.executable).parent / "framegauge-agent",
-        *sorted(repository.glob("target/*/release/framegauge-agent")),
+        # Another machine's agent may be there, too.
+        *sorted(repository.glob(f"target/{platform.machine()}-*/release/framegauge-agent")),
         repository / "target/release/framegauge-agent",
     ]
     for place in places:

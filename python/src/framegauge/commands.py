@@ -6,7 +6,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ __all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", 
 NOT_MEASURED = ("perf",)  # serves no metric that a study can have today, so its lack weakens no verdict
 
 Say = Callable[[str], None]
+Opener = Callable[[Study, Say], AbstractContextManager[Testbed]]
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,13 @@ def resumed_study(folder: Path, given: Study | None) -> Study:
     return study
 
 
-def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say) -> Finished:
-    """Run what is left of a study and judge what there is; MissingRequirement before anything is begun."""
+def run_study(
+    study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say, opener: Opener = opened
+) -> Finished:
+    """Run what is left of a study and judge what there is; MissingRequirement before anything is begun.
+
+    `opener` opens the testbed, where the study's own is to be on another machine.
+    """
     lacking = [] if study.testbed.kind == "fake" else missing_programs(study)
     if lacking:
         raise MissingRequirement(lacking)
@@ -112,7 +118,7 @@ def run_study(study: Study, folder: Path, resume: bool, on_event: Callable[[Even
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
     with journal:
         try:
-            with opened(study, say) as bed:
+            with opener(study, say) as bed:
                 lacks = bed.requirements(study.testbed.link.rate)
                 if lacks["missing"]:
                     raise MissingRequirement(lacks["missing"])
