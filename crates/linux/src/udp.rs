@@ -32,6 +32,8 @@ pub enum Sent {
     TooBig,
     /// There is no room now.
     Full,
+    /// This host's queue or device has dropped it: to the other end it was lost.
+    Dropped,
     /// There is no way there, or something forbids it.
     Failed(io::Error),
 }
@@ -178,7 +180,8 @@ impl ProbeSocket {
                 Err(error) => error,
             };
             match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::ENOBUFS) => return Sent::Full,
+                Some(libc::EAGAIN) => return Sent::Full,
+                Some(libc::ENOBUFS) => return Sent::Dropped,
                 Some(libc::EINTR) => {}
                 // An error of an earlier datagram is told on the next call, which then sends nothing. It is in the error
                 // queue as well; what is said a second time is meant.

@@ -249,7 +249,7 @@ impl Work<'_> {
         self.pace.take(self.now(), bytes);
         for _ in 0..ROOM_ATTEMPTS {
             match socket.send(destination, &self.payload[..length], None) {
-                Sent::Done => return,
+                Sent::Done | Sent::Dropped => return,
                 Sent::Full => framegauge_linux::clock::sleep(ROOM_NANOSECONDS),
                 Sent::TooBig => return self.too_big_here(index, flow, number),
                 // Not sent is not delivered: to the search it is silence.
