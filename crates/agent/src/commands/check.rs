@@ -174,7 +174,7 @@ fn describe_tcp(tcp: &TcpFinding) -> Value {
         Bulk::Stalled => "stalled",
     });
     json!({"connected": tcp.bulk.is_some(), "mss_bytes": tcp.mss_bytes,
-           "announced_mss_bytes": tcp.announced_mss_bytes,
+           "announced_mss_bytes": tcp.announced_mss_bytes, "route_mtu_bytes": tcp.route_mtu_bytes,
            "peer_announced_mss_bytes": tcp.peer_announced_mss_bytes, "bulk": bulk, "error": tcp.error})
 }
 

@@ -34,6 +34,8 @@ pub struct TcpFinding {
     pub mss_bytes: Option<u32>,
     /// The MSS that this end announced.
     pub announced_mss_bytes: Option<u32>,
+    /// The MTU that this end's kernel believed in for the connection.
+    pub route_mtu_bytes: Option<u32>,
     /// The MSS that the far end announced, by its own account.
     pub peer_announced_mss_bytes: Option<u32>,
     /// Whether bulk got through; none: no connection came about.
@@ -47,6 +49,7 @@ pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
     let mut found = TcpFinding {
         mss_bytes: None,
         announced_mss_bytes: None,
+        route_mtu_bytes: None,
         peer_announced_mss_bytes: None,
         bulk: None,
         error: None,
@@ -61,6 +64,7 @@ pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
     if let Ok(info) = tcp::info(stream.as_raw_fd()) {
         found.mss_bytes = Some(info.mss_bytes);
         found.announced_mss_bytes = Some(info.announced_mss_bytes);
+        found.route_mtu_bytes = Some(info.path_mtu);
     }
     match exchange(&mut stream, token) {
         Ok(announced) => {
