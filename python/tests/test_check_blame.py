@@ -269,7 +269,8 @@ def test_a_clamped_mss_on_a_good_path_is_no_fault():
     lab = Lab((2,), (4, 6))
     for pair in lab.pairs.values():
         pair["tcp"] = {"connected": True, "mss_bytes": 1428, "peer_announced_mss_bytes": None, "error": None}
-    assert kinds(lab) == ["mss_clamped", "mss_clamped"]
+    assert kinds(lab) == ["mss_clamped"]
+    assert {pair[2] for pair in lab.blame()[0]["pairs"]} == {4, 6}
     assert lab.document()["verdict"] == "carries_target"
 
 
