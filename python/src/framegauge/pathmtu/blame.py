@@ -41,7 +41,29 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)
     blame_readings.losses(case)
-    return [each.as_document() for each in sorted(case.findings, key=_rank)]
+    return [each.as_document() for each in sorted(_joined(case), key=_rank)]
+
+
+def _joined(case: Case) -> list[Finding]:
+    """Both families of the same hosts with the same sizes are one cause, though their addresses differ."""
+    found: dict[tuple[Any, ...], Finding] = {}
+    for each in case.findings:
+        families = {family for _, _, family in each.pairs}
+        sizes = tuple(sorted({case.mesh.by_key[pair].path_mtu or 0 for pair in each.pairs}))
+        ends = tuple(sorted({pair[:2] for pair in each.pairs}))
+        same = (each.kind, ends, sizes, tuple(sorted(families)))
+        other = found.get((each.kind, ends, sizes, (4,))) if families == {6} else None
+        if other is None:
+            # Two findings of one family are two causes, however alike: the second keeps a place of its own.
+            found[same if same not in found else (*same, len(found))] = each
+            continue
+        where = other.where if other.where == each.where else f"{other.where}; {each.where}"
+        found[each.kind, ends, sizes, (4,)] = Finding.about(
+            each.kind, where, other.hosts + each.hosts, other.pairs + each.pairs,
+            other.evidence if other.evidence == each.evidence else f"{other.evidence} IPv6: {each.evidence}",
+            other.fix if other.fix == each.fix else f"{other.fix}; IPv6: {each.fix}", other.ask,
+        )  # fmt: skip
+    return list(found.values())
 
 
 def _rank(finding: Finding) -> tuple[bool, int, str, str]:

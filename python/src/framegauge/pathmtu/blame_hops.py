@@ -9,7 +9,7 @@ from framegauge.pathmtu import remedies
 from framegauge.pathmtu.case import Case
 from framegauge.pathmtu.document import Pair
 from framegauge.pathmtu.findings import Finding
-from framegauge.pathmtu.hops import Node, Segment, only_bad
+from framegauge.pathmtu.hops import Node, Segment, hidden_text, only_bad
 
 __all__ = ["between_routers", "branches", "ports"]
 
@@ -29,7 +29,7 @@ def between_routers(case: Case) -> None:
         # Both directions of a link, and both families, are one cause: they share its ends.
         joined: dict[tuple[Node, Node], _Links] = defaultdict(dict)
         for segment, pairs in links.items():
-            joined[min(segment.after, segment.before), max(segment.after, segment.before)][segment] = pairs
+            joined[segment.ends][segment] = pairs
         for _, found in sorted(joined.items()):
             _report(case, found, partial, None)
 
@@ -37,18 +37,20 @@ def between_routers(case: Case) -> None:
 def _switches(case: Case, links: _Links) -> Iterable[tuple[Node, _Links]]:
     """Takes links out that share one router, of which nothing large is known to pass in their direction."""
     while True:
-        near: dict[tuple[Node, str], _Links] = defaultdict(dict)
+        # Ways across hops that never answer are apart from the others: they may share such a hop.
+        near: dict[tuple[Node, str, int], _Links] = defaultdict(dict)
         for segment, pairs in links.items():
-            near[segment.before, "into"][segment] = pairs
-            near[segment.after, "out of"][segment] = pairs
+            near[segment.before, "into", segment.hidden][segment] = pairs
+            near[segment.after, "out of", segment.hidden][segment] = pairs
         best: tuple[int, Node, _Links] | None = None
-        for (node, way), found in sorted(near.items(), key=lambda item: item[0]):
+        for (node, way, hidden), found in sorted(near.items(), key=lambda item: item[0]):
             others = {segment.after if way == "into" else segment.before for segment in found}
-            passed = any((after if way == "out of" else before) == node for after, before in case.passed)
+            passed = any((each.after if way == "out of" else each.before) == node and each.hidden == hidden
+                         for each in case.passed)  # fmt: skip
             if len(others) > 1 and not passed and (best is None or len(others) > best[0]):
                 both = dict(found)
-                other = near.get((node, "out of" if way == "into" else "into"), {})
-                both.update(other if not any(node in link for link in case.passed) else {})
+                other = near.get((node, "out of" if way == "into" else "into", hidden), {})
+                both.update(other if not any(node in link.ends for link in case.passed) else {})
                 best = (len(others), node, both)
         if best is None:
             return
@@ -61,18 +63,18 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
     pairs = list({pair.key: pair for found in links.values() for pair in found}.values())
     if not any(pair.key in case.open for pair in pairs):
         return  # explained since by another of its links
-    more = case.alike(pairs)
+    more = case.alike(pairs, everywhere=node is not None and len(links) > 3)  # a switch that many links share
     everything = [*pairs, *more]
     limit = _limit(pairs)
     where = _where(case, links, node)
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
     if more:
-        evidence.append(f"{remedies.count_of(len(more), 'pair')} between the same subnets lose the same sizes.")
+        evidence.append(f"{remedies.count_of(len(more), 'pair')} of these subnets without a trace lose the same sizes.")
     if partial:
         evidence.append(_share(pairs))
     else:
         evidence.append(_silent(links))
-    if any((link.after, link.before) in case.passed for link in links):
+    if any(link in case.passed for link in links):
         evidence.append(
             "Large packets of other flows pass between the same two: they are joined by more than one link."
         )
@@ -92,6 +94,8 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
 def _where(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -> str:
     if node is not None:
         others = {end.name for link in links for end in (link.after, link.before) if end != node}
+        if hidden := max(link.hidden for link in links):
+            return f"between {node.text(case.mesh)} and {remedies.listing(others)}{hidden_text(hidden)}"
         return f"at {node.text(case.mesh)} (its links with {remedies.listing(others)})"
     first = min(links)
     ways = {(link.after, link.before) for link in links}
@@ -150,7 +154,8 @@ def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pai
     end = 1 if direction == "receiving" else 0
     subnets = remedies.listing({case.ways(pair)[end] for pair in pairs})
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
-    where = f"between {router.text(case.mesh)} and {subnets}, {'towards' if end else 'from'} the hosts"
+    hidden = _hidden(case, pairs)
+    where = f"between {router.text(case.mesh)} and {subnets}{hidden}, {'towards' if end else 'from'} the hosts"
     everything = [*pairs, *case.alike(pairs)]
     evidence = [
         f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}; that they "
@@ -169,10 +174,14 @@ def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pai
     )  # fmt: skip
 
 
+def _hidden(case: Case, pairs: Iterable[Pair]) -> str:
+    return hidden_text(max((each.hidden for pair in pairs for each in case.segments[pair.key]), default=0))
+
+
 def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs: list[Pair]) -> None:
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
     names = remedies.listing(node.name for node in routers)
-    where = f"between router {names} and host {host}, {direction}"
+    where = f"between router {names} and host {host}{_hidden(case, pairs)}, {direction}"
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
     own = [case.mesh.receiver(pair) if direction == "receiving" else case.mesh.sender(pair) for pair in pairs]
     interface = next((each for each in own if each is not None), None)
@@ -193,13 +202,12 @@ def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs
 
 def branches(case: Case) -> None:
     """`member_too_small` for what is left of partial faults: by hops that only bad flows share, else unplaced."""
-    groups: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    groups: dict[tuple[int | None, int], list[Pair]] = defaultdict(list)
     for pair in case.open.values():
         if pair.is_partial:
-            groups[case.ways(pair)].append(pair)
-    for (source, destination), pairs in sorted(groups.items()):
-        shared, limit = only_bad(pairs), _limit(pairs)
-        between = f"between {source} and {destination}" if source != destination else f"within {source}"
+            groups[pair.path_mtu, pair.family].append(pair)
+    for (limit, _), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
+        shared, between = only_bad(pairs), _between({case.ways(pair) for pair in pairs})
         where = f"one of the parallel paths {between}"
         if shared:
             where += f", at or behind {remedies.listing(shared)}"
@@ -210,13 +218,26 @@ def branches(case: Case) -> None:
             told = "No trace says where; the paths are chosen by a hash of addresses and ports."
         evidence = [f"For {remedies.count_of(len(pairs), 'pair')} {remedies.sizes_text(limit)}.", _share(pairs), told]
         hosts = {pairs[0].source, pairs[0].destination} if len(pairs) == 1 else set()
+        fix = "ip -details link show type bond; cat /proc/net/bonding/BOND  # on hosts with bundles: all members must "
         case.add(
             Finding.about(
                 "member_too_small", where, hosts, [pair.key for pair in pairs], " ".join(evidence),
-                "ip -details link show type bond; cat /proc/net/bonding/BOND  # on hosts with bundles: all members "
-                f"must have {case.mesh.target}",
+                f"{fix}have {case.mesh.target}",
                 f"Which members have the bundles and equal-cost paths {between}? All of them must carry IP packets of "
                 f"{case.mesh.target} bytes; one does not.",
             ),
             [pair.key for pair in pairs],
         )  # fmt: skip
+
+
+def _between(ways: set[tuple[str, str]]) -> str:
+    """The subnets, if there are few; what they have in common, if there are many."""
+    if len(ways) == 1:
+        source, destination = next(iter(ways))
+        return f"within {source}" if source == destination else f"between {source} and {destination}"
+    shared = set.intersection(*(set(way) for way in ways))
+    if len(shared) == 1:
+        others = {end for way in ways for end in way} - shared
+        return f"between {shared.pop()} and {remedies.listing(others)}"
+    ends = {end for way in ways for end in way}
+    return f"among {remedies.listing(ends)}"

@@ -60,11 +60,14 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
     pairs = [case.faults[cell.key] for _, each in found for cell in each.cells]
     limits = sorted({each.limit for _, each in found})
     evidence = []
+    rows: dict[tuple[str, int, tuple[str, ...]], list[int]] = defaultdict(list)
     for family, each in found:
         peers = {cell.destination if each.direction == "sending" else cell.source for cell in each.cells}
+        rows[each.direction, each.limit, tuple(sorted(peers))].append(family)
+    for (direction, limit, ends), families in rows.items():
         evidence.append(
-            f"IPv{family} {each.direction}: {remedies.sizes_text(each.limit)} with {remedies.host_names(peers)}, "
-            f"all {len(each.cells)} that were tried, and these do better with others."
+            f"{' and '.join(f'IPv{family}' for family in families)}, {direction}: {remedies.sizes_text(limit)} with "
+            f"{remedies.host_names(ends)}, {len(ends)} in all, and these do better with others."
         )
     where = f"host {name}, {directions}"
     if not with_neighbour:

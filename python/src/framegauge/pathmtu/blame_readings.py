@@ -174,7 +174,7 @@ def discovery(case: Case) -> None:
             Finding.about(
                 "tcp_probing_off", remedies.host_names(senders), senders,
                 [pair.key for pair in holes if pair.source in senders],
-                f"{remedies.sentence(remedies.host_names(senders))} sends into a black hole, with "
+                f"Black holes lie before {remedies.host_names(senders)}, with "
                 "net.ipv4.tcp_mtu_probing at 0: a TCP connection of full segments hangs until it is given up.",
                 "sysctl -w net.ipv4.tcp_mtu_probing=1  # finds a size after some timeouts; mends nothing",
             )
@@ -248,7 +248,8 @@ def undecided(case: Case) -> None:
     names = _ends(pairs)
     lost, sent = sum(pair.lost for pair in pairs), sum(pair.sent for pair in pairs)
     best = sorted({pair.carried for pair in pairs if pair.carried > 0})
-    evidence = f"{remedies.count_of(len(pairs), 'pair')} of {len(case.mesh.pairs)} have no verdict."
+    has = "has" if len(pairs) == 1 else "have"
+    evidence = f"{remedies.count_of(len(pairs), 'pair')} of {len(case.mesh.pairs)} {has} no verdict."
     if sent:
         evidence += f" Of their small packets {lost} of {sent} ({lost / sent:.1%}) were lost."
     evidence += f" The most that is known to pass: {best[0]} to {best[-1]}." if best else " No size is known to pass."

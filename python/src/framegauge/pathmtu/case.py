@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from framegauge.pathmtu.document import Mesh, Pair
 from framegauge.pathmtu.findings import Finding, Key
-from framegauge.pathmtu.hops import Node, Segment, locate, only_bad, passages
+from framegauge.pathmtu.hops import Segment, locate, only_bad, passages
 
 __all__ = ["Case"]
 
@@ -20,19 +20,9 @@ class Case:
         self.findings: list[Finding] = []
         self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
         self.open = dict(self.faults)
-        # Where a fault's flows were lost, by traces; empty where they do not say.
-        self.segments: dict[Key, set[Segment]] = defaultdict(set)
-        self.passed: set[tuple[Node, Node]] = set()
-        for pair in mesh.pairs:
-            self.passed.update(passages(pair))
-        for pair in self.faults.values():
-            found = (locate(pair, trace) for trace in pair.traces if trace.bad or not pair.is_partial)
-            # Good flows of the pair that passed the very link, and parted from the bad ones later: what looked like
-            # loss was a router that answers seldom.
-            parted = set(passages(pair)) if only_bad([pair]) else set()
-            self.segments[pair.key] = {
-                each for each in found if each is not None and (each.after, each.before) not in parted
-            }
+        # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
+        self.passed = {each for pair in mesh.pairs for each in passages(pair)}
+        self.segments = _places(self.faults.values())
 
     def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
         """A finding, and the faults that need no other explanation."""
@@ -47,12 +37,33 @@ class Case:
             self.mesh.group(pair.destination, pair.destination_address),
         )
 
-    def alike(self, known: Iterable[Pair]) -> list[Pair]:
-        """Open faults that no trace has placed, between the same subnets and of the same size as known ones."""
-        symptoms = {(self.ways(pair), pair.path_mtu, pair.is_partial) for pair in known}
+    def alike(self, known: Iterable[Pair], everywhere: bool = False) -> list[Pair]:
+        """Open faults that no trace has placed, with the symptoms of known ones, which share one cause.
+
+        Between the same subnets; or, if all known ones share one subnet as their source (or destination), of that
+        subnet; or, if they share none, between any of theirs. `everywhere`: between any subnets at all.
+        """
+        found = list(known)
+        if not found:
+            return []
+        ways = {self.ways(pair) for pair in found}
+        symptoms = {(pair.path_mtu, pair.is_partial, pair.family) for pair in found}
+        sources, destinations = ({way[end] for way in ways} for end in (0, 1))
+        shared = set.intersection(*(set(way) for way in ways))
+
+        def belongs(way: tuple[str, str]) -> bool:
+            if way in ways or (everywhere and way[0] != way[1]):
+                return True
+            if way[0] == way[1] or len(ways) < 2 or len(shared) > 1:
+                return False
+            if shared:
+                return (way[0] in shared & sources) or (way[1] in shared & destinations)
+            return way[0] in sources and way[1] in destinations
+
         return [
             pair for key, pair in self.open.items()
-            if not self.segments[key] and (self.ways(pair), pair.path_mtu, pair.is_partial) in symptoms
+            if not self.segments[key] and (pair.path_mtu, pair.is_partial, pair.family) in symptoms
+            and belongs(self.ways(pair))
         ]  # fmt: skip
 
     def remarks(self, pairs: Iterable[Pair], limit: int | None) -> list[str]:
@@ -75,6 +86,28 @@ class Case:
         if limit in _HINTS:
             lines.append(f"{limit} is often {_HINTS[limit]}.")
         return lines
+
+
+def _places(faults: Iterable[Pair]) -> dict[Key, set[Segment]]:
+    """Where each fault's flows were lost, as few places as explain all of them.
+
+    A trace by itself says "behind the last hop that answered", and the likeliest place is right there. Where many
+    traces agree on a place that another one allows, too, the other one's router was only silent.
+    """
+    traces: list[tuple[Pair, list[Segment]]] = []
+    for pair in faults:
+        # Good flows of the pair that passed the very link, and parted from the bad ones later: no loss, but a router
+        # that answers seldom.
+        parted = set(passages(pair)) if only_bad([pair]) else set()
+        found = [locate(pair, trace) for trace in pair.traces if trace.bad or not pair.is_partial]
+        traces += [(pair, each) for each in found if each and each[0] not in parted]
+    first = Counter((pair.path_mtu, each[0]) for pair, each in traces)
+    places: dict[Key, set[Segment]] = defaultdict(set)
+    for pair, each in traces:
+        best = max(each, key=lambda segment: first[pair.path_mtu, segment])
+        likely = first[pair.path_mtu, best] >= 3 * first[pair.path_mtu, each[0]]
+        places[pair.key].add(best if likely else each[0])
+    return places
 
 
 # No evidence, but where people ought to look first. docs/mtu-faults.md has the sources.

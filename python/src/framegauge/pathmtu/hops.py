@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from framegauge.pathmtu.document import Hop, Mesh, Pair, Trace
 
-__all__ = ["Node", "Segment", "locate", "only_bad", "passages", "told_by_trace"]
+__all__ = ["Node", "Segment", "hidden_text", "locate", "only_bad", "passages", "told_by_trace"]
 
 _ARRIVED = ("expired", "delivered", "too_big")
 
@@ -48,32 +48,45 @@ class Segment:
         return (self.after.name, "sending") if self.after.is_host else (self.before.name, "receiving")
 
     @property
+    def ends(self) -> tuple[Node, Node]:
+        """Both ends in an order of their own: the same for both directions."""
+        return min(self.after, self.before), max(self.after, self.before)
+
+    @property
     def is_between_routers(self) -> bool:
         """Whether neither end is a host: then no host is to blame."""
         return not self.after.is_host and not self.before.is_host
 
     def text(self, mesh: Mesh) -> str:
         """For people."""
-        hops = f" ({self.hidden} hops between them answer nothing)" if self.hidden > 1 else ""
-        hops = " (a hop between them answers nothing)" if self.hidden == 1 else hops
-        return f"between {self.after.text(mesh)} and {self.before.text(mesh)}{hops}"
+        return f"between {self.after.text(mesh)} and {self.before.text(mesh)}{hidden_text(self.hidden)}"
 
 
-def locate(pair: Pair, trace: Trace) -> Segment | None:
-    """Where the flow loses large packets; None if it does not, or the hops do not say."""
+def hidden_text(count: int) -> str:
+    """That hops were passed of which nobody knows the name."""
+    hops = f" ({count} hops between them answer nothing)" if count > 1 else ""
+    return " (a hop between them answers nothing)" if count == 1 else hops
+
+
+def locate(pair: Pair, trace: Trace) -> list[Segment]:
+    """Where the flow may lose large packets, the likeliest first; empty if it does not, or the hops do not say.
+
+    The first begins at the last hop that is known to have received a large packet. The others lie behind it: a
+    router that did not answer may have passed the packet on all the same.
+    """
     last = _last_arrival(trace)
     if last >= 0 and trace.hops[last].large in ("delivered", "too_big"):
-        return None
+        return []
     after = Node(True, pair.source) if last < 0 else _node(pair, trace.hops[last])
-    if after is None:
-        return None
+    found: list[Segment] = []
     for index in range(last + 1, len(trace.hops)):
         hop = trace.hops[index]
-        if hop.small in ("expired", "delivered") and hop.large == "silent":
-            before = _node(pair, hop)
-            # Ahead of the first router the TTLs in between belong to no hop that anybody has seen.
-            return None if before is None or before == after else Segment(after, before, index - last - 1)
-    return None
+        before = _node(pair, hop) if hop.small in ("expired", "delivered") and hop.large == "silent" else None
+        if after is None or before is None or before == after:
+            continue
+        found.append(Segment(after, before, index - last - 1))
+        after, last = before, index
+    return found
 
 
 def told_by_trace(trace: Trace) -> tuple[str | None, int | None] | None:
@@ -81,15 +94,15 @@ def told_by_trace(trace: Trace) -> tuple[str | None, int | None] | None:
     return next(((hop.large_address, hop.told_mtu) for hop in trace.hops if hop.large == "too_big"), None)
 
 
-def passages(pair: Pair) -> Iterator[tuple[Node, Node]]:
-    """Neighbours between which large packets of the pair have passed."""
+def passages(pair: Pair) -> Iterator[Segment]:
+    """Between which neighbours large packets of the pair have passed; hops that answer nothing are counted."""
     for trace in pair.traces:
-        before: Node | None = Node(True, pair.source)
-        for hop in trace.hops[: _last_arrival(trace) + 1]:
+        before, last = Node(True, pair.source), -1
+        for index, hop in enumerate(trace.hops[: _last_arrival(trace) + 1]):
             here = _node(pair, hop)
-            if before is not None and here is not None:
-                yield before, here
-            before = here
+            if here is not None:
+                yield Segment(before, here, index - last - 1)
+                before, last = here, index
 
 
 def only_bad(pairs: Iterable[Pair]) -> list[str]:
