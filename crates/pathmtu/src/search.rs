@@ -10,6 +10,10 @@ use std::time::Duration;
 
 /// Flows that search for themselves where the target fails; the others first try what these have found.
 const SCOUTS: usize = 2;
+/// What a packet costs a host at least, in bytes: memory, and time.
+const LEAST_COST: u32 = 1024;
+/// What may be under way however much is lost.
+const LEAST_WINDOW: u64 = 16 * 1024;
 /// A late answer is still believed for so many probes.
 const REMEMBERED: usize = 4096;
 
@@ -24,7 +28,8 @@ pub struct Config {
     pub exact: bool,
     /// The chance that one flow's claim is wrong that a size does not pass.
     pub false_claim: f64,
-    /// Bytes that may be under way at once: more would overflow the far end's socket, and loss costs time.
+    /// Bytes that may be under way at once: more would overflow the far end's socket, and loss costs time. Small packets
+    /// count for [`LEAST_COST`]. Where controls are lost, less is.
     pub in_flight_bytes: u32,
     /// After so long, flows without a verdict could not be told.
     pub patience: Duration,
@@ -130,6 +135,10 @@ pub struct Search {
     given_up: HashMap<u32, Sent>,
     given_up_order: VecDeque<u32>,
     in_flight_bytes: u64,
+    /// What may be under way now: halved where a control is lost, as TCP does (RFC 5681), so that the search of many
+    /// hosts does not itself make the loss that it then has to tell from a fault.
+    window: u64,
+    window_cut: Duration,
     next_number: u32,
     patience: Patience,
     sent_packets: u64,
@@ -157,6 +166,8 @@ impl Search {
             given_up: HashMap::new(),
             given_up_order: VecDeque::new(),
             in_flight_bytes: 0,
+            window: u64::from(config.in_flight_bytes),
+            window_cut: Duration::ZERO,
             next_number: 0,
             patience: Patience::default(),
             sent_packets: 0,
@@ -178,8 +189,7 @@ impl Search {
         if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
             && due <= now
             && may_send
-            && (self.in_flight_bytes == 0
-                || self.in_flight_bytes + u64::from(bytes) <= u64::from(self.config.in_flight_bytes))
+            && (self.in_flight_bytes == 0 || self.in_flight_bytes + cost(bytes) <= self.window)
         {
             self.planned.pop();
             return self.send(now, flow, bytes);
@@ -205,7 +215,7 @@ impl Search {
         self.outstanding.insert(number, Sent { flow, bytes, at: now, gone: false });
         self.order.push_back(number);
         self.crossing.push_back(number);
-        self.in_flight_bytes += u64::from(bytes);
+        self.in_flight_bytes += cost(bytes);
         self.sent_packets += 1;
         self.sent_bytes += u64::from(bytes);
         if bytes == self.control {
@@ -268,6 +278,10 @@ impl Search {
                 let sent = *sent;
                 self.resolve(number);
                 self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
+                if sent.bytes == self.control && now >= self.window_cut + limit {
+                    self.window = (self.window / 2).max(LEAST_WINDOW);
+                    self.window_cut = now;
+                }
                 self.remember(number, sent);
             }
             self.order.pop_front();
@@ -282,7 +296,7 @@ impl Search {
                 Some(sent) if sent.at + crossing > now => return,
                 Some(sent) => {
                     sent.gone = true;
-                    self.in_flight_bytes -= u64::from(sent.bytes);
+                    self.in_flight_bytes -= cost(sent.bytes);
                 }
                 None => {}
             }
@@ -304,7 +318,7 @@ impl Search {
     fn resolve(&mut self, number: u32) -> Option<Sent> {
         let sent = self.outstanding.remove(&number)?;
         if !sent.gone {
-            self.in_flight_bytes -= u64::from(sent.bytes);
+            self.in_flight_bytes -= cost(sent.bytes);
         }
         let flow = &mut self.flows[usize::from(sent.flow)];
         flow.outstanding -= 1;
@@ -329,6 +343,9 @@ impl Search {
             _ => return,
         };
         let late = self.resolve(number).is_none();
+        if !late {
+            self.window = (self.window + u64::from(LEAST_COST)).min(u64::from(self.config.in_flight_bytes));
+        }
         if late {
             self.given_up.remove(&number);
         }
@@ -391,4 +408,9 @@ impl Search {
             sent_bytes: self.sent_bytes,
         }
     }
+}
+
+/// What a packet counts for while it is under way.
+fn cost(bytes: u32) -> u64 {
+    u64::from(bytes.max(LEAST_COST))
 }
