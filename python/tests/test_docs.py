@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_rack
+from framegauge import cli, cli_rack, lab_file
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -46,7 +46,10 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         cut = arguments.index("--") if "--" in arguments else len(arguments)
         options = cli_rack.parser().parse_args(arguments[1:cut])
         if options.subverb == "up":
-            assert cli.main(["study", options.file, "--dry-run"]) == 0
+            if lab_file.is_lab(options.file):
+                lab_file.load(options.file)
+            else:
+                assert cli.main(["study", options.file, "--dry-run"]) == 0
         return
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:
