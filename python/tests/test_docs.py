@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_rack, cli_wire
+from framegauge import cli, cli_check, cli_rack, cli_wire, lab_file
 from framegauge.agent import find_agent
 from framegauge.errors import AgentMissing
 
@@ -48,7 +48,10 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         cut = arguments.index("--") if "--" in arguments else len(arguments)
         options = cli_rack.parser().parse_args(arguments[1:cut])
         if options.subverb == "up":
-            assert cli.main(["study", options.file, "--dry-run"]) == 0
+            if lab_file.is_lab(options.file):
+                lab_file.load(options.file)
+            else:
+                assert cli.main(["study", options.file, "--dry-run"]) == 0
         return
     if arguments[0] == "wire":  # needs the agent, but no root: the real one says it where it is built
         try:

@@ -1,6 +1,7 @@
 //! `host.frames`: nothing builds or merges aggregates on these interfaces any more.
 
-use crate::message::{Answer, params};
+use crate::arguments::Role;
+use crate::message::{Answer, Failure, params};
 use crate::session::Call;
 use framegauge_drivers::bare::stop_aggregates;
 use serde::Deserialize;
@@ -12,9 +13,12 @@ struct Frames {
     interfaces: Vec<String>,
 }
 
-/// Switches TSO, GSO and GRO off; they are as good as gone with the namespace, so nothing is put back.
+/// Switches TSO, GSO and GRO off. Nothing is put back: only interfaces that end with this agent are touched.
 pub fn run(call: &Call) -> Answer {
     let Frames { interfaces } = params(&call.request)?;
+    if !matches!(call.session.role, Role::Host { fresh: true, .. }) {
+        return Err(Failure::state("this host is not a rack's: its interfaces stay as they are"));
+    }
     interfaces.iter().try_for_each(|interface| stop_aggregates(interface))?;
     Ok(json!({}))
 }

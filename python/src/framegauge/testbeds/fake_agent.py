@@ -36,6 +36,7 @@ _EVERY = {
 _RACK = {
     "requirements": "testbed bits_per_second",
     "rack.up": "testbed hosts link nic shaper congestion_control family sysctls",
+    "rack.bare": "hosts",
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",
     "relay": "host method params",
@@ -45,6 +46,7 @@ _RACK = {
 _HOST = {
     "check.facts": "",
     "check.routes": "destinations",
+    "host.frames": "interfaces",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
@@ -107,6 +109,7 @@ class FakeAgent:
             "frames.wire": fake_frames.wire,
             "check.facts": fake_facts.facts,
             "check.routes": fake_facts.routes,
+            "host.frames": self._frames,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
             "process.signal": self._signal,
@@ -128,6 +131,10 @@ class FakeAgent:
     def _shutdown(self, _: Json) -> Json:
         self.ended = True
         return {}
+
+    def _frames(self, _: Json) -> Json:
+        what = "this host is not a rack's"
+        raise FakeError(-32006, what, {"what": what})
 
     def _process(self, params: Json) -> tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]:
         if params["process"] not in self._processes:
