@@ -53,6 +53,11 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
             else:
                 assert cli.main(["study", options.file, "--dry-run"]) == 0
         return
+    if arguments[0] == "check":  # needs the agent and hosts; that it is understood, and that its testbed is there
+        options = cli_check.parser().parse_args(arguments[1:])
+        if options.testbed is not None:
+            assert (ROOT / options.testbed).exists()
+        return
     if arguments[0] == "wire":  # needs the agent, but no root: the real one says it where it is built
         try:
             find_agent()
