@@ -117,6 +117,11 @@ def test_where_everything_fails_nobody_is_accused():
     assert only(lab.fault(lab.pairs), "black_hole")["hosts"] == list("abcdef")
 
 
+def test_where_everything_fails_in_two_subnets_the_way_between_them_is_not_accused():
+    lab = Lab((3, 3))
+    assert only(lab.fault(lab.pairs), "black_hole")["hosts"] == list("abcdef")
+
+
 def test_one_direction_of_two_hosts():
     found = only(Lab((2,)).fault([("a", "b", 4)]), "one_direction_only")
     assert "unknown" in found["where"]
@@ -272,6 +277,12 @@ def test_a_clamped_mss_on_a_good_path_is_no_fault():
     assert kinds(lab) == ["mss_clamped"]
     assert {pair[2] for pair in lab.blame()[0]["pairs"]} == {4, 6}
     assert lab.document()["verdict"] == "carries_target"
+
+
+def test_an_mss_that_the_way_back_explains_is_not_clamped():
+    lab = Lab((1, 1)).fault([("b", "a", 4)], 1500, "too_small", told=[(R2, 1500)])
+    lab.pairs["a", "b", 4]["tcp"] |= {"mss_bytes": 1448, "peer_announced_mss_bytes": 1460}
+    assert kinds(lab) == ["router_too_small"]
 
 
 def without_tcp(lab: Lab) -> None:

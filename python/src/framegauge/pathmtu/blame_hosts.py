@@ -128,7 +128,12 @@ def members(case: Case) -> None:
 
 
 def subnets(case: Case) -> None:
-    """`router_drops_silently`, unplaced: everything from one subnet to another is lost, and within them nothing is."""
+    """`router_drops_silently`, unplaced: everything from one subnet to another is lost.
+
+    Of both, hosts are known that do better with others: else the fault may as well be within.
+    """
+    good = [pair for pair in case.mesh.pairs if pair.verdict == "carries_target"]
+    able = {(pair.source, "sending") for pair in good} | {(pair.destination, "receiving") for pair in good}
     groups: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     known: dict[tuple[str, str], int] = defaultdict(int)
     for pair in case.mesh.pairs:
@@ -140,7 +145,11 @@ def subnets(case: Case) -> None:
             groups[ways].append(pair)
     for (source, destination), pairs in sorted(groups.items()):
         ends = {pair.source for pair in pairs}, {pair.destination for pair in pairs}
-        if len(pairs) < known[source, destination] or min(map(len, ends)) < 2 or len({p.path_mtu for p in pairs}) > 1:
+        witnesses = ([name for name in ends[0] if (name, "sending") in able],
+                     [name for name in ends[1] if (name, "receiving") in able])  # fmt: skip
+        if len(pairs) < known[source, destination] or min(map(len, witnesses)) < 2:
+            continue
+        if len({pair.path_mtu for pair in pairs}) > 1:
             continue
         where = f"somewhere between {source} and {destination}, towards {destination}"
         limit = pairs[0].path_mtu

@@ -53,13 +53,22 @@ def _end(interface: Interface | None, pair: Pair) -> int | None:
     return interface.mtu if interface is not None else pair.path_mtu
 
 
+def _announcing(case: Case, pair: Pair) -> int | None:
+    """The MTU that the destination announces: its interface's, or what it knows of the way back."""
+    back = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
+    known = [_end(case.mesh.receiver(pair), pair)]
+    if back is not None:
+        known += [back.route_mtu, back.path_mtu if back.verdict == "too_small" else None]
+    return min((size for size in known if size is not None), default=None)
+
+
 def clamped(case: Case) -> None:
     """`mss_clamped`: the MSS that arrived is clearly below what the announcing host's MTU gives."""
     groups: dict[tuple[int, int], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         if pair.tcp is None or not pair.tcp.get("connected"):
             continue
-        headers, receiver = _MSS_HEADERS[pair.family], _end(case.mesh.receiver(pair), pair)
+        headers, receiver = _MSS_HEADERS[pair.family], _announcing(case, pair)
         announced, used = pair.tcp.get("peer_announced_mss_bytes"), pair.tcp.get("mss_bytes")
         if announced is not None:
             if receiver is not None and announced + headers + _MSS_SLACK <= receiver:
