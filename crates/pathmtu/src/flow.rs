@@ -12,8 +12,8 @@
 //! A size fails when it was refused, or silent twice and never delivered. That is a guess to search by; only the edge is claimed.
 
 use crate::claim::silence_by_loss;
-use crate::search::{Told, Verdict};
 use crate::sizes;
+use crate::verdict::{Told, Verdict};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

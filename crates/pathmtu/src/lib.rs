@@ -16,11 +16,13 @@ mod round_trip;
 mod search;
 mod sizes;
 mod trace;
+mod verdict;
 
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes,
 };
-pub use search::{Config, Controls, FlowReport, Next, Report, Search, Told, Verdict};
+pub use search::{Config, Next, Search};
 pub use trace::{Hop, HopOutcome, Trace, TraceConfig, TraceProbe, TraceSize};
+pub use verdict::{Controls, FlowReport, Report, Told, Verdict};

@@ -3,9 +3,9 @@
 use crate::SMALLEST_PROBE_BYTES;
 use crate::flow::{Flow, Step};
 use crate::round_trip::Patience;
+use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// Flows that search for themselves where the target fails; the others first try what these have found.
@@ -33,63 +33,6 @@ pub struct Config {
     pub in_flight_bytes: u32,
     /// After so long, flows without a verdict could not be told.
     pub patience: Duration,
-}
-
-/// What a flow was found to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// A packet of the target's size arrived.
-    CarriesTarget,
-    /// It does not pass, and somebody says so.
-    TooSmall,
-    /// It vanishes without a word, while small packets arrive.
-    BlackHole,
-    /// Nothing arrives.
-    Unreachable,
-    /// Could not tell.
-    Unknown,
-}
-
-/// Who said that a packet is too big.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Told {
-    /// Its address; none: this host itself.
-    pub by: Option<IpAddr>,
-    /// The MTU that it named.
-    pub mtu_bytes: Option<u32>,
-}
-
-/// Small probes that should have been answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "they say it")]
-pub struct Controls {
-    pub sent: u32,
-    pub lost: u32,
-}
-
-/// What is known of one flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowReport {
-    /// What it was found to be.
-    pub verdict: Verdict,
-    /// The largest IP packet that passes; none if that could not be told. The target if it carries it.
-    pub path_mtu_bytes: Option<u32>,
-    /// The largest that was seen to arrive; 0: none.
-    pub delivered_bytes: u32,
-    /// Who said what.
-    pub told: Option<Told>,
-    /// Packets arrived in pieces although they must not be fragmented.
-    pub fragmented: bool,
-}
-
-/// What is known of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they say it")]
-pub struct Report {
-    pub flows: Vec<FlowReport>,
-    pub controls: Controls,
-    pub sent_packets: u64,
-    pub sent_bytes: u64,
 }
 
 /// What the search wants.

@@ -50,7 +50,7 @@ def candidates(facts: Mapping[str, Any], family: int, interface: str | None = No
     return [
         Address(each["address"], each["prefix_length"], each["family"], one["name"])
         for one in facts["interfaces"]
-        if one["up"] and interface in (None, one["name"])
+        if interface in (None, one["name"])
         for each in one["addresses"]
         if each["family"] == family
     ]
