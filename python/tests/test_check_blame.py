@@ -264,7 +264,13 @@ def test_a_stale_cache_and_a_route_are_told_apart():
 def test_a_clamped_mss_hides_the_fault_of_the_path():
     lab = Lab((1, 1)).fault(Lab((1, 1)).pairs, 1500)
     for pair in lab.pairs.values():
-        pair["tcp"] = {"connected": True, "mss_bytes": 1348, "peer_announced_mss_bytes": 1360, "error": None}
+        pair["tcp"] = {
+            "connected": True,
+            "mss_bytes": 1348,
+            "peer_announced_mss_bytes": 8948,
+            "route_mtu_bytes": 9000,
+            "error": None,
+        }
     found = next(each for each in lab.blame() if each["kind"] == "mss_clamped")
     assert "It hides faults of the path" in found["evidence"]
     assert "1400" in found["evidence"]
@@ -273,7 +279,13 @@ def test_a_clamped_mss_hides_the_fault_of_the_path():
 def test_a_clamped_mss_on_a_good_path_is_no_fault():
     lab = Lab((2,), (4, 6))
     for pair in lab.pairs.values():
-        pair["tcp"] = {"connected": True, "mss_bytes": 1428, "peer_announced_mss_bytes": None, "error": None}
+        pair["tcp"] = {
+            "connected": True,
+            "mss_bytes": 1428,
+            "peer_announced_mss_bytes": 8948,
+            "route_mtu_bytes": 9000,
+            "error": None,
+        }
     assert kinds(lab) == ["mss_clamped"]
     assert {pair[2] for pair in lab.blame()[0]["pairs"]} == {4, 6}
     assert lab.document()["verdict"] == "carries_target"

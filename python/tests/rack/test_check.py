@@ -13,20 +13,20 @@ from typing import Any
 
 import jsonschema
 import pytest
+from support import ROOT
 
 from framegauge import check, check_plan, lab_file
 from framegauge.agent import Agent, find_agent
 from framegauge.pathmtu import schema
 from framegauge.testbeds.lab import LabTestbed
 from rack.real import leaves_nothing
-from support import ROOT
 
 FAULTS = sorted((ROOT / "examples/faults").glob("*.yaml"))
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def documents() -> Iterator[dict[str, Json]]:
+def documents() -> dict[str, Json]:
     """What a check says of every lab, by its name."""
     found: dict[str, Json] = {}
     with leaves_nothing(), Agent.open([find_agent(), "rack"]) as agent:
@@ -38,7 +38,7 @@ def documents() -> Iterator[dict[str, Json]]:
             asked = check_plan.Asked(lab.check.target_mtu, flows=lab.check.flows or 32, bits_per_second=float("inf"))
             found[path.stem] = check.run(check_plan.prepare(members, asked), asked).document
             bed.down()
-    yield found
+    return found
 
 
 def differences(name: str, pairs: list[Json]) -> list[str]:
@@ -84,6 +84,7 @@ CAUSES = {
     "reverse-only": {("router_drops_silently", "10.78.2.254")},
     "ecmp-one-of-four": {("member_too_small", "10.78.4.254")},
     "vxlan-small-underlay": {("overlay_overhead", "vxlan0")},
+    "mss-clamped": {("mss_clamped", "hosts a and b")},
     "stale-cache": {("stale_path_mtu", "host a")},
     "leaf-spine-two-bad-hosts": {("host_interface_too_small", "host h5"), ("host_interface_too_small", "host h12")},
 }
@@ -155,7 +156,8 @@ def test_a_watch_serves_metrics_until_it_is_interrupted() -> None:
         with subprocess.Popen(
             [sys.executable, "-m", "framegauge.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:
-            assert watch.stderr is not None and watch.stdout is not None
+            assert watch.stderr is not None
+            assert watch.stdout is not None
             where = watch.stderr.readline().split("http://")[1].split(";")[0]
             assert "exit code 0" in watch.stdout.readline()
             with urllib.request.urlopen(f"http://{where}", timeout=10) as answer:

@@ -14,7 +14,7 @@ from framegauge.pathmtu.findings import Finding
 __all__ = ["caches", "clamped", "differing", "discovery", "losses", "mismatched_tunnels", "unavailable", "undecided"]
 
 # IP and TCP headers without options, which an announced MSS leaves out of the MTU (RFC 9293, RFC 8200).
-_MSS_HEADERS = {4: 40, 6: 60}
+_MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
 _MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
 _OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
 
@@ -53,32 +53,16 @@ def _end(interface: Interface | None, pair: Pair) -> int | None:
     return interface.mtu if interface is not None else pair.path_mtu
 
 
-def _announcing(case: Case, pair: Pair) -> int | None:
-    """The MTU that the destination announces: its interface's, or what it knows of the way back."""
-    back = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
-    known = [_end(case.mesh.receiver(pair), pair)]
-    if back is not None:
-        known += [back.route_mtu, back.path_mtu if back.verdict == "too_small" else None]
-    return min((size for size in known if size is not None), default=None)
-
-
 def clamped(case: Case) -> None:
-    """`mss_clamped`: the MSS that arrived is clearly below what the announcing host's MTU gives."""
+    """`mss_clamped`: TCP sends less than both what the far end has announced and what this end's route allow."""
     groups: dict[tuple[int, int], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
-        if pair.tcp is None or not pair.tcp.get("connected"):
+        tcp = pair.tcp or {}
+        used, announced, route = (tcp.get(f"{name}_bytes") for name in ("mss", "peer_announced_mss", "route_mtu"))
+        if not tcp.get("connected") or used is None or announced is None or route is None:
             continue
-        headers, receiver = _MSS_HEADERS[pair.family], _announcing(case, pair)
-        announced, used = pair.tcp.get("peer_announced_mss_bytes"), pair.tcp.get("mss_bytes")
-        if announced is not None:
-            if receiver is not None and announced + headers + _MSS_SLACK <= receiver:
-                groups[announced, pair.family].append(pair)
-            continue
-        # Nobody saw the announcement: what TCP uses must be explained by neither end, route nor probing.
-        probing = case.mesh.host(pair.source).sysctls.get("net.ipv4.tcp_mtu_probing") not in (None, "0")
-        ends = [_end(case.mesh.sender(pair), pair), receiver, pair.route_mtu]
-        known = [size for size in ends if size is not None]
-        if used is not None and known and not probing and used + headers + 2 * _MSS_SLACK <= min(known):
+        # All are after options; with other options than timestamps they differ by a few bytes.
+        if used + _MSS_SLACK < min(announced, route - _MSS_HEADERS[pair.family]):
             groups[used, pair.family].append(pair)
     for (mss, family), pairs in sorted(groups.items()):
         mtu = mss + _MSS_HEADERS[family]
