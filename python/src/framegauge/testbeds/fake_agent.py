@@ -46,6 +46,10 @@ _RACK = {
 _HOST = {
     "check.facts": "",
     "check.routes": "destinations",
+    "check.serve": "token addresses ports",
+    "check.run": "target_mtu flows exact false_claim bits_per_second in_flight_bytes patience_seconds paths",
+    "check.trace": "hops patient small_bytes traces",
+    "check.close": "",
     "host.frames": "interfaces",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
