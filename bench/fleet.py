@@ -3,7 +3,8 @@
     bench/fleet.py [--hosts 1000] [--rack 40] [--spines 8] [--seeds 200] [--flows 32] [--rate "100 Mb/s"]
 
 No packet is sent. Faults are drawn at random, and the plan's pairs are measured as the fleet would answer. "Stated" is
-the chance that the plan's flows meet the fault; what is named may not be less often found, but for chance.
+the chance that the plan's flows meet the fault, "alone" that the culprit was named and nothing else was found,
+"others" that a host or router was accused that no fault touches.
 """
 
 from __future__ import annotations
@@ -81,6 +82,25 @@ def several(hosts: fleet.Fleet, plan: planner.Plan, seeds: int, flows: int) -> d
     return {"checks": seeds, "faults": drawn, "named": named, "missed": dict(missed), "checks_accusing_others": accused}
 
 
+def coverage(hosts: fleet.Fleet, plan: planner.Plan, seeds: int) -> dict[str, dict[str, float]]:
+    """Of the pairs that one bad uplink of a leaf can hit, the share that it hits: beside what is stated for a pair."""
+    found = {}
+    for flows in (1, 4, 17, 35, 72):
+        met = crossed = 0
+        for seed in range(seeds):
+            fault = fleet.draw_fault(hosts, "uplink_up", random.Random(seed))
+            document = fleet.measure(hosts, plan, [fault], flows, seed)
+            leaf = fault.culprits[0].split(".")
+            rack = f"r{256 * int(leaf[2]) + int(leaf[3])}h"
+            for pair in document["pairs"]:
+                if pair["source"].startswith(rack) and not pair["destination"].startswith(rack):
+                    crossed += 1
+                    met += pair["verdict"] == "black_hole"
+        share = planner.member_coverage(flows, [hosts.spines])[str(hosts.spines)]
+        found[str(flows)] = {"pairs": crossed, "stated": share, "met": met / crossed}
+    return found
+
+
 def main() -> None:
     """Prints what a plan costs, then a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,7 +123,7 @@ def main() -> None:
     )
     figures: dict[str, Any] = {"plan": plan.as_document(), "bytes": cost.bytes_total, "seconds": cost.seconds}
     for noise in (0.0, 0.05):
-        say(f"routers that never answer, and large packets not answered: {noise:.0%}; {options.seeds} faults a kind")
+        say(f"routers that never answer (and cannot be named): {noise:.0%}, large packets not answered: {noise:.0%}")
         say(f"  {'fault':14}{'stated':>9}{'found':>9}{'named':>9}{'alone':>9}{'others':>9}{'blame':>10}")
         for kind in fleet.FAULTS:
             tally = Tally()
@@ -121,6 +141,9 @@ def main() -> None:
         figures[f"healthy {noise}"] = found
     figures["several"] = several(hosts, plan, max(options.seeds // 4, 1), options.flows)
     say(f"five faults at once: {figures['several']}")
+    figures["coverage"] = coverage(hosts, plan, max(options.seeds // 10, 1))
+    for flows, each in figures["coverage"].items():
+        say(f"{flows:>3} flows meet one bad of {hosts.spines}: stated {each['stated']:.2%}, met {each['met']:.2%}")
     say(f"figures: {save('fleet', figures)}")
 
 

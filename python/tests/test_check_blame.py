@@ -60,6 +60,23 @@ def test_a_silent_routed_link_is_placed_by_traces_and_both_explanations_are_give
     assert "nft" in found["fix"]
 
 
+def test_one_silent_router_does_not_outweigh_many_traces_that_agree():
+    # Three traces lose the packet behind R2; a fourth one only did not hear R2, and allows that link, too.
+    lab = Lab((4, 1))
+    agree = [(R1, "expired"), (R2, "expired"), ("10.3.0.254", "silent"), ("", "silent")]
+    for source in "abc":
+        lab.fault([(source, "e", 4)], hops=agree)
+    lab.fault([("d", "e", 4)], hops=[(R1, "expired"), (R2, "silent"), ("10.3.0.254", "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["where"].startswith(f"between router {R2} and router 10.3.0.254")
+    assert len(found["pairs"]) == 4
+
+
+def test_a_refusal_that_is_no_silence_places_nothing():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "unreachable"), ("", "unreachable")])
+    assert only(lab, "one_direction_only")["where"] == "unknown; known is a to b (IPv4)"
+
+
 def test_one_traced_pair_places_the_others_between_the_same_subnets():
     lab = Lab((3, 1))
     lab.fault(lab.some(lambda a, b: b == "d"))
@@ -308,6 +325,14 @@ def test_a_host_that_differs_is_named():
     without_tcp(lab)
     assert kinds(lab) == ["mtu_differs"]
     assert lab.blame()[0]["hosts"] == ["b"]
+
+
+def test_two_hosts_that_differ_are_both_named():
+    lab = Lab((2,))
+    lab.device("b")["mtu"] = 9216
+    without_tcp(lab)
+    assert lab.blame()[0]["hosts"] == ["a", "b"]
+    assert "ip link set dev eth0 mtu 9216" in lab.blame()[0]["fix"]
 
 
 def test_hosts_in_other_subnets_may_differ():

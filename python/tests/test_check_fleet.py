@@ -40,6 +40,17 @@ def test_a_fault_in_a_small_fleet_is_named_and_nobody_is_accused(kind, seed):
     assert fleet.is_accused([fault], document["findings"]) == []
 
 
+def test_two_bad_links_of_a_spine_are_not_the_spine():
+    spine = fleet.spine_address(2)
+    faults = [
+        fleet.Fault("uplink_up", frozenset({(fleet.leaf_address(leaf), spine)}), (fleet.leaf_address(leaf), spine))
+        for leaf in (1, 4)
+    ]
+    found = blame.blame(fleet.measure(SMALL, SMALL_PLAN, faults))
+    assert all(fleet.is_named(fault, found) for fault in faults)
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_routers_that_answer_seldom_or_never_accuse_nobody(seed):
     chooser = random.Random(seed)

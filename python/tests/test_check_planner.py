@@ -69,6 +69,15 @@ def test_every_plan_keeps_what_it_promises(racks, each, seed, named, most):
         assert inside == {host.name for host in hosts}
 
 
+def test_peers_are_in_other_racks_but_for_one():
+    plan = planner.plan(fleet(5, 30))
+    for name in plan.groups:
+        others = {destination for source, destination in plan.pairs if source == name}
+        outside = {other for other in others if plan.groups[other] != plan.groups[name]}
+        assert len(outside) >= 2
+        assert len(others - outside) == 2  # the next of its rack, and the one before
+
+
 def test_a_thousand_hosts_in_as_many_subnets_stay_affordable():
     plan = planner.plan([Member(f"h{number}", (f"10.{number >> 8}.{number & 255}.1/32",)) for number in range(1000)])
     probed, of = plan.group_pairs()

@@ -13,6 +13,9 @@ from framegauge.pathmtu.hops import Node, Segment, hidden_text, only_bad
 
 __all__ = ["between_routers", "branches", "ports"]
 
+# So many bad links of one router are more likely the router's own fault than that many faults. Across hops that
+# never answer two are enough: they may as well be one link.
+SHARED_LINKS = 3
 _Links = dict[Segment, list[Pair]]
 
 
@@ -24,7 +27,7 @@ def between_routers(case: Case) -> None:
             for segment in case.segments[key]:
                 if segment.is_between_routers and pair.is_partial == partial:
                     links[segment].append(pair)
-        for node, group in _switches(case, links):
+        for node, group in _switches(case, links, partial):
             _report(case, group, partial, node)
         # Both directions of a link, and both families, are one cause: they share its ends.
         joined: dict[tuple[Node, Node], _Links] = defaultdict(dict)
@@ -34,7 +37,7 @@ def between_routers(case: Case) -> None:
             _report(case, found, partial, None)
 
 
-def _switches(case: Case, links: _Links) -> Iterable[tuple[Node, _Links]]:
+def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, _Links]]:
     """Takes links out that share one router, of which nothing large is known to pass in their direction."""
     while True:
         # Ways across hops that never answer are apart from the others: they may share such a hop.
@@ -47,7 +50,13 @@ def _switches(case: Case, links: _Links) -> Iterable[tuple[Node, _Links]]:
             others = {segment.after if way == "into" else segment.before for segment in found}
             passed = any((each.after if way == "out of" else each.before) == node and each.hidden == hidden
                          for each in case.passed)  # fmt: skip
-            if len(others) > 1 and not passed and (best is None or len(others) > best[0]):
+            # Good flows across another hop that never answers look the same, and say nothing of this one.
+            passed = passed and not (partial and hidden)
+            if (
+                len(others) >= (2 if hidden else SHARED_LINKS)
+                and not passed
+                and (best is None or len(others) > best[0])
+            ):
                 both = dict(found)
                 other = near.get((node, "out of" if way == "into" else "into", hidden), {})
                 both.update(other if not any(node in link.ends for link in case.passed) else {})

@@ -41,8 +41,6 @@ def hosts(case: Case, with_neighbour: bool) -> None:
     found: _Suspects = defaultdict(list)
     for family in (4, 6):
         opened = {key for key, pair in case.open.items() if not pair.is_partial and pair.family == family}
-        if not with_neighbour:
-            opened -= {key for key in opened if any(each.is_between_routers for each in case.segments[key])}
 
         def near(cell: Cell[str]) -> bool:
             ways = case.ways(case.faults[cell.key])

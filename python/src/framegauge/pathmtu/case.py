@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from framegauge.pathmtu.document import Mesh, Pair
 from framegauge.pathmtu.findings import Finding, Key
-from framegauge.pathmtu.hops import Segment, locate, only_bad, passages
+from framegauge.pathmtu.hops import Segment, locate, passages
 
 __all__ = ["Case"]
 
@@ -21,8 +21,9 @@ class Case:
         self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
         self.open = dict(self.faults)
         # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
-        self.passed = {each for pair in mesh.pairs for each in passages(pair)}
-        self.segments = _places(self.faults.values())
+        passed = [(pair, each) for pair in mesh.pairs for each in passages(pair)]
+        self.passed = {each for _, each in passed}
+        self.segments = _places(mesh, self.faults.values(), passed)
 
     def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
         """A finding, and the faults that need no other explanation."""
@@ -88,25 +89,35 @@ class Case:
         return lines
 
 
-def _places(faults: Iterable[Pair]) -> dict[Key, set[Segment]]:
+def _places(mesh: Mesh, faults: Iterable[Pair], passed: Iterable[tuple[Pair, Segment]]) -> dict[Key, set[Segment]]:
     """Where each fault's flows were lost, as few places as explain all of them.
 
-    A trace by itself says "behind the last hop that answered", and the likeliest place is right there. Where many
-    traces agree on a place that another one allows, too, the other one's router was only silent.
+    A trace by itself says "behind the last hop that answered", and the likeliest place is right there. But a link that
+    other large packets passed is no likely place, if the trace allows another; and where many traces agree on a
+    place that another one allows, too, the other one's router was only silent.
     """
+
+    def link(pair: Pair, segment: Segment) -> tuple[object, ...]:
+        # A router's way to the hosts of one subnet is one link, whichever host a trace was for.
+        ends: list[object] = [segment.after, segment.before]
+        for end, node in enumerate((segment.after, segment.before)):
+            if node.is_host and segment.host is not None:
+                address = pair.destination_address if end else pair.source_address
+                ends[end] = mesh.group(node.name, address)
+        return (segment.hidden, *ends)
+
+    able = {link(pair, segment) for pair, segment in passed if not segment.hidden}
     traces: list[tuple[Pair, list[Segment]]] = []
     for pair in faults:
-        # Good flows of the pair that passed the very link, and parted from the bad ones later: no loss, but a router
-        # that answers seldom.
-        parted = set(passages(pair)) if only_bad([pair]) else set()
         found = [locate(pair, trace) for trace in pair.traces if trace.bad or not pair.is_partial]
-        traces += [(pair, each) for each in found if each and each[0] not in parted]
-    first = Counter((pair.path_mtu, each[0]) for pair, each in traces)
+        for each in filter(None, found):
+            traces.append((pair, [segment for segment in each if link(pair, segment) not in able] or each))
+    first = Counter((pair.path_mtu, link(pair, each[0])) for pair, each in traces)
     places: dict[Key, set[Segment]] = defaultdict(set)
     for pair, each in traces:
-        best = max(each, key=lambda segment: first[pair.path_mtu, segment])
-        likely = first[pair.path_mtu, best] >= 3 * first[pair.path_mtu, each[0]]
-        places[pair.key].add(best if likely else each[0])
+        votes = [first[pair.path_mtu, link(pair, segment)] for segment in each]
+        best = votes.index(max(votes))
+        places[pair.key].add(each[best] if votes[best] >= 3 * votes[0] else each[0])
     return places
 
 
