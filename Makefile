@@ -29,6 +29,7 @@ bench: build
 	$(VENV)/bin/python bench/costs.py
 	$(VENV)/bin/python bench/latency.py
 	$(VENV)/bin/python bench/meters.py
+	$(VENV)/bin/python bench/fleet.py
 
 build: agent $(VENV)/installed
 

@@ -78,7 +78,7 @@ def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(["--help"])
     assert end.value.code == 0
-    assert "planned, not there yet: check, diagnose, simulate, rollout, watch" in capsys.readouterr().out
+    assert "planned, not there yet: diagnose, simulate, rollout, watch" in capsys.readouterr().out
     with pytest.raises(SystemExit) as end:
         cli.main(["diagnose"])
     assert end.value.code == 2

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_rack
+from framegauge import cli, cli_check, cli_rack, cli_wire, lab_file
+from framegauge.agent import find_agent
+from framegauge.errors import AgentMissing
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -46,8 +48,22 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         cut = arguments.index("--") if "--" in arguments else len(arguments)
         options = cli_rack.parser().parse_args(arguments[1:cut])
         if options.subverb == "up":
-            assert cli.main(["study", options.file, "--dry-run"]) == 0
+            if lab_file.is_lab(options.file):
+                lab_file.load(options.file)
+            else:
+                assert cli.main(["study", options.file, "--dry-run"]) == 0
         return
+    if arguments[0] == "check":  # needs the agent and hosts; that it is understood, and that its testbed is there
+        options = cli_check.parser().parse_args(arguments[1:])
+        if options.testbed is not None:
+            assert (ROOT / options.testbed).exists()
+        return
+    if arguments[0] == "wire":  # needs the agent, but no root: the real one says it where it is built
+        try:
+            find_agent()
+        except AgentMissing:
+            cli_wire.parser().parse_args(arguments[1:])
+            return
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:
         assert cli.main(["study", "fake.yaml", "--out", str(out)]) == 0

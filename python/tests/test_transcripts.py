@@ -13,7 +13,7 @@ from framegauge.errors import AgentError, Refused
 
 SCHEMA = json.loads((ROOT / "pipe/schema.json").read_text())
 FILES = sorted((ROOT / "pipe/transcripts").glob("*.jsonl"))
-KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
 
 
 def lines(path):
@@ -27,6 +27,9 @@ def differences(wanted, found, where=""):
         return [] if fits else [f"{where}: {found!r} is no {wanted['$any']}"]
     if isinstance(wanted, dict) and isinstance(found, dict) and wanted.keys() == found.keys():
         return [line for key in wanted for line in differences(wanted[key], found[key], f"{where}.{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [line for place, pair in pairs for line in differences(*pair, f"{where}[{place}]")]
     return [] if wanted == found and type(wanted) is type(found) else [f"{where}: {found!r} is not {wanted!r}"]
 
 

@@ -7,7 +7,7 @@ const HELP: &str = "\
 framegauge-agent: the measuring end of framegauge; started by `framegauge`, not by hand
 
   framegauge-agent rack    builds emulated racks (needs root)
-  framegauge-agent host    measures on this host
+  framegauge-agent host    measures on this host; --netns NAME: in that network namespace (see `ip netns`; needs root)
   framegauge-agent exec    becomes a program inside a host of a rack (see `framegauge-agent exec --help`)
 
 The first two speak JSON-RPC 2.0, one message a line, on standard input and output; they put everything back
@@ -33,6 +33,8 @@ pub enum Role {
     Host {
         /// Move into fresh network and mount namespaces first.
         fresh: bool,
+        /// Move into this existing network namespace first.
+        network: Option<String>,
         /// The cgroup below which programs are started; without it this finds its own.
         group: Option<PathBuf>,
         /// CPUs to run on; empty: all.
@@ -51,7 +53,10 @@ impl Role {
 
     /// What must happen while this is a process of one thread.
     pub fn prepare(&self) -> Result<()> {
-        if let Self::Host { fresh, cpus, .. } = self {
+        if let Self::Host { fresh, network, cpus, .. } = self {
+            if let Some(name) = network {
+                namespace::enter_named(name)?;
+            }
             if !cpus.is_empty() {
                 sched::bind(0, cpus)?;
             }
@@ -83,21 +88,29 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
 }
 
 fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<Role, String> {
-    let (mut fresh, mut group, mut cpus) = (false, None, Vec::new());
+    let (mut fresh, mut network, mut group, mut cpus) = (false, None, None, Vec::new());
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--fresh" => fresh = true,
+            "--netns" => network = Some(value()?),
             "--group" => group = Some(PathBuf::from(value()?)),
             "--cpus" => {
                 let list = value()?;
                 let numbers: std::result::Result<_, _> = list.split(',').map(str::parse).collect();
                 cpus = numbers.map_err(|_| format!("--cpus {list:?}: expected numbers such as 0,1"))?;
             }
-            _ => return Err(format!("{word:?} is not an option; expected --fresh, --group or --cpus")),
+            _ => {
+                return Err(format!(
+                    "{word:?} is not an option; expected --fresh, --netns, --group or --cpus"
+                ));
+            }
         }
     }
-    Ok(Role::Host { fresh, group, cpus })
+    if fresh && network.is_some() {
+        return Err("found --fresh and --netns, expected one of them".into());
+    }
+    Ok(Role::Host { fresh, network, group, cpus })
 }
 
 #[cfg(test)]
@@ -111,8 +124,10 @@ mod tests {
     #[test]
     fn reads_the_roles() {
         assert_eq!(words("rack"), Ok(Arguments::Run(Role::Rack)));
-        let host = Role::Host { fresh: true, group: Some("/x".into()), cpus: vec![0, 1] };
+        let host = Role::Host { fresh: true, network: None, group: Some("/x".into()), cpus: vec![0, 1] };
         assert_eq!(words("host --fresh --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
+        let named = Role::Host { fresh: false, network: Some("blue".into()), group: None, cpus: vec![] };
+        assert_eq!(words("host --netns blue"), Ok(Arguments::Run(named)));
     }
 
     #[test]
@@ -122,6 +137,11 @@ mod tests {
             Err("\"server\" is not a command; expected rack, host, exec or --help".into())
         );
         assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));
+        assert_eq!(words("host --netns"), Err("--netns needs a value".into()));
+        assert_eq!(
+            words("host --fresh --netns blue"),
+            Err("found --fresh and --netns, expected one of them".into())
+        );
         assert_eq!(words("rack now"), Err("\"now\" is one argument too many".into()));
     }
 }

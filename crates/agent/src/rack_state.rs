@@ -7,7 +7,7 @@ use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::{self, CpuPlan};
-use framegauge_drivers::requirements::Requirements;
+use framegauge_drivers::requirements::{Requirements, probe};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -39,7 +39,7 @@ pub struct RackState {
     current: Mutex<Option<Rack>>,
     group: Mutex<Option<PathBuf>>,
     /// What was found missing, by (fabric, shaped): probing costs as much as a small rack.
-    pub probed: Mutex<BTreeMap<(bool, bool), Requirements>>,
+    probed: Mutex<BTreeMap<(bool, bool), Requirements>>,
 }
 
 impl RackState {
@@ -54,6 +54,17 @@ impl RackState {
     /// The rack, for a change.
     pub fn current(&self) -> MutexGuard<'_, Option<Rack>> {
         lock(&self.current)
+    }
+
+    /// The place of the rack, if there is none yet and this machine can build one.
+    pub fn vacant(&self, fabric: bool, shaped: bool) -> Result<MutexGuard<'_, Option<Rack>>, Failure> {
+        let current = self.current();
+        if current.is_some() {
+            return Err(Failure::state("a rack is up already; take it down first"));
+        }
+        let found =
+            lock(&self.probed).entry((fabric, shaped)).or_insert_with(|| probe(fabric, shaped)).clone();
+        if found.missing.is_empty() { Ok(current) } else { Err(Failure::missing(&found.missing)) }
     }
 
     /// The agent of a host.

@@ -2,13 +2,16 @@
 //! the meters, a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
+pub mod bare;
 mod closing;
 pub mod cpu;
 mod edge;
 pub mod fabric;
+pub mod facts;
 pub mod host;
 pub mod kernel_switch;
 pub mod meters;
+pub mod path;
 pub mod ports;
 pub mod processes;
 pub mod rack;
@@ -27,4 +30,5 @@ pub mod wire;
 
 pub use framegauge_frames as frames;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
+pub use framegauge_pathmtu as pathmtu;
 pub use framegauge_traffic as traffic;

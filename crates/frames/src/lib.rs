@@ -16,6 +16,7 @@
 
 mod aggregate;
 mod ceiling;
+mod encapsulation;
 mod mtu;
 mod rate;
 mod time;
@@ -23,6 +24,9 @@ mod transfer;
 
 pub use aggregate::{SizeTable, aggregate_wire_bytes, shaper_size_table};
 pub use ceiling::{Ceiling, ceiling};
+pub use encapsulation::{
+    Encapsulation, EncapsulationError, Fit, FittedLayer, GreOptions, InnerCeiling, Layer, Part, Stack, WORDS,
+};
 pub use mtu::{
     ETHERNET_HEADER_BYTES, FRAME_OVERHEAD_BYTES, Family, Mtu, MtuError, TCP_HEADER_BYTES,
     TIMESTAMPS_OPTION_BYTES, WIRE_OVERHEAD_BYTES, frame_bytes, wire_bytes,

@@ -1,4 +1,4 @@
-//! Offload switches by the `SIOCETHTOOL` request (`ethtool -k`, `-K`).
+//! Offload switches, driver and speed by the `SIOCETHTOOL` request (`ethtool -k`, `-K`, `-i` and without an option).
 
 use crate::error::{OsError, Result, check};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -38,6 +38,18 @@ struct Value {
 }
 
 fn request(interface: &str, command: u32, data: u32, operation: &str) -> Result<u32> {
+    let mut value = Value { command, data };
+    exchange(interface, &mut value, operation)?;
+    Ok(value.data)
+}
+
+/// A request or answer of `linux/ethtool.h`: a C structure of integers and bytes that begins with its command.
+trait Exchanged {}
+impl Exchanged for Value {}
+impl Exchanged for DriverInformation {}
+impl Exchanged for Settings {}
+
+fn exchange<T: Exchanged>(interface: &str, value: &mut T, operation: &str) -> Result<()> {
     // SAFETY: no memory is passed.
     let raw = check(
         unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) },
@@ -45,7 +57,6 @@ fn request(interface: &str, command: u32, data: u32, operation: &str) -> Result<
     )?;
     // SAFETY: `raw` is a descriptor that this function just opened.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    let mut value = Value { command, data };
     // SAFETY: all-zero is a valid ifreq.
     let mut message: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= libc::IFNAMSIZ {
@@ -54,11 +65,63 @@ fn request(interface: &str, command: u32, data: u32, operation: &str) -> Result<
     for (place, byte) in message.ifr_name.iter_mut().zip(interface.bytes()) {
         *place = byte as libc::c_char;
     }
-    message.ifr_ifru.ifru_data = (&raw mut value).cast();
+    message.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    // SAFETY: `message` names a terminated interface and points at `value`, both alive during the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut message) }, operation)?;
-    Ok(value.data)
+    // SAFETY: `message` names a terminated interface and points at `value`, both alive during the call; `value` is
+    // the whole structure that its command reads and writes.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut message) }, operation).map(drop)
+}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct DriverInformation {
+    command: u32,
+    driver: [u8; 32],
+    rest: [u8; 160],
+}
+
+/// `struct ethtool_cmd`.
+#[repr(C)]
+struct Settings {
+    command: u32,
+    modes: [u32; 2],
+    speed_low: u16,
+    ports: [u8; 6],
+    packets: [u32; 2],
+    speed_high: u16,
+    crossover: [u8; 2],
+    partner_modes: u32,
+    reserved: [u32; 2],
+}
+
+/// The name of the driver, as `ethtool -i` shows it.
+pub fn driver(interface: &str) -> Result<String> {
+    const GET_DRIVER_INFORMATION: u32 = 0x3;
+    let mut value = DriverInformation { command: GET_DRIVER_INFORMATION, driver: [0; 32], rest: [0; 160] };
+    exchange(interface, &mut value, &format!("read the driver of {interface}"))?;
+    let name = value.driver.split(|byte| *byte == 0).next().unwrap_or(&[]);
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The speed that the device says it has, in bits a second; `None` if it says none.
+pub fn speed(interface: &str) -> Result<Option<u64>> {
+    const GET_SETTINGS: u32 = 0x1;
+    let mut value = Settings {
+        command: GET_SETTINGS,
+        modes: [0; 2],
+        speed_low: 0,
+        ports: [0; 6],
+        packets: [0; 2],
+        speed_high: 0,
+        crossover: [0; 2],
+        partner_modes: 0,
+        reserved: [0; 2],
+    };
+    exchange(interface, &mut value, &format!("read the speed of {interface}"))?;
+    let megabits = u32::from(value.speed_high) << 16 | u32::from(value.speed_low);
+    // SPEED_UNKNOWN is -1, of 16 bits in older drivers.
+    let known = !matches!(megabits, 0 | 0xffff | u32::MAX);
+    Ok(known.then_some(u64::from(megabits) * 1_000_000))
 }
 
 /// Whether `offload` is on.
@@ -77,4 +140,23 @@ pub fn set(interface: &str, offload: Offload, on: bool) -> Result<()> {
         &format!("switch {offload:?} of {interface} {word}"),
     )
     .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_have_the_kernels_size() {
+        assert_eq!(size_of::<DriverInformation>(), 196);
+        assert_eq!(size_of::<Settings>(), 44);
+    }
+
+    #[test]
+    fn a_loopback_has_offloads_and_no_speed() {
+        assert!(get("lo", Offload::Gso).is_ok());
+        assert!(!matches!(speed("lo"), Ok(Some(_))));
+        assert_eq!(driver("no-such-if").expect_err("there is none").code(), libc::ENODEV);
+        assert_eq!(driver("a-name-that-is-too-long").expect_err("there is none").code(), libc::ENODEV);
+    }
 }

@@ -1,8 +1,11 @@
-//! Network namespaces without a name: one lives as long as a process or descriptor in it does.
+//! Network namespaces. Those that are made here have no name: one lives as long as a process or descriptor in it does.
 
 use crate::error::{Context, OsError, Result, check};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Where `ip netns` keeps its namespaces.
+const NAMED: &str = "/run/netns";
 
 /// Moves the calling thread into a fresh network namespace, which ends with the thread.
 pub fn enter_fresh_network() -> Result<()> {
@@ -35,6 +38,31 @@ fn mount_sys(propagation: libc::c_ulong) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Moves the calling (single-threaded) process into the network namespace that `ip netns add NAME` made, in which `/sys`
+/// shows that network.
+pub fn enter_named(name: &str) -> Result<()> {
+    let path = format!("{NAMED}/{name}");
+    let fail = |what: &str, error: OsError| {
+        let operation = format!("network namespace {name:?}: {what}");
+        OsError { operation, source: error.source }
+    };
+    if name.is_empty() || name.contains('/') || name == "." || name == ".." {
+        let found = OsError::errno("", libc::EINVAL);
+        return Err(fail("found no name, expected one that `ip netns` lists", found));
+    }
+    let file = File::open(&path).during("").map_err(|error| match error.code() {
+        libc::ENOENT => fail(&format!("found no {path}, expected a name that `ip netns` lists"), error),
+        _ => fail(&format!("cannot open {path}"), error),
+    })?;
+    Network { descriptor: file.into() }.enter().map_err(|error| match error.code() {
+        libc::EPERM => fail("found no privilege to enter it, expected root (CAP_SYS_ADMIN)", error),
+        libc::EINVAL => {
+            fail(&format!("found that {path} is none, expected what `ip netns add` makes"), error)
+        }
+        _ => fail(&error.operation.clone(), error),
+    })
 }
 
 /// Runs `work` on a thread of its own that sees a filesystem of `kind` at `target`; nobody else does.

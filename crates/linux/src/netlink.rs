@@ -120,18 +120,32 @@ impl Socket {
         )?;
         // SAFETY: `raw` is a descriptor that this function just opened.
         let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
+        let socket = Self { descriptor };
+        // NETLINK_EXT_ACK only makes errors clearer.
+        socket.switch_on(11);
+        Ok(socket)
+    }
+
+    /// Lets the kernel filter what is listed by the request's fixed part (`NETLINK_GET_STRICT_CHK`), where it can: older
+    /// kernels list everything.
+    pub fn filtering(self) -> Self {
+        self.switch_on(12);
+        self
+    }
+
+    /// An option that a kernel may lack.
+    fn switch_on(&self, option: libc::c_int) {
         let one: libc::c_int = 1;
-        // SAFETY: passes a valid c_int with its size. NETLINK_EXT_ACK only makes errors clearer.
+        // SAFETY: passes a valid c_int with its size.
         unsafe {
             libc::setsockopt(
-                raw,
+                self.descriptor.as_raw_fd(),
                 libc::SOL_NETLINK,
-                11,
+                option,
                 (&raw const one).cast(),
                 size_of::<libc::c_int>() as u32,
             )
         };
-        Ok(Self { descriptor })
     }
 
     /// Opens a routing socket (links, addresses, routes, queue disciplines).

@@ -21,6 +21,8 @@ pub struct TcpInfo {
     pub ssthresh_segments: Option<u32>,
     /// Payload of a full segment, after options.
     pub mss_bytes: u32,
+    /// The MSS that this end announced in its SYN.
+    pub announced_mss_bytes: u32,
     /// Route MTU that the connection uses.
     pub path_mtu: u32,
     /// Segments sent again so far.
@@ -54,6 +56,7 @@ impl TcpInfo {
             cwnd_segments: word(80),
             ssthresh_segments: (threshold < 0x7fff_ffff).then_some(threshold),
             mss_bytes: word(16),
+            announced_mss_bytes: word(84),
             path_mtu: word(60),
             retransmits: word(100),
             unacked_segments: word(24),

@@ -24,15 +24,17 @@ __all__ = ["main"]
 
 _EPILOG = """\
 examples:
+  framegauge check local netns:blue         does every path carry 9000 bytes? (see framegauge check --help)
   framegauge study --preset demo            a verdict on an emulated 1 Gb/s pair, in about two minutes
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack
   framegauge report results/rack --json
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
+  framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
   framegauge schema > study.schema.json     for your editor
 
-planned, not there yet: check, diagnose, simulate, rollout, watch
+planned, not there yet: diagnose, simulate, rollout, watch
 
 exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
 """
@@ -62,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("folder", type=Path, metavar="DIR")
     report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     verbs.add_parser("rack", help="build a rack and keep it, for use by hand", add_help=False)
+    verbs.add_parser("check", help="find the path MTU of every pair, and the link to blame", add_help=False)
+    verbs.add_parser("wire", help="what encapsulations take from an MTU, and what is left for TCP", add_help=False)
     verbs.add_parser("schema", help="print the JSON Schema of a study file")
     needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
@@ -92,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if isinstance(then, int):
+        return then
     if then is not None:
         from framegauge import hand
 
@@ -99,12 +105,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(words: list[str]) -> list[str] | None:
-    """Run one verb; the command that this process is to become afterwards, if any."""
+def _run(words: list[str]) -> list[str] | int | None:
+    """Run one verb; the command that this process is to become afterwards, or an exit code, if any."""
     if words[:1] == ["rack"]:
         from framegauge import cli_rack
 
         return cli_rack.run(words[1:])
+    if words[:1] == ["check"]:
+        from framegauge import cli_check
+
+        return cli_check.run(words[1:])
+    if words[:1] == ["wire"]:
+        from framegauge import cli_wire
+
+        cli_wire.run(words[1:])
+        return None
     options = _parser().parse_args(words)
     verbs = {"study": _study, "report": _report, "schema": _schema, "requirements": _requirements}
     verbs[options.verb](options)

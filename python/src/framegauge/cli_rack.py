@@ -16,6 +16,7 @@ __all__ = ["parser", "run"]
 _RACK = """\
 examples:
   framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
+  framegauge rack up examples/faults/clean.yaml    or the network of a lab, with its faults
   framegauge rack exec h1 -- ping -c 3 10.77.0.2   run a command in a host
   framegauge rack exec h2 -- bash                  or work there
   framegauge rack show --json                      what is up
@@ -26,11 +27,13 @@ exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has th
 """
 _UP = """\
 The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
+FILE may also be a lab (docs/fault-lab.md): its hosts, routers and switches are built as it says, faults included.
 Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
 until the machine stops, or until its keeper is ended; nothing of it is left then.
 
 examples:
   framegauge rack up examples/pair.yaml
+  framegauge rack up examples/faults/hop-1500-icmp-blocked.yaml
   framegauge rack up --preset demo
   framegauge rack up --preset demo --json | jq -r '.hosts[].address'
 """
@@ -48,6 +51,7 @@ examples:
   framegauge rack exec h2 -- ping -M do -s 8972 10.77.0.1
   framegauge rack exec h1 -- sudo tcpdump -ni fg1
   framegauge rack exec h1 -- ss -tin
+  framegauge rack exec r1 -- ip route              routers and switches of a lab, too
 """
 _DOWN = """\
 Whatever runs in the hosts is ended. It is no error if there is no rack.
@@ -98,14 +102,14 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
-    build = verb("up", "build the rack of a study and keep it", _UP)
+    build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
     what = build.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/fault-lab.md)")
     what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
     build.add_argument("--json", action="store_true", help="print the rack as JSON")
-    inside = verb("exec", "run a command in a host of the rack", _EXEC)
+    inside = verb("exec", "run a command in a host of the rack, or a node of the lab", _EXEC)
     inside.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
-    inside.add_argument("host", metavar="HOST", help="such as h1")
+    inside.add_argument("host", metavar="HOST", help="such as h1, or r1 of a lab")
     inside.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
     verb("down", "take the rack down", _DOWN)
     found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
@@ -124,21 +128,22 @@ def _command(words: list[str]) -> list[str]:
 
 
 def _up(options: argparse.Namespace) -> None:
-    from framegauge import study_file
+    from framegauge import lab_file, study_file
 
     if options.preset is not None:
-        study, name = study_file.load_preset(options.preset), f"preset {options.preset}"
+        state = hand.up(study_file.load_preset(options.preset), f"preset {options.preset}", _say)
+    elif options.file is not None and lab_file.is_lab(options.file):
+        state = hand.up_lab(lab_file.load(options.file), options.file, _say)
     elif options.file is not None:
-        study, name = study_file.load(options.file), options.file
+        state = hand.up(study_file.load(options.file), options.file, _say)
     else:
         raise InputError(
             "rack up: found neither FILE nor --preset, expected one; for example: framegauge rack up --preset demo"
         )
-    state = hand.up(study, name, _say)
     if options.json:
         print(json.dumps(state, indent=2))
         return
-    print("\n".join([*_table(state["hosts"]), "", _summary(state), *_usage(state["hosts"])]))
+    print("\n".join(_text(state)))
 
 
 def _down(_: argparse.Namespace) -> None:
@@ -155,34 +160,53 @@ def _show(options: argparse.Namespace) -> None:
     elif state["state"] != "up":
         print(f"a rack is being built by process {state['keeper']['pid']}")
     else:
-        print("\n".join([*_table(state["hosts"]), "", _summary(state), *_usage(state["hosts"])]))
+        print("\n".join(_text(state)))
         for host in state["hosts"]:
             if not host["running"]:
                 _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
 
 
-def _table(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [("host", "interface", "address", "MTU")]
-    rows += [(host["name"], host["interface"], host["address"], str(host["mtu"])) for host in hosts]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return ["  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]]) for row in rows]
+def _text(state: Mapping[str, Any]) -> list[str]:
+    """What is up, and how to use it."""
+    hosts = state["hosts"]
+    rows: list[Sequence[str]]
+    if state["testbed"] != "lab":
+        rows = [("host", "interface", "address", "MTU")]
+        rows += [(host["name"], host["interface"], host["address"], str(host["mtu"])) for host in hosts]
+        return [*_table(rows), "", _summary(state), *_usage(hosts[0]["name"], hosts[-1]["address"])]
+    rows = [("node", "kind", "interface", "MTU", "addresses")]
+    for node in hosts:
+        for place, each in enumerate(node["interfaces"]):
+            name, kind = ("", "") if place else (node["name"], node["kind"])
+            rows.append((name, kind, each["interface"], str(each["mtu"]), ", ".join(each["addresses"])))
+    ends = [node for node in hosts if node["kind"] == "host"]
+    # The last interface of a host is that of its overlay, if it has one.
+    usage = _usage(ends[0]["name"], ends[-1]["interfaces"][-1]["addresses"][0])
+    return [state["about"], "", *_table(rows), "", _summary(state), *usage]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _summary(state: Mapping[str, Any]) -> str:
     from framegauge.quantities import print_bits_per_second, print_seconds
 
+    built = f"built in {state['build_seconds']:.2f} s"
+    if state["testbed"] == "lab":
+        return f"a lab of {len(state['hosts'])} nodes ({state['study']}), {built}"
     asked = state["conditions"]
     rate = asked["bits_per_second"]
     link = "unshaped" if rate is None else print_bits_per_second(rate)
     return (
         f"a rack of {len(state['hosts'])} hosts (testbed {state['testbed']}, {link}, base RTT "
-        f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), built in {state['build_seconds']:.2f} s"
+        f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), {built}"
     )
 
 
-def _usage(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
-    first, last = hosts[0], hosts[-1]
+def _usage(first: str, last: str) -> list[str]:
     return [
-        f"use it:  framegauge rack exec {first['name']} -- ping -c 3 {last['address']}",
+        f"use it:  framegauge rack exec {first} -- ping -c 3 {last}",
         "end it:  framegauge rack down",
     ]

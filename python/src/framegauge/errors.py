@@ -3,7 +3,7 @@
 FramegaugeError (exit 1)
 ├── InputError (exit 2): the user can fix it by changing what was asked
 │   ├── QuantityError        a value with a wrong type or unit
-│   ├── StudyError           a study file that cannot be accepted, with file and line
+│   ├── StudyError           a study or lab file that cannot be accepted, with file and line
 │   ├── FolderInUse          another process writes to this output folder
 │   ├── FolderNotEmpty       the output folder already holds results
 │   ├── NewerResults         results written by a newer framegauge
@@ -71,7 +71,7 @@ class QuantityError(InputError, ValueError):
 
 
 class StudyError(InputError):
-    """A study file that cannot be accepted; one line a problem: where, found, expected."""
+    """A study or lab file that cannot be accepted; one line a problem: where, found, expected."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)

@@ -24,10 +24,11 @@ from framegauge.errors import FramegaugeError, InputError, StudyError
 from framegauge.kept import Process, Taken
 
 if TYPE_CHECKING:
+    from framegauge.lab_file import LabFile
     from framegauge.study import Study
     from framegauge.testbeds.base import Conditions
 
-__all__ = ["become", "down", "exec_command", "show", "up"]
+__all__ = ["become", "down", "exec_command", "show", "up", "up_lab"]
 
 PROGRESS_SECONDS = 2.0
 KEEPER_SECONDS = 10.0  # for an interpreter to start; it takes some hundredths
@@ -48,15 +49,43 @@ def up(study: Study, name: str, say: Say) -> Json:
         raise StudyError(
             [f'{name}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
         )
-    path, conditions = kept.state_path(), baseline(study)
+    conditions = baseline(study)
+
+    def build(agent: Agent) -> Json:
+        bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
+        built = bed.up(conditions)
+        hosts = [
+            {
+                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid")},
+                "mtu": built["ceilings"][host["name"]]["mtu"],
+            }
+            for host in built["hosts"]
+        ]
+        return _described(agent, hosts, conditions=conditions.as_json())
+
+    return _kept({"testbed": study.testbed.kind, "study": name}, build, say)
+
+
+def up_lab(lab: LabFile, name: str, say: Say) -> Json:
+    """Build the network of a lab and leave it up; the state that was written. Its `hosts` are all of its nodes."""
+    from framegauge.testbeds.lab import LabTestbed
+
+    def build(agent: Agent) -> Json:
+        return _described(agent, LabTestbed(agent).up(lab.network)["nodes"], about=lab.about)
+
+    return _kept({"testbed": "lab", "study": name}, build, say)
+
+
+def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
+    """Build something with a rack agent, and leave it up with a keeper; the state that was written."""
+    path = kept.state_path()
     if found := kept.current(path, say):
         raise _taken(found)
     begun = time.monotonic()
-    claimed = kept.claim(path, {"testbed": study.testbed.kind, "study": name})
+    claimed = kept.claim(path, what)
     try:
         with claimed as write, _telling(say, "building the rack"), _agent(say) as agent:
-            bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
-            found = _described(bed.up(conditions), agent, conditions)
+            found = build(agent)
             with _keeper(path, agent) as (process, commit):
                 found["build_seconds"] = round(time.monotonic() - begun, 3)
                 write({**found, "keeper": process.as_json()})
@@ -208,25 +237,14 @@ def _keeper(path: Path, agent: Agent) -> Iterator[tuple[Process, Callable[[], No
         ours.close()
 
 
-def _described(built: Mapping[str, Any], agent: Agent, conditions: Conditions) -> Json:
+def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
     """What the state says of a rack that is up."""
-    hosts = [
-        {
-            "name": host["name"],
-            "interface": host["interface"],
-            "address": host["address"],
-            "mac": host["mac"],
-            "mtu": built["ceilings"][host["name"]]["mtu"],
-            **Process.of(host["pid"]).as_json(),
-        }
-        for host in built["hosts"]
-    ]
     return {
         "state": "up",
         "agent": Process.of(agent.about["pid"]).as_json(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "hosts": hosts,
-        "conditions": conditions.as_json(),
+        "hosts": [{**host, **Process.of(host["pid"]).as_json()} for host in hosts],
+        **rest,
     }
 
 

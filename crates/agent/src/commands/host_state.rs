@@ -1,5 +1,6 @@
 //! What a host agent holds.
 
+use super::Check;
 use crate::arguments::Role;
 use crate::message::Failure;
 use crate::session::lock;
@@ -25,6 +26,8 @@ pub struct HostState {
     pub serving: Mutex<Option<Serving>>,
     /// The serving end of requests.
     pub rr_serving: Mutex<Option<RrServing>>,
+    /// The part in a check.
+    pub check: Mutex<Option<Check>>,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -44,6 +47,7 @@ impl HostState {
             meter: Mutex::default(),
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
+            check: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })

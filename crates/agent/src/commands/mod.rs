@@ -1,14 +1,19 @@
 //! One command a file: parse, apply, reply.
 
 mod basics;
+mod check;
+mod check_facts;
 mod cpu;
 mod fields;
+mod frames_wire;
 mod host_apply;
 mod host_counters;
+mod host_frames;
 mod host_read;
 mod host_state;
 mod measure;
 mod processes;
+mod rack_bare;
 mod rack_relay;
 mod rack_up;
 mod requirements;
@@ -18,6 +23,7 @@ mod spool;
 mod streams;
 mod wire;
 
+pub use check::Check;
 pub use host_state::HostState;
 
 use crate::arguments::Role;
@@ -33,6 +39,7 @@ pub fn dispatch(call: &Call) -> Answer {
         "shutdown" => basics::shutdown(call),
         "spool.read" => spool::read(call),
         "spool.drop" => spool::forget(call),
+        "frames.wire" => frames_wire::run(call),
         _ if call.session.role == Role::Rack => rack(method, call),
         _ => host(method, call),
     }
@@ -43,6 +50,7 @@ fn rack(method: &str, call: &Call) -> Answer {
         "requirements" => requirements::run(call),
         "frames.predict" => basics::predict(call),
         "rack.up" => rack_up::up(call),
+        "rack.bare" => rack_bare::run(call),
         "rack.down" => rack_up::down(call),
         "relay" => rack_relay::run(call),
         "measure.begin" => measure::begin(call),
@@ -55,9 +63,16 @@ fn host(method: &str, call: &Call) -> Answer {
     match method {
         "host.apply" => host_apply::run(call),
         "host.read" => host_read::run(call),
+        "check.facts" => check_facts::run(call),
+        "check.routes" => check_facts::routes(call),
+        "host.frames" => host_frames::run(call),
         "host.counters" => host_counters::run(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),
+        "check.serve" => check::serve(call),
+        "check.run" => check::run(call),
+        "check.trace" => check::trace(call),
+        "check.close" => check::close(call),
         "wire.begin" => wire::begin(call),
         "wire.end" => wire::end(call),
         "stream.serve" => streams::serve(call),

@@ -4,15 +4,14 @@ use super::requirements::Testbed;
 use crate::child::ChildAgent;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
-use crate::session::{Call, lock};
+use crate::session::Call;
 use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
 use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
 use framegauge_drivers::rack::{self, RackSpec};
-use framegauge_drivers::requirements::probe;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,16 +65,9 @@ pub fn up(call: &Call) -> Answer {
     let asked: Up = params(&call.request)?;
     asked.check()?;
     let state = &call.session.rack;
-    let mut current = state.current();
-    if current.is_some() {
-        return Err(Failure::state("a rack is up already; take it down first"));
-    }
-    let kinds = (asked.testbed == Testbed::Fabric, asked.link.bits_per_second.is_some());
-    let found = lock(&state.probed).entry(kinds).or_insert_with(|| probe(kinds.0, kinds.1)).clone();
-    if !found.missing.is_empty() {
-        return Err(Failure::missing(&found.missing));
-    }
-    let mut rack = Rack::empty(rack::plan_cpus(kinds.0));
+    let fabric = asked.testbed == Testbed::Fabric;
+    let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
+    let mut rack = Rack::empty(rack::plan_cpus(fabric));
     match asked.build(call, &mut rack) {
         Ok(answer) => {
             *current = Some(rack);
@@ -96,18 +88,56 @@ pub fn down(call: &Call) -> Answer {
     Ok(json!({}))
 }
 
+/// Names become cgroups, and words on command lines.
+pub fn check_names(method: &str, hosts: &[String]) -> Result<(), Failure> {
+    let different: BTreeSet<&String> = hosts.iter().collect();
+    let plain =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if different.len() != hosts.len() || !hosts.iter().all(plain) {
+        let message = "hosts need different names of letters, digits and hyphens";
+        return Err(Failure::invalid_params(method, message));
+    }
+    Ok(())
+}
+
+/// Starts an agent a host, in fresh namespaces and a cgroup of its own; their process ids, in the order of `hosts`.
+pub fn start_hosts(call: &Call, hosts: &[String], rack: &mut Rack) -> Result<Vec<(String, u32)>, Failure> {
+    let group = call.session.rack.group()?;
+    let cpus = rack.cpus.hosts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let started: Vec<Result<_, Failure>> = std::thread::scope(|scope| {
+        let start = |host: &String| {
+            let group = group.join(host).display().to_string();
+            ChildAgent::start(host, &["host", "--fresh", "--group", &group, "--cpus", &cpus])
+        };
+        let threads: Vec<_> = hosts.iter().map(|host| scope.spawn(move || start(host))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::lost("a host"))))
+            .collect()
+    });
+    // All that did start are the rack's before one that did not is told: they must go with it.
+    let mut failed = None;
+    for (host, agent) in hosts.iter().zip(started) {
+        match agent {
+            Ok(agent) => drop(rack.hosts.insert(host.clone(), agent)),
+            Err(failure) => failed = Some(failure),
+        }
+    }
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(hosts.iter().map(|host| (host.clone(), rack.hosts[host].pid())).collect()),
+    }
+}
+
 impl Up {
+    fn names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).collect()
+    }
+
     fn check(&self) -> Result<(), Failure> {
         let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
         let kernel = self.testbed == Testbed::Kernel;
-        let mut names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let plain =
-            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        if names.len() != self.hosts.len() || !names.iter().all(|name| plain(name)) {
-            return wrong("hosts need different names of letters, digits and hyphens");
-        }
+        check_names("rack.up", &self.names())?;
         if !matches!(self.family, 4 | 6) {
             return wrong("family is 4 or 6");
         }
@@ -176,24 +206,7 @@ impl Up {
     }
 
     fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
-        let group = call.session.rack.group()?;
-        let cpus = rack.cpus.hosts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-        let started: Vec<Result<_, Failure>> = std::thread::scope(|scope| {
-            let start = |host: &Host| {
-                let group = group.join(&host.name).display().to_string();
-                ChildAgent::start(&host.name, &["host", "--fresh", "--group", &group, "--cpus", &cpus])
-            };
-            let threads: Vec<_> = self.hosts.iter().map(|host| scope.spawn(move || start(host))).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::lost("a host"))))
-                .collect()
-        });
-        for (host, agent) in self.hosts.iter().zip(started) {
-            rack.hosts.insert(host.name.clone(), agent?);
-        }
-        let pids: Vec<(String, u32)> =
-            self.hosts.iter().map(|host| (host.name.clone(), rack.hosts[&host.name].pid())).collect();
+        let pids = start_hosts(call, &self.names(), rack)?;
         match (self.testbed, pids.as_slice()) {
             (Testbed::Fabric, _) => {
                 rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -76,6 +77,7 @@ class FakeRack:
         known: dict[str, Callable[[Json], Json]] = {
             "requirements": lambda _: {"missing": list(self.model.missing), "degraded": list(self.model.degraded)},
             "rack.up": self._up,
+            "rack.bare": self._bare,
             "rack.down": self._down,
             "relay": self._relay,
             "measure.begin": self._begin,
@@ -127,6 +129,14 @@ class FakeRack:
             for index, name in enumerate(rack.names)
         ]
         return {"hosts": hosts, "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]}}
+
+    def _bare(self, params: Json) -> Json:
+        """Nothing can be joined here: a lab is about real kernels."""
+        names = params["hosts"]
+        if len(set(names)) < len(names) or not all(re.fullmatch("[A-Za-z0-9-]+", name) for name in names):
+            raise FakeError(-32602, "rack.bare: hosts need different names", {"method": "rack.bare"})
+        data = {"what": "hosts without links", "asked": len(names), "limit": "1 to 250"}
+        raise FakeError(-32003, "an invented network has none", data)
 
     def _down(self, _: Json) -> Json:
         self._up_now()

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from framegauge import __version__
 from framegauge.agent import PROTOCOL
+from framegauge.testbeds import fake_facts, fake_frames
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import FakeError, FakeRack
 
@@ -30,10 +31,12 @@ _EVERY = {
     "shutdown": "",
     "spool.read": "spool offset_bytes length_bytes",
     "spool.drop": "spool",
+    "frames.wire": "mtu encapsulations bits_per_second",
 }
 _RACK = {
     "requirements": "testbed bits_per_second",
     "rack.up": "testbed hosts link nic shaper congestion_control family sysctls",
+    "rack.bare": "hosts",
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",
     "relay": "host method params",
@@ -41,6 +44,13 @@ _RACK = {
     "measure.end": "",
 }
 _HOST = {
+    "check.facts": "",
+    "check.routes": "destinations",
+    "check.serve": "token addresses ports",
+    "check.run": "target_mtu flows exact false_claim bits_per_second in_flight_bytes patience_seconds paths",
+    "check.trace": "hops patient small_bytes traces",
+    "check.close": "",
+    "host.frames": "interfaces",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
@@ -100,6 +110,10 @@ class FakeAgent:
             "hello": self._hello,
             "cancel": lambda _: {"cancelled": False},
             "shutdown": self._shutdown,
+            "frames.wire": fake_frames.wire,
+            "check.facts": fake_facts.facts,
+            "check.routes": fake_facts.routes,
+            "host.frames": self._frames,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
             "process.signal": self._signal,
@@ -121,6 +135,10 @@ class FakeAgent:
     def _shutdown(self, _: Json) -> Json:
         self.ended = True
         return {}
+
+    def _frames(self, _: Json) -> Json:
+        what = "this host is not a rack's"
+        raise FakeError(-32006, what, {"what": what})
 
     def _process(self, params: Json) -> tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]:
         if params["process"] not in self._processes:

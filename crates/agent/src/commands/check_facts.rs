@@ -1,0 +1,95 @@
+//! `check.facts` and `check.routes`: what this host says of itself and of its routes. Readings only.
+
+use crate::message::{Answer, Failure, Nothing, params};
+use crate::session::Call;
+use framegauge_drivers::facts::{self, InterfaceFacts, RouteFacts};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::net::IpAddr;
+
+/// Reads everything.
+pub fn run(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let found = facts::gather()?;
+    let cache: Vec<Value> = found
+        .path_mtu_cache
+        .iter()
+        .map(|each| {
+            json!({"destination": each.destination.to_string(), "mtu": each.mtu,
+                   "family": version(each.destination)})
+        })
+        .collect();
+    Ok(json!({
+        "hostname": found.hostname,
+        "kernel": found.kernel,
+        "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
+        "sysctls": found.sysctls,
+        "path_mtu_cache": cache,
+    }))
+}
+
+fn interface(facts: &InterfaceFacts) -> Value {
+    let own = &facts.interface;
+    let addresses: Vec<Value> = facts
+        .addresses
+        .iter()
+        .map(|each| {
+            json!({"address": each.address.to_string(), "prefix_length": each.prefix_length,
+                   "family": version(each.address)})
+        })
+        .collect();
+    let offloads = facts.offloads.map(|[tso, gso, gro, tx_checksum]| {
+        json!({"tso": tso, "gso": gso, "gro": gro, "tx_checksum": tx_checksum})
+    });
+    json!({
+        "name": own.name,
+        "index": own.index,
+        "mtu": own.mtu,
+        "maximum_mtu": own.maximum_mtu,
+        "up": own.up,
+        "kind": own.kind,
+        "driver": facts.driver,
+        "bits_per_second": facts.bits_per_second,
+        "parent": facts.parent,
+        "overhead_bytes": facts.overhead_bytes,
+        "addresses": addresses,
+        "offloads": offloads,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    destinations: Vec<String>,
+}
+
+/// Asks the kernel for its routes.
+pub fn routes(call: &Call) -> Answer {
+    let Ask { destinations } = params(&call.request)?;
+    let addresses: Vec<IpAddr> = destinations
+        .iter()
+        .map(|text| {
+            let wrong = || format!("destinations: found {text:?}, expected an IPv4 or IPv6 address");
+            text.parse().map_err(|_| Failure::invalid_params("check.routes", wrong()))
+        })
+        .collect::<Result<_, Failure>>()?;
+    let found = facts::ways(&addresses)?;
+    let routes: Vec<Value> =
+        destinations.iter().zip(&found).map(|(asked, found)| route(asked, found)).collect();
+    Ok(json!({"routes": routes}))
+}
+
+fn route(destination: &str, found: &RouteFacts) -> Value {
+    let way = found.way.as_ref();
+    json!({
+        "destination": destination,
+        "source": way.ok().map(|way| way.source.to_string()),
+        "interface": found.interface,
+        "route_mtu_bytes": way.ok().map(|way| way.mtu),
+        "error": way.err(),
+    })
+}
+
+fn version(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 4 } else { 6 }
+}

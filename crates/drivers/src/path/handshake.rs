@@ -1,0 +1,113 @@
+//! A short TCP connection: which MSS is in force at either end, and does bulk get through?
+//!
+//! The client shows the token and sends as much as several full segments; the server answers only when it has all of it, and
+//! says what MSS its kernel had announced. Where the client's is smaller than both ends' links explain, somebody on
+//! the way has changed it.
+
+use framegauge_linux::tcp;
+use framegauge_pathmtu::{TOKEN_BYTES, Token};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// Application bytes: seven full segments of MTU 9000.
+const BULK_BYTES: usize = 64 * 1024;
+const CONNECT: Duration = Duration::from_millis(1000);
+/// TCP sends what was lost again after 0.2 s at least; a path that swallows it never answers.
+const ANSWER: Duration = Duration::from_millis(450);
+const SERVE: Duration = Duration::from_secs(3);
+
+/// Whether bulk got through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bulk {
+    /// All of it.
+    Passed,
+    /// The handshake did, bulk did not.
+    Stalled,
+}
+
+/// What a connection showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpFinding {
+    /// What was sent in a full segment, after options.
+    pub mss_bytes: Option<u32>,
+    /// The MSS that this end announced.
+    pub announced_mss_bytes: Option<u32>,
+    /// The MTU that this end's kernel believed in for the connection.
+    pub route_mtu_bytes: Option<u32>,
+    /// The MSS that the far end announced, by its own account.
+    pub peer_announced_mss_bytes: Option<u32>,
+    /// Whether bulk got through; none: no connection came about.
+    pub bulk: Option<Bulk>,
+    /// Why there is no connection.
+    pub error: Option<String>,
+}
+
+/// Connects, sends, waits for the answer.
+pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
+    let mut found = TcpFinding {
+        mss_bytes: None,
+        announced_mss_bytes: None,
+        route_mtu_bytes: None,
+        peer_announced_mss_bytes: None,
+        bulk: None,
+        error: None,
+    };
+    let mut stream = match TcpStream::connect_timeout(&to, CONNECT) {
+        Ok(stream) => stream,
+        Err(error) => {
+            found.error = Some(error.to_string());
+            return found;
+        }
+    };
+    if let Ok(info) = tcp::info(stream.as_raw_fd()) {
+        found.mss_bytes = Some(info.mss_bytes);
+        found.announced_mss_bytes = Some(info.announced_mss_bytes);
+        found.route_mtu_bytes = Some(info.path_mtu);
+    }
+    match exchange(&mut stream, token) {
+        Ok(announced) => {
+            found.peer_announced_mss_bytes = Some(announced);
+            found.bulk = Some(Bulk::Passed);
+        }
+        Err(_) => found.bulk = Some(Bulk::Stalled),
+    }
+    // What a black hole has swallowed must not be sent again for minutes.
+    tcp::reset_on_close(&stream);
+    found
+}
+
+fn exchange(stream: &mut TcpStream, token: &Token) -> std::io::Result<u32> {
+    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    let mut bulk = vec![0; BULK_BYTES];
+    bulk[..TOKEN_BYTES].copy_from_slice(token);
+    stream.write_all(&bulk)?;
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer)?;
+    Ok(u32::from_be_bytes(answer))
+}
+
+/// The other end: takes all and answers.
+pub(crate) fn serve(mut stream: TcpStream, token: &Token) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(SERVE))?;
+    stream.set_write_timeout(Some(SERVE))?;
+    let announced = tcp::info(stream.as_raw_fd()).map_or(0, |info| info.announced_mss_bytes);
+    let mut shown = [0; TOKEN_BYTES];
+    stream.read_exact(&mut shown)?;
+    if shown != *token {
+        return Ok(());
+    }
+    let mut left = BULK_BYTES - TOKEN_BYTES;
+    let mut buffer = [0; 16 * 1024];
+    while left > 0 {
+        let room = left.min(buffer.len());
+        match stream.read(&mut buffer[..room])? {
+            0 => return Ok(()),
+            count => left -= count,
+        }
+    }
+    stream.write_all(&announced.to_be_bytes())
+}

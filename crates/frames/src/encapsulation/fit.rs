@@ -1,0 +1,173 @@
+//! How large a packet fits into a stack of encapsulations, and what it occupies on the wire.
+
+use super::headers::{ESP_ALIGNMENT_BYTES, Part, WIREGUARD_ALIGNMENT_BYTES};
+use super::{Cargo, Encapsulation, EncapsulationError, Layer, Stack};
+use crate::{BitRate, ETHERNET_HEADER_BYTES, Family, Mtu, frame_bytes, wire_bytes};
+
+const BITS_PER_BYTE: f64 = 8.0;
+
+/// A stack on a link: the largest packet inside, and what it costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// The link's MTU.
+    pub mtu: Mtu,
+    /// The largest packet that fits inside of everything.
+    pub inner_mtu: Mtu,
+    /// The layers, outermost first.
+    pub layers: Vec<FittedLayer>,
+    /// The frame of an inner packet of that size, header, tags and FCS included.
+    pub frame_bytes: u32,
+    /// What that frame occupies on the wire.
+    pub wire_bytes: u32,
+    cargo: Cargo,
+}
+
+/// What one layer of a stack takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FittedLayer {
+    /// The layer.
+    pub layer: Layer,
+    /// It takes from the MTU; else it only lengthens the frame.
+    pub within_mtu: bool,
+    /// All it takes, in bytes: the sum of its parts.
+    pub overhead_bytes: u32,
+    /// The MTU inside of it.
+    pub inner_mtu: Mtu,
+    /// Its headers, trailers and what padding leaves unused.
+    pub parts: Vec<Part>,
+}
+
+/// What TCP inside of a stack can have at best; see [`crate::ceiling`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InnerCeiling {
+    /// The inner IP version.
+    pub family: Family,
+    /// The MSS as announced, before options, in bytes.
+    pub mss_bytes: u32,
+    /// TCP payload of a full segment (timestamps on), in bytes.
+    pub segment_payload_bytes: u32,
+    /// Application bits delivered a second.
+    pub goodput_bits_per_second: Option<f64>,
+    /// Full-size packets a second.
+    pub packets_per_second: Option<f64>,
+}
+
+impl Stack {
+    /// How large a packet fits on a link with this MTU; an error if a layer has too little room.
+    pub fn fit(&self, mtu: Mtu) -> Result<Fit, EncapsulationError> {
+        let mut inner_mtu = mtu;
+        let mut enclosed = false;
+        let mut layers = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            let encapsulation = layer.encapsulation;
+            enclosed |= !encapsulation.is_frame_only();
+            let within_mtu = enclosed || layer.within_mtu;
+            let mut parts = encapsulation.parts();
+            if within_mtu {
+                let outside = inner_mtu;
+                inner_mtu = inside(layer, outside)?;
+                let unused = outside.bytes() - inner_mtu.bytes() - encapsulation.overhead_bytes();
+                if unused > 0 {
+                    let source = "RFC 4303 section 2.4; Linux esp_output()";
+                    parts.push(Part { name: "unused: ESP grows by 4 bytes", bytes: unused, source });
+                }
+            }
+            let overhead_bytes = parts.iter().map(|part| part.bytes).sum();
+            layers.push(FittedLayer { layer: *layer, within_mtu, overhead_bytes, inner_mtu, parts });
+        }
+        let captured = ETHERNET_HEADER_BYTES + occupied_bytes(&layers, inner_mtu.bytes());
+        let frame = frame_bytes(captured);
+        Ok(Fit {
+            mtu,
+            inner_mtu,
+            layers,
+            frame_bytes: frame,
+            wire_bytes: wire_bytes(frame),
+            cargo: self.cargo,
+        })
+    }
+}
+
+impl Fit {
+    /// What all layers take from the MTU, in bytes.
+    pub fn overhead_bytes(&self) -> u32 {
+        self.mtu.bytes() - self.inner_mtu.bytes()
+    }
+
+    /// What the link's frames have in addition, beyond its MTU, in bytes.
+    pub fn frame_overhead_bytes(&self) -> u32 {
+        self.layers.iter().filter(|layer| !layer.within_mtu).map(|layer| layer.overhead_bytes).sum()
+    }
+
+    /// What TCP has inside, for every IP version that the innermost layer carries and the inner MTU allows.
+    pub fn ceilings(&self, rate: Option<BitRate>) -> Vec<InnerCeiling> {
+        let carried = |family: &Family| match self.cargo {
+            Cargo::Ip(Some(only)) => only == *family,
+            Cargo::Ip(None) | Cargo::Ethernet => true,
+        };
+        let frames =
+            rate.map(|rate| rate.bits_per_second() as f64 / (f64::from(self.wire_bytes) * BITS_PER_BYTE));
+        [Family::V4, Family::V6]
+            .into_iter()
+            .filter(carried)
+            .filter(|family| self.inner_mtu.check(*family).is_ok())
+            .map(|family| {
+                let segment_payload_bytes = self.inner_mtu.segment_payload(family, true);
+                InnerCeiling {
+                    family,
+                    mss_bytes: self.inner_mtu.mss(family),
+                    segment_payload_bytes,
+                    goodput_bits_per_second: frames
+                        .map(|frames| frames * f64::from(segment_payload_bytes) * BITS_PER_BYTE),
+                    packets_per_second: frames,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The largest packet inside of a layer that may fill `outside`.
+fn inside(layer: &Layer, outside: Mtu) -> Result<Mtu, EncapsulationError> {
+    let encapsulation = layer.encapsulation;
+    let place = layer.to_string();
+    if let Some(underlay) = encapsulation.underlay()
+        && outside.check(underlay).is_err()
+    {
+        let least = underlay.minimum_mtu_bytes();
+        let found = format!("an MTU of {} bytes around it", outside.bytes());
+        return Err(EncapsulationError::new(place, found, format!("at least {least} for {underlay}")));
+    }
+    let overhead = encapsulation.overhead_bytes();
+    let room = match encapsulation {
+        Encapsulation::EspTunnel { .. } | Encapsulation::EspTransport { .. } => {
+            let aligned = outside.bytes().saturating_sub(overhead - ESP_TRAILER_BYTES) / ESP_ALIGNMENT_BYTES;
+            (aligned * ESP_ALIGNMENT_BYTES).saturating_sub(ESP_TRAILER_BYTES)
+        }
+        // WireGuard cuts its padding at its own MTU, so that a full packet has none.
+        _ => outside.bytes().saturating_sub(overhead),
+    };
+    Mtu::new(room).map_err(|_| {
+        let found = format!("room for packets of {room} bytes inside of it");
+        EncapsulationError::new(place, found, format!("at least {} for ipv4", Family::V4.minimum_mtu_bytes()))
+    })
+}
+
+/// Pad length and next header, which padding comes before.
+const ESP_TRAILER_BYTES: u32 = 2;
+
+/// What follows the Ethernet header of the link's frame: the packet with every layer around it, padding as it falls.
+fn occupied_bytes(layers: &[FittedLayer], packet: u32) -> u32 {
+    layers.iter().rev().fold(packet, |bytes, fitted| {
+        let encapsulation = fitted.layer.encapsulation;
+        let padded = match encapsulation {
+            Encapsulation::EspTunnel { .. } | Encapsulation::EspTransport { .. } => {
+                (bytes + ESP_TRAILER_BYTES).next_multiple_of(ESP_ALIGNMENT_BYTES) - ESP_TRAILER_BYTES
+            }
+            Encapsulation::WireGuard { .. } => {
+                bytes.next_multiple_of(WIREGUARD_ALIGNMENT_BYTES).min(fitted.inner_mtu.bytes())
+            }
+            _ => bytes,
+        };
+        padded + encapsulation.overhead_bytes()
+    })
+}

@@ -1,0 +1,280 @@
+//! The search on one flow: which sizes to send next, from what is known of those before.
+//!
+//! | known so far | next |
+//! | --- | --- |
+//! | nothing delivered | target, 1500 and a control; then controls, until one is answered or it is *unreachable* |
+//! | target delivered | done: *carries the target* |
+//! | target silent once | once more, beside a control |
+//! | a size fails, others between | who was told or what a sibling found; the common MTUs; then a 16-way split |
+//! | `low` delivered, `low + 1` refused by somebody | done: *too small* |
+//! | `low` delivered, `low + 1` silent | again beside controls, until loss explains it no more: *black hole* |
+//!
+//! A size fails when it was refused, or silent twice and never delivered. That is a guess to search by; only the edge is claimed.
+
+use crate::claim::silence_by_loss;
+use crate::sizes;
+use crate::verdict::{Told, Verdict};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The size that every path should carry.
+const ORDINARY: u32 = 1500;
+/// Silent so often, a size is taken to fail while searching.
+const SILENT_ATTEMPTS: u32 = 2;
+/// Controls without an answer after which nothing is there: at a loss of a third each way, one in 10⁹.
+const UNREACHABLE_CONTROLS: u32 = 36;
+/// They are spread over this time at least: a busy far end may answer nothing for a while.
+const UNREACHABLE_ROUND: u32 = 12;
+const UNREACHABLE_GAP: Duration = Duration::from_millis(60);
+/// Controls beside each probe of the edge: they are small, and the fewer are lost, the fewer probes the edge needs.
+const CONTROLS_A_PROBE: u32 = 3;
+/// Probes of the edge lie this far apart, so that one burst of loss does not strike all.
+const EDGE_GAP: Duration = Duration::from_millis(2);
+/// Probes of the edge in one go.
+const EDGE_ROUNDS: u32 = 48;
+/// Sizes that may be tried on a flow before one is found to be the edge: each could have been lost by chance.
+const SIZES_TRIED: f64 = 64.0;
+/// Silent so often, and loss might still explain it: could not tell.
+const EDGE_MOST: u32 = 160;
+
+/// A size to send, so long from now.
+pub(crate) type Planned = (Duration, u32);
+
+/// What a flow wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Send these, and ask again when all are answered or given up.
+    Send(Vec<Planned>),
+    /// A sibling is searching: what it finds is worth waiting for.
+    Await,
+    /// Nothing more.
+    Done,
+}
+
+/// What became of probes of one size.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tries {
+    silent: u32,
+    delivered: u32,
+    refused: u32,
+}
+
+/// One flow.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    target: u32,
+    control: u32,
+    exact: bool,
+    false_claim: f64,
+    /// The largest size delivered; 0 if none was.
+    low: u32,
+    tries: BTreeMap<u32, Tries>,
+    pub(crate) controls_sent: u32,
+    pub(crate) controls_lost: u32,
+    /// What was said of this flow, the smallest MTU first to be believed.
+    pub(crate) told: Option<Told>,
+    pub(crate) fragmented: bool,
+    /// Probes that are neither answered nor given up.
+    pub(crate) outstanding: u32,
+    /// Hints that were tried.
+    tried_hints: Vec<u32>,
+    verdict: Option<Verdict>,
+}
+
+impl Flow {
+    pub(crate) fn new(target: u32, control: u32, exact: bool, false_claim: f64) -> Flow {
+        Flow {
+            target,
+            control,
+            exact,
+            false_claim: false_claim / SIZES_TRIED,
+            low: 0,
+            tries: BTreeMap::new(),
+            controls_sent: 0,
+            controls_lost: 0,
+            told: None,
+            fragmented: false,
+            outstanding: 0,
+            tried_hints: Vec::new(),
+            verdict: None,
+        }
+    }
+
+    /// The claim, once there is one.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.verdict
+    }
+
+    /// The path MTU; none if it could not be told. What was delivered is the least that it can be.
+    pub(crate) fn path_mtu(&self) -> Option<u32> {
+        match self.verdict? {
+            Verdict::CarriesTarget => Some(self.target),
+            Verdict::TooSmall | Verdict::BlackHole if self.ceiling() == Some(self.low + 1) => Some(self.low),
+            _ => None,
+        }
+    }
+
+    /// The largest size that was delivered.
+    pub(crate) fn delivered(&self) -> u32 {
+        self.low
+    }
+
+    /// Whether a size was seen to fail, so that siblings may learn from it.
+    pub(crate) fn fails(&self) -> bool {
+        self.low < self.target && self.ceiling().is_some()
+    }
+
+    pub(crate) fn on_delivered(&mut self, size: u32) {
+        self.tries.entry(size).or_default().delivered += 1;
+        self.low = self.low.max(size);
+        // A late answer takes a claim back.
+        if self.verdict.is_some_and(|verdict| verdict != Verdict::CarriesTarget) {
+            self.verdict = None;
+        }
+    }
+
+    /// An answer that came after its probe had been given up.
+    pub(crate) fn on_late(&mut self, size: u32) {
+        if size == self.control {
+            self.controls_lost = self.controls_lost.saturating_sub(1);
+        }
+        if let Some(tries) = self.tries.get_mut(&size) {
+            tries.silent = tries.silent.saturating_sub(1);
+        }
+        self.on_delivered(size);
+    }
+
+    pub(crate) fn on_refused(&mut self, size: u32, told: Told) {
+        self.tries.entry(size).or_default().refused += 1;
+        let smaller = |known: &Told| told.mtu_bytes.unwrap_or(u32::MAX) < known.mtu_bytes.unwrap_or(u32::MAX);
+        if self.told.as_ref().is_none_or(smaller) {
+            self.told = Some(told);
+        }
+    }
+
+    pub(crate) fn on_silent(&mut self, size: u32) {
+        if size == self.control {
+            self.controls_lost += 1;
+        }
+        self.tries.entry(size).or_default().silent += 1;
+    }
+
+    /// The smallest size above what was delivered that fails.
+    fn ceiling(&self) -> Option<u32> {
+        self.above()
+            .find(|(_, tries)| tries.refused > 0 || tries.silent >= SILENT_ATTEMPTS)
+            .map(|(size, _)| size)
+    }
+
+    fn above(&self) -> impl Iterator<Item = (u32, Tries)> + '_ {
+        self.tries.range(self.low + 1..).map(|(size, tries)| (*size, *tries))
+    }
+
+    /// What to do next; call when nothing is outstanding. `hints` are path MTUs that siblings have found, `wait` that one
+    /// of them is searching for the first.
+    pub(crate) fn step(&mut self, hints: &[u32], wait: bool) -> Step {
+        if self.verdict.is_some() {
+            return Step::Done;
+        }
+        if self.low >= self.target {
+            return self.finish(Verdict::CarriesTarget);
+        }
+        if self.low == 0 {
+            return self.reach();
+        }
+        let Some(ceiling) = self.ceiling() else {
+            return send([self.target, self.control]);
+        };
+        if !self.exact {
+            return self.edge(ceiling);
+        }
+        if ceiling == self.low + 1 {
+            return self.edge(ceiling);
+        }
+        self.narrow(ceiling, hints, wait)
+    }
+
+    fn finish(&mut self, verdict: Verdict) -> Step {
+        self.verdict = Some(verdict);
+        Step::Done
+    }
+
+    /// Nothing has been delivered yet.
+    fn reach(&mut self) -> Step {
+        if self.tries.is_empty() {
+            let mut first = vec![self.control, self.target];
+            if self.control < ORDINARY && ORDINARY < self.target {
+                first.insert(1, ORDINARY);
+            }
+            return send(first);
+        }
+        if self.controls_lost >= UNREACHABLE_CONTROLS {
+            return self.finish(Verdict::Unreachable);
+        }
+        Step::Send((0..UNREACHABLE_ROUND).map(|round| (UNREACHABLE_GAP * round, self.control)).collect())
+    }
+
+    /// Sizes lie between what passes and what fails.
+    fn narrow(&mut self, ceiling: u32, hints: &[u32], wait: bool) -> Step {
+        let between = |size: &u32| self.low < *size && *size < ceiling;
+        // Silent once may be loss: ask again before a size is believed to fail.
+        if let Some((size, _)) = self.above().find(|(size, tries)| *size < ceiling && tries.silent == 1) {
+            return send([size, self.control]);
+        }
+        let told = self.told.as_ref().and_then(|told| told.mtu_bytes);
+        let known: Vec<u32> = told.iter().chain(hints).copied().collect();
+        let hint = known
+            .iter()
+            .copied()
+            .find(|hint| !self.tried_hints.contains(hint) && (between(hint) || *hint == self.low));
+        if let Some(hint) = hint {
+            self.tried_hints.push(hint);
+            let sizes: Vec<u32> = [hint, hint + 1].into_iter().filter(between).collect();
+            if !sizes.is_empty() {
+                return send(sizes);
+            }
+        }
+        if wait {
+            return Step::Await;
+        }
+        let untried = |size: &u32| !self.tries.contains_key(size);
+        let common: Vec<u32> = sizes::common(self.low, ceiling).filter(untried).collect();
+        if common.is_empty() { send(sizes::split(self.low, ceiling)) } else { send(common) }
+    }
+
+    /// Only whether `size` really fails is left to tell: somebody said so, or loss must be excluded.
+    fn edge(&mut self, size: u32) -> Step {
+        let tries = self.tries.get(&size).copied().unwrap_or_default();
+        if tries.refused > 0 {
+            return self.finish(Verdict::TooSmall);
+        }
+        let explained = |more: u32| {
+            let controls = self.controls_sent + CONTROLS_A_PROBE * more;
+            let lost = f64::from(self.controls_lost) / f64::from(self.controls_sent.max(1));
+            let lost = self.controls_lost + (lost * f64::from(CONTROLS_A_PROBE * more)).ceil() as u32;
+            silence_by_loss(tries.silent + more, controls, lost)
+        };
+        if explained(0) <= self.false_claim {
+            let said = self.told.as_ref().and_then(|told| told.mtu_bytes);
+            let verdict =
+                if said.is_some_and(|said| said < size) { Verdict::TooSmall } else { Verdict::BlackHole };
+            return self.finish(verdict);
+        }
+        if tries.silent >= EDGE_MOST {
+            return self.finish(Verdict::Unknown);
+        }
+        let rounds =
+            (1..EDGE_ROUNDS).find(|more| explained(*more) <= self.false_claim).unwrap_or(EDGE_ROUNDS);
+        let control = self.control;
+        let round = |round: u32| {
+            let at = EDGE_GAP * round;
+            let controls = (0..CONTROLS_A_PROBE).map(move |_| (at, control));
+            std::iter::once((at, size)).chain(controls)
+        };
+        Step::Send((0..rounds).flat_map(round).collect())
+    }
+}
+
+fn send(sizes: impl IntoIterator<Item = u32>) -> Step {
+    Step::Send(sizes.into_iter().map(|size| (Duration::ZERO, size)).collect())
+}

@@ -1,0 +1,39 @@
+//! How long an answer may take.
+
+use std::time::Duration;
+
+/// Before anything has been answered.
+const FIRST: Duration = Duration::from_millis(250);
+const LEAST: Duration = Duration::from_millis(20);
+const MOST: Duration = Duration::from_secs(1);
+
+/// The patience for answers of one path, learnt from those that came.
+///
+/// As TCP's (RFC 6298), but with the slowest of late instead of a mean: probes come in bursts, and the last of a burst
+/// is no more lost than its first. An answer that comes too late all the same is still believed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patience {
+    slowest: Option<Duration>,
+}
+
+impl Patience {
+    /// An answer took this long.
+    pub(crate) fn answered(&mut self, took: Duration) {
+        let slowest = self.slowest.unwrap_or(took);
+        // A slow answer counts at once and is forgotten slowly.
+        self.slowest = Some(if took >= slowest { took } else { slowest - (slowest - took) / 64 });
+    }
+
+    /// After which a packet has left the network, in all likelihood.
+    pub(crate) fn crossing(&self) -> Duration {
+        self.slowest.unwrap_or(LEAST).clamp(LEAST / 20, MOST)
+    }
+
+    /// How long to wait before silence is called silence.
+    pub(crate) fn limit(&self) -> Duration {
+        match self.slowest {
+            None => FIRST,
+            Some(slowest) => (slowest * 3).clamp(LEAST, MOST),
+        }
+    }
+}

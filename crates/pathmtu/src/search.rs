@@ -1,0 +1,359 @@
+//! The search on all flows of a path: numbers probes, gives up on them, and lets flows learn from each other.
+
+use crate::SMALLEST_PROBE_BYTES;
+use crate::flow::{Flow, Step};
+use crate::round_trip::Patience;
+use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::time::Duration;
+
+/// Flows that search for themselves where the target fails; the others first try what these have found.
+const SCOUTS: usize = 2;
+/// What a packet costs a host at least, in bytes: memory, and time.
+const LEAST_COST: u32 = 1024;
+/// What may be under way however much is lost.
+const LEAST_WINDOW: u64 = 16 * 1024;
+/// A late answer is still believed for so many probes.
+const REMEMBERED: usize = 4096;
+
+/// What to find out, and how sure to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Config {
+    /// The size that the path should carry, in bytes.
+    pub target: u32,
+    /// How many flows.
+    pub flows: u16,
+    /// Find the exact path MTU of flows that do not carry the target; otherwise only that they do not.
+    pub exact: bool,
+    /// The chance that one flow's claim is wrong that a size does not pass.
+    pub false_claim: f64,
+    /// Bytes that may be under way at once: more would overflow the far end's socket, and loss costs time. Small packets
+    /// count for [`LEAST_COST`]. Where controls are lost, less is.
+    pub in_flight_bytes: u32,
+    /// After so long, flows without a verdict could not be told.
+    pub patience: Duration,
+}
+
+/// What the search wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Send a packet of so many bytes on a flow, now; the number comes back in what is told of it.
+    #[allow(missing_docs, reason = "they say it")]
+    Send { flow: u16, number: u32, bytes: u32 },
+    /// Nothing until then, unless something arrives.
+    Wait(Duration),
+    /// Every flow has its verdict.
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    flow: u16,
+    bytes: u32,
+    at: Duration,
+    /// Long enough ago to have left the network, arrived or not.
+    gone: bool,
+}
+
+/// The search for the path MTU of all flows from here to one other host.
+#[derive(Debug, Clone)]
+pub struct Search {
+    config: Config,
+    control: u32,
+    flows: Vec<Flow>,
+    /// Flows that want to be asked for their next step.
+    idle: VecDeque<u16>,
+    /// Flows that wait for a scout.
+    awaiting: Vec<u16>,
+    scouts: Vec<u16>,
+    /// By time, then in the order of planning.
+    planned: BinaryHeap<Reverse<(Duration, u64, u16, u32)>>,
+    plans: u64,
+    outstanding: HashMap<u32, Sent>,
+    /// Numbers of probes in the order of sending, for giving up.
+    order: VecDeque<u32>,
+    /// Numbers of probes that may still be in the network, in the same order.
+    crossing: VecDeque<u32>,
+    given_up: HashMap<u32, Sent>,
+    given_up_order: VecDeque<u32>,
+    in_flight_bytes: u64,
+    /// What may be under way now: halved where a control is lost, as TCP does (RFC 5681), so that the search of many
+    /// hosts does not itself make the loss that it then has to tell from a fault.
+    window: u64,
+    window_cut: Duration,
+    next_number: u32,
+    patience: Patience,
+    sent_packets: u64,
+    sent_bytes: u64,
+    begun: Option<Duration>,
+}
+
+impl Search {
+    /// A search that has sent nothing.
+    pub fn new(config: Config) -> Search {
+        let control = SMALLEST_PROBE_BYTES.min(config.target);
+        let flow = Flow::new(config.target, control, config.exact, config.false_claim);
+        Search {
+            config,
+            control,
+            flows: vec![flow; usize::from(config.flows)],
+            idle: (0..config.flows).collect(),
+            awaiting: Vec::new(),
+            scouts: Vec::new(),
+            planned: BinaryHeap::new(),
+            plans: 0,
+            outstanding: HashMap::new(),
+            order: VecDeque::new(),
+            crossing: VecDeque::new(),
+            given_up: HashMap::new(),
+            given_up_order: VecDeque::new(),
+            in_flight_bytes: 0,
+            window: u64::from(config.in_flight_bytes),
+            window_cut: Duration::ZERO,
+            next_number: 0,
+            patience: Patience::default(),
+            sent_packets: 0,
+            sent_bytes: 0,
+            begun: None,
+        }
+    }
+
+    /// What to do at `now`. After [`Next::Send`] ask again at once. Where the caller must not send it asks all the same, with
+    /// `may_send` false: what has been silent for too long is given up then.
+    pub fn poll(&mut self, now: Duration, may_send: bool) -> Next {
+        let end = *self.begun.get_or_insert(now) + self.config.patience;
+        if now >= end {
+            return Next::Done;
+        }
+        self.give_up(now);
+        self.let_go(now);
+        self.ask_flows(now);
+        if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
+            && due <= now
+            && may_send
+            && (self.in_flight_bytes == 0 || self.in_flight_bytes + cost(bytes) <= self.window)
+        {
+            self.planned.pop();
+            return self.send(now, flow, bytes);
+        }
+        let due = self.planned.peek().map(|Reverse((due, ..))| *due).filter(|due| *due > now);
+        let after = |numbers: &VecDeque<u32>, time: Duration| {
+            numbers.front().and_then(|number| self.outstanding.get(number)).map(|sent| sent.at + time)
+        };
+        let expires = after(&self.order, self.patience.limit());
+        // Only what is held back waits for room.
+        let held_back = self.planned.peek().is_some_and(|Reverse((due, ..))| *due <= now);
+        let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
+        match due.into_iter().chain(expires).chain(room).min() {
+            Some(until) => Next::Wait(until.min(end)),
+            None if held_back => Next::Wait(now),
+            None => Next::Done,
+        }
+    }
+
+    fn send(&mut self, now: Duration, flow: u16, bytes: u32) -> Next {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.outstanding.insert(number, Sent { flow, bytes, at: now, gone: false });
+        self.order.push_back(number);
+        self.crossing.push_back(number);
+        self.in_flight_bytes += cost(bytes);
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(bytes);
+        if bytes == self.control {
+            self.flows[usize::from(flow)].controls_sent += 1;
+        }
+        Next::Send { flow, number, bytes }
+    }
+
+    /// Bytes that may still be in the network.
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    /// Flows without anything outstanding say what they want next.
+    fn ask_flows(&mut self, now: Duration) {
+        while let Some(index) = self.idle.pop_front() {
+            let hints = self.hints();
+            let searching =
+                self.scouts.iter().any(|scout| self.flows[usize::from(*scout)].verdict().is_none());
+            let flow = &mut self.flows[usize::from(index)];
+            let scout = self.scouts.contains(&index);
+            if !scout && flow.fails() && self.scouts.len() < SCOUTS {
+                self.scouts.push(index);
+            }
+            let wait = searching && !self.scouts.contains(&index);
+            match flow.step(&hints, wait) {
+                Step::Send(sizes) => {
+                    flow.outstanding = sizes.len() as u32;
+                    for (after, bytes) in sizes {
+                        self.planned.push(Reverse((now + after, self.plans, index, bytes)));
+                        self.plans += 1;
+                    }
+                }
+                Step::Await => self.awaiting.push(index),
+                // A scout that has found something: those who wait may learn from it.
+                Step::Done => self.idle.extend(self.awaiting.drain(..)),
+            }
+        }
+    }
+
+    /// Path MTUs that flows have found, without repetition.
+    fn hints(&self) -> Vec<u32> {
+        let mut found: Vec<u32> = Vec::new();
+        for mtu in self.scouts.iter().filter_map(|scout| self.flows[usize::from(*scout)].path_mtu()) {
+            if !found.contains(&mtu) {
+                found.push(mtu);
+            }
+        }
+        found
+    }
+
+    /// What was not answered in time counts as silence.
+    fn give_up(&mut self, now: Duration) {
+        let limit = self.patience.limit();
+        while let Some(&number) = self.order.front() {
+            if let Some(sent) = self.outstanding.get(&number) {
+                if sent.at + limit > now {
+                    return;
+                }
+                let sent = *sent;
+                self.resolve(number);
+                self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
+                if sent.bytes == self.control && now >= self.window_cut + limit {
+                    self.window = (self.window / 2).max(LEAST_WINDOW);
+                    self.window_cut = now;
+                }
+                self.remember(number, sent);
+            }
+            self.order.pop_front();
+        }
+    }
+
+    /// What is silent does not fill the network until it is given up.
+    fn let_go(&mut self, now: Duration) {
+        let crossing = self.patience.crossing();
+        while let Some(number) = self.crossing.front() {
+            match self.outstanding.get_mut(number) {
+                Some(sent) if sent.at + crossing > now => return,
+                Some(sent) => {
+                    sent.gone = true;
+                    self.in_flight_bytes -= cost(sent.bytes);
+                }
+                None => {}
+            }
+            self.crossing.pop_front();
+        }
+    }
+
+    fn remember(&mut self, number: u32, sent: Sent) {
+        self.given_up.insert(number, sent);
+        self.given_up_order.push_back(number);
+        if self.given_up_order.len() > REMEMBERED
+            && let Some(oldest) = self.given_up_order.pop_front()
+        {
+            self.given_up.remove(&oldest);
+        }
+    }
+
+    /// A probe is answered or given up.
+    fn resolve(&mut self, number: u32) -> Option<Sent> {
+        let sent = self.outstanding.remove(&number)?;
+        if !sent.gone {
+            self.in_flight_bytes -= cost(sent.bytes);
+        }
+        let flow = &mut self.flows[usize::from(sent.flow)];
+        flow.outstanding -= 1;
+        if flow.outstanding == 0 {
+            self.idle.push_back(sent.flow);
+        }
+        Some(sent)
+    }
+
+    /// The far end says that a probe arrived, as a packet of `received_bytes`, in fragments of up to `fragment_bytes` if it
+    /// did not come whole. Answers to nothing, a second time or on another flow are ignored.
+    pub fn on_delivered(
+        &mut self,
+        now: Duration,
+        flow: u16,
+        number: u32,
+        received_bytes: u32,
+        fragment_bytes: Option<u32>,
+    ) {
+        let sent = match self.outstanding.get(&number).or_else(|| self.given_up.get(&number)) {
+            Some(sent) if sent.flow == flow && sent.bytes == received_bytes => *sent,
+            _ => return,
+        };
+        let late = self.resolve(number).is_none();
+        if !late {
+            self.window = (self.window + u64::from(LEAST_COST)).min(u64::from(self.config.in_flight_bytes));
+        }
+        if late {
+            self.given_up.remove(&number);
+        }
+        self.patience.answered(now.saturating_sub(sent.at));
+        let flow = &mut self.flows[usize::from(sent.flow)];
+        if let Some(fragment) = fragment_bytes {
+            flow.fragmented = true;
+            flow.on_refused(sent.bytes, Told { by: None, mtu_bytes: Some(fragment) });
+        } else if late {
+            let finished = flow.verdict().is_some();
+            flow.on_late(sent.bytes);
+            if finished && flow.verdict().is_none() && flow.outstanding == 0 {
+                self.idle.push_back(sent.flow);
+            }
+        } else {
+            flow.on_delivered(sent.bytes);
+        }
+    }
+
+    /// Somebody says that a probe was too big. What is said of a size that was delivered is ignored by the search.
+    pub fn on_too_big(&mut self, flow: u16, number: u32, told: Told) {
+        let Some(sent) = self.outstanding.get(&number).copied().filter(|sent| sent.flow == flow) else {
+            return;
+        };
+        // Who names an MTU that the packet has is mistaken, or lies.
+        if told.mtu_bytes.is_some_and(|mtu| mtu >= sent.bytes) {
+            return;
+        }
+        self.resolve(number);
+        self.flows[usize::from(flow)].on_refused(sent.bytes, told);
+    }
+
+    /// Somebody says that a probe to this path was too big, without saying which: every one under way that is larger.
+    pub fn on_too_big_unnamed(&mut self, flow: u16, told: Told) {
+        let Some(mtu) = told.mtu_bytes else { return };
+        let larger =
+            |(number, sent): (&u32, &Sent)| (sent.flow == flow && sent.bytes > mtu).then_some(*number);
+        let numbers: Vec<u32> = self.outstanding.iter().filter_map(larger).collect();
+        for number in numbers {
+            self.on_too_big(flow, number, told);
+        }
+    }
+
+    /// What is known now; flows without a verdict could not be told.
+    pub fn report(&self) -> Report {
+        let report = |flow: &Flow| FlowReport {
+            verdict: flow.verdict().unwrap_or(Verdict::Unknown),
+            path_mtu_bytes: flow.path_mtu(),
+            delivered_bytes: flow.delivered(),
+            told: flow.told,
+            fragmented: flow.fragmented,
+        };
+        Report {
+            flows: self.flows.iter().map(report).collect(),
+            controls: Controls {
+                sent: self.flows.iter().map(|flow| flow.controls_sent).sum(),
+                lost: self.flows.iter().map(|flow| flow.controls_lost).sum(),
+            },
+            sent_packets: self.sent_packets,
+            sent_bytes: self.sent_bytes,
+        }
+    }
+}
+
+/// What a packet counts for while it is under way.
+fn cost(bytes: u32) -> u64 {
+    u64::from(bytes.max(LEAST_COST))
+}

@@ -1,0 +1,60 @@
+//! What is found out.
+
+use std::net::IpAddr;
+
+/// What a flow was found to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// A packet of the target's size arrived.
+    CarriesTarget,
+    /// It does not pass, and somebody says so.
+    TooSmall,
+    /// It vanishes without a word, while small packets arrive.
+    BlackHole,
+    /// Nothing arrives.
+    Unreachable,
+    /// Could not tell.
+    Unknown,
+}
+
+/// Who said that a packet is too big.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Told {
+    /// Its address; none: this host itself.
+    pub by: Option<IpAddr>,
+    /// The MTU that it named.
+    pub mtu_bytes: Option<u32>,
+}
+
+/// Small probes that should have been answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "they say it")]
+pub struct Controls {
+    pub sent: u32,
+    pub lost: u32,
+}
+
+/// What is known of one flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowReport {
+    /// What it was found to be.
+    pub verdict: Verdict,
+    /// The largest IP packet that passes; none if that could not be told. The target if it carries it.
+    pub path_mtu_bytes: Option<u32>,
+    /// The largest that was seen to arrive; 0: none.
+    pub delivered_bytes: u32,
+    /// Who said what.
+    pub told: Option<Told>,
+    /// Packets arrived in pieces although they must not be fragmented.
+    pub fragmented: bool,
+}
+
+/// What is known of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they say it")]
+pub struct Report {
+    pub flows: Vec<FlowReport>,
+    pub controls: Controls,
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+}

@@ -1,0 +1,180 @@
+//! The search against networks whose truth is known.
+#![allow(dead_code, reason = "shared with other tests")]
+
+mod common;
+
+use common::{Network, config, mtus, quiet, run};
+use framegauge_pathmtu::{Config, Verdict};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_path_that_carries_the_target_needs_three_packets_a_flow() {
+    let (report, took) = run(config(9000, 32), &quiet(vec![9000; 32]));
+    assert!(report.flows.iter().all(|flow| flow.verdict == Verdict::CarriesTarget));
+    assert_eq!(mtus(&report), vec![Some(9000); 32]);
+    assert_eq!((report.sent_packets, report.sent_bytes), (96, 32 * 10_600));
+    assert!(took < Duration::from_millis(20), "{took:?}");
+}
+
+#[test]
+fn every_path_mtu_is_found_to_the_byte_and_in_time() {
+    for truth in [576, 1279, 1280, 1281, 1399, 1454, 1500, 1501, 1504, 2345, 4000, 8949, 8950, 8951, 8999] {
+        for router in [false, true] {
+            let (report, took) = run(config(9000, 4), &Network { router, ..quiet(vec![truth; 4]) });
+            assert_eq!(mtus(&report), vec![Some(truth); 4], "{truth} {router}");
+            let verdict = if router { Verdict::TooSmall } else { Verdict::BlackHole };
+            assert!(report.flows.iter().all(|flow| flow.verdict == verdict), "{report:?}");
+            assert!(took < PATIENCE, "{truth}: {took:?}");
+        }
+    }
+}
+
+#[test]
+fn one_bad_member_of_four_is_found_on_its_flows_only() {
+    let truth: Vec<u32> = (0..32).map(|flow| if flow % 4 == 1 { 1504 } else { 9000 }).collect();
+    let (report, took) = run(config(9000, 32), &quiet(truth.clone()));
+    assert_eq!(mtus(&report), truth.into_iter().map(Some).collect::<Vec<_>>());
+    assert!(took < PATIENCE, "{took:?}");
+}
+
+#[test]
+fn flows_of_different_path_mtus_do_not_mislead_each_other() {
+    let truth: Vec<u32> = (0..16).map(|flow| [1504, 4321, 8950, 9000][flow % 4]).collect();
+    let (report, _) = run(config(9000, 16), &quiet(truth.clone()));
+    assert_eq!(mtus(&report), truth.into_iter().map(Some).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_siblings_learn_from_scouts_saves_most_of_the_search() {
+    let alone = run(config(9000, 2), &quiet(vec![1504; 2])).0.sent_bytes / 2;
+    let together = run(config(9000, 32), &quiet(vec![1504; 32])).0.sent_bytes / 32;
+    assert!(together < alone * 6 / 10, "{together} {alone}");
+}
+
+#[test]
+fn nothing_there_is_unreachable_not_a_black_hole() {
+    let (report, took) = run(config(9000, 8), &quiet(vec![0; 8]));
+    assert!(report.flows.iter().all(|flow| flow.verdict == Verdict::Unreachable));
+    assert_eq!(mtus(&report), vec![None; 8]);
+    // A busy far end gets its time.
+    assert!(took > Duration::from_secs(1) && took < Duration::from_secs(4), "{took:?}");
+}
+
+#[test]
+fn plain_loss_is_never_an_mtu_fault() {
+    for loss in [0.01, 0.05, 0.15] {
+        for seed in 0..200 {
+            let (report, _) = run(config(9000, 8), &Network { loss, seed, ..quiet(vec![9000; 8]) });
+            assert_eq!(mtus(&report), vec![Some(9000); 8], "{loss} {seed}");
+        }
+    }
+}
+
+#[test]
+fn without_exact_sizes_only_the_target_is_claimed() {
+    let asked = Config { exact: false, ..config(9000, 8) };
+    let (report, took) = run(asked, &quiet(vec![4000; 8]));
+    assert!(
+        report.flows.iter().all(|flow| flow.verdict == Verdict::BlackHole && flow.path_mtu_bytes.is_none())
+    );
+    assert!(report.flows.iter().all(|flow| flow.delivered_bytes == 1500));
+    assert!(took < PATIENCE, "{took:?}");
+}
+
+#[test]
+fn a_liar_who_says_too_big_is_not_believed() {
+    // The router names 1400, but 1500 arrives: what arrives is proof, what is said is a hint.
+    use framegauge_pathmtu::{Next, Search, Told};
+    let mut search = Search::new(config(9000, 1));
+    let mut now = Duration::ZERO;
+    loop {
+        match search.poll(now, true) {
+            Next::Done => break,
+            Next::Wait(until) => now = until,
+            Next::Send { flow, number, bytes } if bytes <= 1500 => {
+                search.on_delivered(now, flow, number, bytes, None);
+            }
+            Next::Send { flow, number, .. } => {
+                search.on_too_big(flow, number, Told { by: None, mtu_bytes: Some(1400) });
+            }
+        }
+    }
+    assert_eq!(mtus(&search.report()), [Some(1500)]);
+}
+
+#[test]
+fn what_is_said_of_other_flows_or_twice_is_ignored() {
+    use framegauge_pathmtu::{Next, Search};
+    let mut search = Search::new(config(9000, 2));
+    let mut now = Duration::ZERO;
+    let mut others = 0;
+    loop {
+        match search.poll(now, true) {
+            Next::Done => break,
+            Next::Wait(until) => now = until,
+            Next::Send { flow, number, bytes } => {
+                // Only on the other flow, of another size, of another number: none of it counts.
+                search.on_delivered(now, 1 - flow, number, bytes, None);
+                search.on_delivered(now, flow, number, bytes - 1, None);
+                search.on_delivered(now, flow, number + 1000, bytes, None);
+                others += 1;
+            }
+        }
+    }
+    assert!(others > 0);
+    assert!(search.report().flows.iter().all(|flow| flow.verdict == Verdict::Unreachable));
+}
+
+#[test]
+fn a_prober_that_takes_silence_for_delivery_would_be_wrong() {
+    // The check of the check: the same network, but whatever is not answered is said to have arrived.
+    use framegauge_pathmtu::{Next, Search};
+    let mut wrong = 0;
+    for truth in [1400, 1500, 1504, 4000, 8950] {
+        let mut search = Search::new(config(9000, 1));
+        let mut now = Duration::ZERO;
+        loop {
+            match search.poll(now, true) {
+                Next::Done => break,
+                Next::Wait(until) => now = until,
+                Next::Send { flow, number, bytes } => search.on_delivered(now, flow, number, bytes, None),
+            }
+        }
+        wrong += usize::from(mtus(&search.report()) != [Some(truth)]);
+    }
+    assert_eq!(wrong, 5);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn it_ends_with_the_exact_size_or_could_not_tell(
+        truth in prop::collection::vec(576u32..=65_535, 1..6),
+        target in prop::sample::select(vec![1500u32, 4000, 9000, 9216, 65_535]),
+        loss in 0.0f64..0.2,
+        duplicates in 0.0f64..0.5,
+        late in prop::sample::select(vec![0.0f64, 0.0, 0.02, 0.2]),
+        delay_micros in 10u64..60_000,
+        jitter_micros in 0u64..60_000,
+        router in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let delay = (Duration::from_micros(delay_micros), Duration::from_micros(delay_micros + jitter_micros));
+        let network = Network { mtus: truth.clone(), loss, duplicates, delay, late, router, seed };
+        let (report, _) = run(config(target, truth.len() as u16), &network);
+        for (flow, truth) in report.flows.iter().zip(&truth) {
+            match flow.verdict {
+                Verdict::CarriesTarget => prop_assert!(*truth >= target && flow.path_mtu_bytes == Some(target)),
+                Verdict::TooSmall | Verdict::BlackHole => prop_assert_eq!(flow.path_mtu_bytes, Some(*truth)),
+                Verdict::Unknown => {}
+                Verdict::Unreachable => prop_assert!(false, "something arrives"),
+            }
+            prop_assert!(flow.delivered_bytes <= *truth);
+            prop_assert_eq!(flow.verdict == Verdict::TooSmall && !router, false);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+"""Runs a path MTU check: hosts in, the result document out. Never prints."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from framegauge.check_plan import Asked, Member, Path, Prepared, ask_all
+from framegauge.pathmtu import blame, planner, verdict
+from framegauge.testbeds.base import Json
+
+__all__ = ["Checked", "run"]
+
+FALSE_CLAIM = 1e-6  # the chance that anything that a check claims to be too large is not
+IN_FLIGHT_BYTES = 96 * 1024
+SMALL_BYTES = 100
+PATIENCE_SECONDS = 30.0
+TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has expired
+TRACED_FLOWS = 3  # of a pair: so many that fail, and as many that do not
+HOPS = 24
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result document, and the exit code that goes with it."""
+
+    document: Json
+    exit_code: int
+
+
+def run(
+    prepared: Prepared,
+    asked: Asked,
+    on_progress: Callable[[float, str], None] = lambda _share, _text: None,
+    now: Callable[[], float] = time.monotonic,
+) -> Checked:
+    """Probe, trace what fails, and say what that means."""
+    begun = now()
+    token = secrets.token_hex(16)
+    errors = prepared.errors
+    members = {member.name: member for member in prepared.members}
+    probed = [path for path in prepared.paths if path.ends is not None and path.ends.error is None]
+    ports = _serve(members, probed, token, errors)
+    try:
+        found = _search(prepared, members, probed, ports, asked, errors, on_progress)
+        pairs = [_pair(path, found.get(path.key), asked) for path in prepared.paths]
+        if asked.blame:
+            on_progress(1.0, "looking for the link to blame")
+            _trace(members, ports, pairs, asked, errors)
+    finally:
+        _close(members.values(), errors)
+    document = _document(prepared, asked, pairs, now() - begun)
+    document["findings"] = blame.blame(document)
+    return Checked(document, verdict.exit_code(document["verdict"]))
+
+
+_Ports = Mapping[tuple[str, str, int], tuple[int, int]]  # by path: UDP and TCP port at the far end
+
+
+def _serve(
+    members: Mapping[str, Member],
+    paths: Sequence[Path],
+    token: str,
+    errors: dict[str, str],
+) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Every host answers; each peer gets a port of its own."""
+    callers: dict[str, dict[str, list[tuple[str, str, int]]]] = defaultdict(lambda: defaultdict(list))
+    for path in paths:
+        if path.ends is not None:
+            callers[path.destination][path.ends.destination].append(path.key)
+    # Who only asks must know the token, too.
+    asked = {
+        name: {
+            "token": token,
+            "addresses": list(callers[name]),
+            "ports": max((len(found) for found in callers[name].values()), default=1),
+        }
+        for name in members
+    }
+    answers = ask_all(members.values(), "check.serve", lambda member: asked[member.name], errors, 30.0)
+    ports: dict[tuple[str, str, int], tuple[int, int]] = {}
+    for name, answer in answers.items():
+        for endpoint in answer["endpoints"]:
+            for key, port in zip(callers[name][endpoint["address"]], endpoint["ports"], strict=False):
+                ports[key] = port, endpoint["tcp_port"]
+    return ports
+
+
+def _close(members: Iterable[Member], errors: Mapping[str, str]) -> None:
+    ask_all([member for member in members if member.name not in errors], "check.close", lambda _: {}, {}, 30.0)
+
+
+def _search(
+    prepared: Prepared,
+    members: Mapping[str, Member],
+    paths: Sequence[Path],
+    ports: _Ports,
+    asked: Asked,
+    errors: dict[str, str],
+    on_progress: Callable[[float, str], None],
+) -> dict[tuple[str, str, int], Json]:
+    """All hosts at the same time; by path, what `check.run` says of it."""
+    claims = max(1, len(paths) * asked.flows)
+    patience = PATIENCE_SECONDS + 4 * (prepared.seconds or 0.0)
+    own = {name: [path for path in paths if path.source == name and path.key in ports] for name in members}
+    shares = dict.fromkeys(members, 0.0)
+
+    def params(member: Member) -> Mapping[str, object] | None:
+        if not own[member.name]:
+            return None
+        rate = prepared.rates[member.name]
+        return {
+            "target_mtu": asked.target_mtu, "flows": asked.flows, "exact": asked.exact,
+            "false_claim": FALSE_CLAIM / claims, "bits_per_second": None if rate is None else int(rate),
+            "in_flight_bytes": IN_FLIGHT_BYTES, "patience_seconds": patience,
+            "paths": [_order(path, *ports[path.key]) for path in own[member.name]],
+        }  # fmt: skip
+
+    def progress(name: str, share: float) -> None:
+        shares[name] = share
+        working = [shares[each] for each in members if own[each]]
+        on_progress(sum(working) / max(1, len(working)), "probing")
+
+    answers = ask_all(members.values(), "check.run", params, errors, patience + 30.0, progress)
+    return {
+        path.key: found
+        for name, answer in answers.items()
+        for path, found in zip(own[name], answer["paths"], strict=True)
+    }
+
+
+def _order(path: Path, port: int, tcp_port: int) -> Json:
+    """A path as `check.run` wants it."""
+    assert path.ends is not None
+    return {
+        "source": path.ends.source, "destination": path.ends.destination, "port": port, "tcp_port": tcp_port,
+    }  # fmt: skip
+
+
+def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
+    """A pair of the document."""
+    ends = path.ends
+    pair: Json = {
+        "source": path.source, "destination": path.destination,
+        "source_address": ends.source if ends else None, "destination_address": ends.destination if ends else None,
+        "family": path.family, "interface": ends.interface if ends else None,
+    }  # fmt: skip
+    if found is None:
+        nothing = {"probed": 0, "bad": 0, "unknown": 0, "path_mtus_bytes": {}}
+        unreachable = ends is not None and ends.error is not None
+        return pair | {
+            "verdict": "unreachable" if unreachable else "unknown", "path_mtu_bytes": None, "route_mtu_bytes": None,
+            "flows": nothing, "told_by": [], "controls": {"sent": 0, "lost": 0}, "tcp": None, "traces": [],
+            "said": ends.error if ends else None, "seconds": 0.0,
+        }  # fmt: skip
+    return (
+        pair
+        | verdict.of_pair(found["flows"], asked.target_mtu)
+        | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said")}
+        | {"traces": [], "seconds": round(found["seconds"], 4), "_flows": found["flows"]}
+    )
+
+
+def _wanted(pair: Json) -> list[tuple[int, bool]]:
+    """Source ports of a pair to trace, and whether each is of a bad flow; none if it is known who is to blame."""
+    flows = pair.pop("_flows", [])
+    if pair["verdict"] not in ("black_hole", "too_small") or any(told["address"] is None for told in pair["told_by"]):
+        return []
+    bad = [flow["source_port"] for flow in flows if flow["verdict"] in ("black_hole", "too_small")]
+    good = [flow["source_port"] for flow in flows if flow["verdict"] == "carries_target"]
+    return [(port, True) for port in bad[:TRACED_FLOWS]] + [(port, False) for port in good[:TRACED_FLOWS]]
+
+
+def _trace(
+    members: Mapping[str, Member],
+    ports: _Ports,
+    pairs: Sequence[Json],
+    asked: Asked,
+    errors: dict[str, str],
+) -> None:
+    """Trace flows of bad pairs, and put what was found into the pairs."""
+    orders: dict[str, list[tuple[Json, int, bool]]] = defaultdict(list)
+    spent: Counter[str] = Counter()
+    for pair in pairs:
+        wanted = _wanted(pair)
+        if wanted and spent[pair["source"]] < TRACED_PAIRS:
+            spent[pair["source"]] += 1
+            orders[pair["source"]] += [(pair, port, bad) for port, bad in wanted]
+
+    def params(member: Member) -> Mapping[str, object] | None:
+        if not orders[member.name]:
+            return None
+        traces = [
+            {
+                "source": pair["source_address"], "source_port": port, "destination": pair["destination_address"],
+                "port": ports[pair["source"], pair["destination"], pair["family"]][0], "large_bytes": asked.target_mtu,
+            }
+            for pair, port, _ in orders[member.name]
+        ]  # fmt: skip
+        return {"hops": HOPS, "patient": True, "small_bytes": SMALL_BYTES, "traces": traces}
+
+    answers = ask_all(members.values(), "check.trace", params, errors, 60.0)
+    for name, answer in answers.items():
+        for (pair, port, bad), trace in zip(orders[name], answer["traces"], strict=True):
+            pair["traces"].append({"source_port": port, "bad": bad, "hops": trace["hops"]})
+
+
+def _document(prepared: Prepared, asked: Asked, pairs: Sequence[Json], seconds: float) -> Json:
+    hosts = []
+    for member in prepared.members:
+        facts = prepared.facts.get(member.name)
+        used = {pair["source_address"]: None for pair in pairs if pair["source"] == member.name}
+        hosts.append(
+            {
+                "name": member.name,
+                "addresses": [address for address in used if address is not None],
+                "facts": facts,
+                "error": prepared.errors.get(member.name),
+            }
+        )
+    return {
+        "schema": 1,
+        "target_mtu": asked.target_mtu,
+        "verdict": verdict.of_check(pairs, hosts),
+        "seconds": round(seconds, 3),
+        "false_claim_probability": FALSE_CLAIM,
+        "flows": asked.flows,
+        "coverage": planner.member_coverage(asked.flows),
+        "plan": prepared.plan.as_document(),
+        "hosts": hosts,
+        "pairs": list(pairs),
+        "findings": [],
+    }

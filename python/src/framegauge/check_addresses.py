@@ -1,0 +1,86 @@
+"""Which addresses of two hosts are probed: those of the interfaces that route to each other. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Address", "Ends", "Route", "candidates", "choose"]
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address of a host, and where it is."""
+
+    address: str
+    prefix_length: int
+    family: int
+    interface: str
+
+    def joins(self, other: Address) -> bool:
+        """Whether both are in one subnet."""
+        net = ipaddress.ip_network(f"{self.address}/{self.prefix_length}", strict=False)
+        return self.family == other.family and ipaddress.ip_address(other.address) in net
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a host would send to an address: `source` is None if it has no way."""
+
+    source: str | None
+    interface: str | None = None
+    route_mtu_bytes: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The addresses between which a pair is probed."""
+
+    source: str
+    destination: str
+    interface: str | None
+    error: str | None = None
+
+
+def candidates(facts: Mapping[str, Any], family: int, interface: str | None = None) -> list[Address]:
+    """Addresses of a host that may be probed, in its own order; of one interface if it is named."""
+    return [
+        Address(each["address"], each["prefix_length"], each["family"], one["name"])
+        for one in facts["interfaces"]
+        if interface in (None, one["name"])
+        for each in one["addresses"]
+        if each["family"] == family
+    ]
+
+
+def choose(
+    own: Sequence[Address],
+    others: Sequence[Address],
+    routes: Mapping[str, Route],
+    back: Mapping[str, Route],
+) -> Ends | None:
+    """The ends for probing from `own` to `others`; None if either has no address.
+
+    `routes` are the ways from here to each of `others`, `back` those from there to each of `own`. Best is an
+    address from which the far end would answer, then one in a subnet of this host, then the first.
+    """
+    known = {each.address: each for each in own}
+    best: tuple[tuple[bool, bool, bool, int], Ends] | None = None
+    for place, other in enumerate(others):
+        route = routes.get(other.address, Route(None, error="no answer"))
+        leaves = known.get(route.source or "")
+        if leaves is None and own:
+            # An interface was named that routing would not take: packets leave from its address all the same.
+            leaves = next((each for each in own if each.joins(other)), own[0])
+        if leaves is None:
+            continue
+        answers = back.get(leaves.address, Route(None)).source == other.address
+        score = (route.source is not None, answers, leaves.joins(other), -place)
+        error = None if route.source is not None else route.error
+        ends = Ends(leaves.address, other.address, route.interface or leaves.interface, error)
+        if best is None or score > best[0]:
+            best = score, ends
+    return None if best is None else best[1]

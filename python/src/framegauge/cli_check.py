@@ -1,0 +1,201 @@
+"""Arguments and output of `framegauge check`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from framegauge.errors import InputError
+
+if TYPE_CHECKING:
+    from framegauge.check_plan import Asked, Member
+
+__all__ = ["parser", "run"]
+
+_MORE = """\
+A HOST is local (this machine), netns:NAME (a network namespace of it, as `ip netns` shows; needs root, through sudo),
+or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an overlay, say. Each gets an
+agent that sends and answers UDP probes; no ICMP is needed, and no privilege on a host.
+
+Every direction of every pair is probed over many source ports, so that one bad path of several is found. What a path
+is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
+check, or somebody said so; where that cannot be had, the answer is "could not tell".
+
+By default each host sends at most 1 % of its link's rate; --rate unlimited is for a lab.
+
+examples:
+  framegauge check local netns:blue
+  framegauge check netns:a netns:b%vxlan0 --target-mtu 8950
+  framegauge check --testbed examples/faults/ecmp-one-of-four.yaml --rate unlimited
+  framegauge check --testbed examples/rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
+  framegauge check local netns:blue --html check.html
+  framegauge check local netns:blue --watch 60 --metrics 127.0.0.1:9795
+
+exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad input), 130 interrupted
+"""
+SIZES = (576, 65_535)
+MOST_FLOWS = 1024
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge check",
+        description="Can every path carry the frames? The path MTU of every pair, each way, and the link to blame.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, or a host of --testbed")
+    whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
+    whole.add_argument("--target-mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
+    family = whole.add_mutually_exclusive_group()
+    family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
+    family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
+    whole.add_argument("--flows", default="32", metavar="N", help="source ports a pair and direction (32)")
+    whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
+    whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
+    whole.add_argument("--json", action="store_true", help="print the result document (docs/check.md)")
+    whole.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
+    whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
+    whole.add_argument(
+        "--metrics", default="127.0.0.1:9795", metavar="ADDRESS:PORT", help="where, with --watch (127.0.0.1:9795)"
+    )
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Check, show, and give the exit code."""
+    options = parser().parse_args(words)
+    asked = _asked(options)
+    watch = None if options.watch is None else _number("--watch", options.watch, 1, 86_400)
+    if options.html is not None and not options.html.absolute().parent.is_dir():
+        raise InputError(f"--html: found no folder {options.html.absolute().parent}, expected one")
+    from framegauge import check_hosts
+
+    with check_hosts.opened(options.hosts, options.testbed, _say) as members:
+        if watch is None:
+            return _once(members, asked, options)
+        return _repeat(members, asked, options, watch)
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    from framegauge.check_plan import Asked
+    from framegauge.quantities import parse_bits_per_second
+
+    rate: float | None = None
+    if options.rate == "unlimited":
+        rate = float("inf")
+    elif options.rate is not None:
+        try:
+            rate = float(parse_bits_per_second(options.rate))
+        except InputError as error:
+            raise InputError(f"--rate: {error}, or unlimited") from None
+        if rate < 1:
+            raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s, or unlimited')
+    target = _number("--target-mtu", options.target_mtu, *SIZES)
+    flows = _number("--flows", options.flows, 1, MOST_FLOWS)
+    return Asked(target, options.families, flows, rate, blame=options.blame)
+
+
+def _number(name: str, text: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
+    return int(text)
+
+
+def _checked(members: Sequence[Member], asked: Asked, quiet: bool) -> dict[str, Any]:
+    from framegauge import check, check_plan
+
+    prepared = check_plan.prepare(members, asked)
+    if not quiet:
+        _say(_expectation(prepared, asked))
+    began, last = time.monotonic(), [0.0]
+
+    def progress(share: float, text: str) -> None:
+        now = time.monotonic()
+        if not quiet and now - began > 2 and now - last[0] >= 2:
+            last[0] = now
+            _say(f"{text}: {share:.0%}")
+
+    return check.run(prepared, asked, progress).document
+
+
+def _expectation(prepared: Any, asked: Asked) -> str:
+    hosts, pairs = len(prepared.members), len(prepared.paths)
+    size = prepared.cost.bytes_total / 1e6
+    time_ = (
+        "as fast as it goes"
+        if prepared.seconds is None
+        else f"about {max(prepared.seconds, 0.1):.1f} s, and more where something is wrong"
+    )
+    return f"{hosts} hosts, {pairs} directions, {asked.flows} flows each: {size:.1f} MB in all, {time_}"
+
+
+def _once(members: Sequence[Member], asked: Asked, options: argparse.Namespace) -> int:
+    from framegauge.pathmtu import verdict
+
+    document = _checked(members, asked, quiet=False)
+    _write_page(document, options.html)
+    if options.json:
+        print(json.dumps(document, indent=1))
+    else:
+        _show(document)
+    return verdict.exit_code(document["verdict"])
+
+
+def _repeat(members: Sequence[Member], asked: Asked, options: argparse.Namespace, seconds: int) -> int:
+    from framegauge import check_metrics
+    from framegauge.pathmtu import verdict
+    from framegauge.report import check_matrix, check_prometheus
+
+    host, _, port = options.metrics.rpartition(":")
+    address = host.strip("[]"), _number("--metrics", port, 0, 65_535)
+    code = 2
+    with check_metrics.served(address) as (where, publish):
+        _say(f"metrics at http://{where}/metrics; Ctrl-C ends it")
+        while True:
+            began = time.monotonic()
+            document = _checked(members, asked, quiet=True)
+            publish(check_prometheus.text(document, time.time()))
+            _write_page(document, options.html)
+            code = verdict.exit_code(document["verdict"])
+            if options.json:
+                print(json.dumps(document), flush=True)
+            else:
+                stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+                print(f"{stamp} exit code {code}: {check_matrix.headline(document)}", flush=True)
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def _write_page(document: dict[str, Any], path: Path | None) -> None:
+    if path is None:
+        return
+    from framegauge.report import check_html
+
+    draft = path.with_name(path.name + ".new")
+    try:
+        draft.write_text(check_html.page(document, time.strftime("%Y-%m-%d %H:%M %z")), "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"--html: found no way to write {path} ({error.strerror}), expected a writable file") from None
+
+
+def _show(document: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from framegauge.report import check_terminal
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, 120))
+    check_terminal.show(document, console)
+
+
+def _say(text: str) -> None:
+    print(f"framegauge: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,218 @@
+"""A network with faults on real kernels: namespaces of the rack agent, joined as `lab_commands` says."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from framegauge.errors import AgentFailure, FramegaugeError, MissingRequirement
+from framegauge.lab import Network
+from framegauge.lab_commands import Recipe, links, recipe, reminders
+from framegauge.lab_plan import Interface, Plan, plan
+from framegauge.testbeds import remember
+from framegauge.testbeds.base import Host, Json
+from framegauge.testbeds.rack import UP_SECONDS, RackAgent, Relay
+
+__all__ = ["LabNode", "LabTestbed"]
+
+PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAM_SECONDS = 20.0
+OUTPUT_BYTES = 65536
+# It reads its standard input, which a program of the agent does not have.
+IP_BATCH = 'printf "%s\\n" "$@" | ip -batch -'
+# A cable's end is up, or, at a switch, forwards.
+AWAIT = """
+for each in {interfaces}; do
+    tries=0
+    while read -r state < /sys/class/net/$each/{file} && [ "$state" != {wanted} ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 2000 ] || {{ echo "found $each $state, expected {wanted}" >&2; exit 1; }}
+        sleep 0.005
+    done
+done
+"""
+
+
+@dataclass(frozen=True)
+class LabNode:
+    """A node that is up."""
+
+    name: str
+    kind: str
+    process_id: int
+    interfaces: tuple[Interface, ...]
+    agent: Relay
+
+
+class LabTestbed:
+    """Labs of a rack agent, one at a time; `up` always makes a fresh one."""
+
+    scope = "emulated"
+
+    def __init__(self, agent: RackAgent) -> None:
+        self._agent = agent
+        self._nodes: dict[str, LabNode] = {}
+        self._plan: Plan | None = None
+
+    def up(self, network: Network) -> Json:
+        """Build it; its nodes with process ids, interfaces and addresses. MissingRequirement without ip or nft."""
+        made = plan(network)
+        recipes = {name: recipe(made, name) for name in network.nodes}
+        _demand_programs(recipes)
+        built = self._agent.request("rack.bare", {"hosts": list(network.nodes)}, timeout_seconds=UP_SECONDS)
+        try:
+            pids = {host["name"]: host["pid"] for host in built["hosts"]}
+            self._nodes = {
+                name: LabNode(name, node.kind, pids[name], tuple(made.interfaces[name]), Relay(self._agent, name))
+                for name, node in network.nodes.items()
+            }
+            self._plan = made
+            self._run({next(iter(network.nodes)): _batch(links(made, pids))}, "join the nodes")
+            self._run({name: _script(each) for name, each in recipes.items()}, "set the nodes up")
+            self._frames_only()
+            self._run({name: _awaiting(node) for name, node in self._nodes.items()}, "wait for the links")
+            self._remind(made)
+        except BaseException:
+            with contextlib.suppress(AgentFailure):
+                self._forget()
+            raise
+        return {"nodes": [_described(node) for node in self._nodes.values()]}
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts that are up, without routers and switches; the address of each is its IPv4 one where it has one."""
+        found = []
+        for node in self._nodes.values():
+            if node.kind == "host":
+                addresses = self.addresses(node.name)
+                found.append(Host(node.name, addresses.get(4) or addresses[6], node.agent))
+        return found
+
+    def nodes(self) -> Mapping[str, LabNode]:
+        """Everything that is up, by name."""
+        return self._nodes
+
+    def addresses(self, host: str) -> dict[int, str]:
+        """Of a host by family: those that the truth is about."""
+        assert self._plan is not None
+        pairs = ((family, self._plan.address(host, family)) for family in (4, 6))
+        return {family: address for family, address in pairs if address is not None}
+
+    def down(self) -> None:
+        """Take it away; nothing to do if none is up."""
+        if self._nodes:
+            self._forget()
+
+    def close(self) -> None:
+        """Down, and end the agent, which puts everything back."""
+        with contextlib.suppress(AgentFailure):
+            self.down()
+        self._agent.close()
+
+    def _forget(self) -> None:
+        self._nodes, self._plan = {}, None
+        self._agent.request("rack.down", timeout_seconds=UP_SECONDS)
+
+    def _frames_only(self) -> None:
+        """What passes a link is frames: nothing cuts or merges."""
+        asked = [
+            node.agent.begin("host.frames", {"interfaces": [each.name for each in node.interfaces]})
+            for node in self._nodes.values()
+        ]
+        for each in asked:
+            each.result()
+
+    def _remind(self, made: Plan) -> None:
+        for each in reminders(made):
+            what = f"let {each.host} remember {each.mtu} to {each.address}"
+            words = [str(each.family), each.address, str(each.mtu)]
+            self._run({router: _batch([f"route add {each.address} {route}"]) for router, route in each.detours}, what)
+            self._run({each.host: [sys.executable, "-I", "-S", remember.__file__, *words]}, what)
+            self._run({router: _batch([f"route del {each.address}"]) for router, _ in each.detours}, what)
+
+    def _run(self, commands: Mapping[str, Sequence[str]], what: str) -> None:
+        """Run a program in each of these nodes, side by side; the first that fails is told with its own words."""
+        environment = {"PATH": PLACES}
+        started = {
+            name: self._nodes[name].agent.begin("process.spawn", {"argv": list(argv), "environment": environment})
+            for name, argv in commands.items()
+        }
+        numbers = {name: pending.result()["process"] for name, pending in started.items()}
+        waiting = {
+            name: self._nodes[name].agent.begin("process.wait", {"process": number, "timeout_seconds": PROGRAM_SECONDS})
+            for name, number in numbers.items()
+        }
+        endings = {name: pending.result(2 * PROGRAM_SECONDS) for name, pending in waiting.items()}
+        for name, ending in endings.items():
+            if ending["exit_code"] != 0:
+                words = self._words(name, numbers[name], ending)
+                raise FramegaugeError(f"{what}: {name}: {words}{_which(commands[name], words)}")
+
+    def _words(self, name: str, process: int, ending: Json) -> str:
+        """What a program that failed has said, in one line."""
+        asked = {"process": process, "stream": "stderr", "offset_bytes": 0, "length_bytes": OUTPUT_BYTES}
+        found = base64.b64decode(self._nodes[name].agent.request("process.output", asked)["data"]).decode(
+            errors="replace"
+        )
+        lines = [line.strip() for line in found.splitlines() if line.strip()]
+        if not ending["ended"]:
+            return f"found it still running after {PROGRAM_SECONDS:g} s"
+        return "; ".join(lines[:3]) or f"found exit code {ending['exit_code']}, expected 0"
+
+
+def _demand_programs(recipes: Mapping[str, Recipe]) -> None:
+    """MissingRequirement for what is not on this machine; nft only where something is dropped or rewritten."""
+    needed = {"ip": "iproute2", "bridge": "iproute2", "nft": "nftables"}
+    wanted = {
+        "ip": "joining the nodes of a lab",
+        "bridge": "the peers of an overlay" if any(each.bridge for each in recipes.values()) else "",
+        "nft": "packets that vanish, or are rewritten" if any(each.nft for each in recipes.values()) else "",
+    }
+    missing = [
+        {"name": name, "needed_for": why, "found": "no such program", "remedy": f"apt-get install {needed[name]}"}
+        for name, why in wanted.items()
+        if why and shutil.which(name, path=PLACES) is None
+    ]
+    if missing:
+        raise MissingRequirement(missing)
+
+
+def _batch(lines: Sequence[str]) -> list[str]:
+    """A command for several lines of `ip`."""
+    return ["sh", "-c", IP_BATCH, "sh", *lines]
+
+
+def _which(command: Sequence[str], words: str) -> str:
+    """The line of a batch that `ip` names by its number."""
+    found = re.search(r"Command failed -:(\d+)", words)
+    return f" ({command[3 + int(found[1])]})" if found is not None else ""
+
+
+def _script(asked: Recipe) -> list[str]:
+    """One shell does all that makes a node."""
+    lines = ["set -e"]
+    for key, value in asked.settings.items():
+        path = f"/proc/sys/net/{key.removesuffix('?')}"
+        lines.append((f"[ ! -e {path} ] || " if key.endswith("?") else "") + f"echo {value} > {path}")
+    lines += [IP_BATCH, *(f"bridge {each}" for each in asked.bridge)]
+    if asked.nft:
+        lines += ["nft -f - <<'END'", *asked.nft, "END"]
+    return ["sh", "-c", "\n".join(lines), "sh", *asked.ip]
+
+
+def _awaiting(node: LabNode) -> list[str]:
+    cables = " ".join(each.name for each in node.interfaces if each.link is not None)
+    file, wanted = ("brport/state", "3") if node.kind == "switch" else ("operstate", "up")
+    return ["sh", "-c", AWAIT.format(interfaces=cables, file=file, wanted=wanted)]
+
+
+def _described(node: LabNode) -> Json:
+    interfaces = [
+        {"interface": each.name, "to": each.to, "mtu": each.mtu, "addresses": list(each.addresses.values())}
+        for each in node.interfaces
+    ]
+    return {"name": node.name, "kind": node.kind, "pid": node.process_id, "interfaces": interfaces}

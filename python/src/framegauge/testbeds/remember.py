@@ -1,0 +1,42 @@
+"""Make this host's kernel learn the MTU of a path from a router: `remember.py 4|6 ADDRESS MTU`. Standard library only.
+
+It runs inside a host, as a program of its own; it ends with 0 once the kernel says that MTU of the path.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+
+__all__ = ["learn"]
+
+# linux/in.h and linux/in6.h; Python has no names for these.
+IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, DO = 10, 23, 2
+IP_MTU, IPV6_MTU = 14, 24
+PORT = 9
+PATIENCE_SECONDS = 5.0
+
+
+def learn(family: int, address: str, mtu: int) -> int:
+    """Send packets one byte too large until a router has said so; the MTU that the kernel believes in the end."""
+    kind, level = (socket.AF_INET, socket.IPPROTO_IP) if family == 4 else (socket.AF_INET6, socket.IPPROTO_IPV6)
+    discover, ask = (IP_MTU_DISCOVER, IP_MTU) if family == 4 else (IPV6_MTU_DISCOVER, IPV6_MTU)
+    headers = 28 if family == 4 else 48
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(level, discover, DO)
+        probe.connect((address, PORT))
+        while (found := probe.getsockopt(level, ask)) != mtu and time.monotonic() < deadline:
+            try:
+                probe.send(bytes(mtu + 1 - headers))
+            except OSError:
+                continue  # what the last one has met is told now
+            time.sleep(0.002)
+    return found
+
+
+if __name__ == "__main__":
+    believed = learn(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    if believed != int(sys.argv[3]):
+        sys.exit(f"found that the kernel believes a path MTU of {believed} to {sys.argv[2]}, expected {sys.argv[3]}")
