@@ -108,13 +108,14 @@ def meshes(agent: Agent) -> list[dict[str, Any]]:
         document, _ = once(bed, lab, **more)
         bed.down()
         rows.append({"mesh": f"16 hosts, both families, 32 flows: {what}", "seconds": document["seconds"]})
-    rows.append({"mesh": "64 hosts, IPv4, 8 flows: blame", "seconds": _sixty_four(agent)})
+    document = _sixty_four(agent)
+    rows.append({"mesh": f"64 clean hosts, IPv4, 8 flows: {document['verdict']}", "seconds": document["seconds"]})
     for row in rows:
         print(f"{row['mesh']}: {row['seconds']:.2f} s", flush=True)
     return rows
 
 
-def _sixty_four(agent: Agent) -> float:
+def _sixty_four(agent: Agent) -> dict[str, Any]:
     from framegauge import hand, study_file
     from framegauge.testbeds.veth import VethTestbed
 
@@ -128,8 +129,7 @@ def _sixty_four(agent: Agent) -> float:
         asked = check_plan.Asked(9000, (4,), 8, float("inf"))
         members = [check_plan.Member(host) for host in bed.hosts()]
         document = check.run(check_plan.prepare(members, asked), asked).document
-        assert document["verdict"] == "carries_target", document["verdict"]
-        return float(document["seconds"])
+        return document
     finally:
         bed.down()
 
