@@ -49,6 +49,13 @@ def test_a_router_that_says_so_is_named_once():
     assert "The other direction carries 9000" in found["evidence"]
 
 
+def test_less_than_a_router_admits_is_another_cause():
+    lab = Lab((1, 1)).fault(
+        [("a", "b", 4)], 1500, told=[(R1, 4000)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")]
+    )
+    assert sorted(each["kind"] for each in lab.faults()) == ["router_drops_silently", "router_too_small"]
+
+
 def test_a_silent_routed_link_is_placed_by_traces_and_both_explanations_are_given():
     lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")])
     found = only(lab, "router_drops_silently")
@@ -70,6 +77,29 @@ def test_one_silent_router_does_not_outweigh_many_traces_that_agree():
     found = only(lab, "router_drops_silently")
     assert found["where"].startswith(f"between router {R2} and router 10.3.0.254")
     assert len(found["pairs"]) == 4
+
+
+def test_traces_that_agree_outweigh_one_that_allows_more():
+    lab = Lab((3, 1, 1))
+    for source in "abc":
+        lab.fault(
+            [(source, "e", 4)],
+            hops=[("10.9.0.254", "expired"), (R2, "expired"), ("10.3.0.254", "silent"), ("", "silent")],
+        )
+    # From another side: whether R2 received it is not known from this trace, nor from any other.
+    lab.fault([("d", "e", 4)], hops=[(R1, "expired"), (R2, "silent"), ("10.3.0.254", "silent"), ("", "silent")])
+    assert len(only(lab, "router_drops_silently")["pairs"]) == 4
+
+
+def test_parallel_paths_behind_a_hop_that_never_answers_are_one_cause():
+    lab = Lab((2, 1, 1))
+    for key, router in ((("a", "c", 4), R2), (("b", "d", 4), "10.3.0.254")):
+        partial(
+            lab, [(R1, "expired"), (None, "silent"), (router, "silent"), ("", "silent")],
+            [(R1, "expired"), (None, "silent"), (router, "expired"), ("", "delivered")], [key],
+        )  # fmt: skip
+    found = only(lab, "member_too_small")
+    assert found["where"] == f"between router {R1} and {R2} and 10.3.0.254 (a hop between them answers nothing)"
 
 
 def test_a_refusal_that_is_no_silence_places_nothing():
@@ -164,6 +194,13 @@ def test_a_host_whose_interface_is_small_is_one_cause_in_both_directions():
     assert found["fix"].startswith("ip link set dev eth0 mtu 9000")
     assert len(found["pairs"]) == 8
     assert "mtu_differs" not in kinds(lab)
+
+
+def test_less_than_a_host_admits_is_another_cause():
+    lab = Lab((3,))
+    lab.device("b")["mtu"] = 4000
+    lab.fault(lab.some(lambda a, b: a == "b"), 1500, told=[(None, 4000)])
+    assert sorted(each["kind"] for each in lab.faults()) == ["host_interface_too_small", "switch_or_nic_too_small"]
 
 
 def test_a_vlan_needs_its_parent_raised_first():

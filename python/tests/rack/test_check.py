@@ -82,7 +82,7 @@ CAUSES = {
     "hop-1500-icmp-blocked": {("router_drops_silently", "10.78.2.253"), ("router_drops_silently", "10.78.2.254")},
     "receiver-nic-1500": {("host_interface_too_small", "host b")},
     "reverse-only": {("router_drops_silently", "10.78.2.254")},
-    "ecmp-one-of-four": {("member_too_small", "10.78.4.254")},
+    "ecmp-one-of-four": {("member_too_small", "10.78.4.25")},
     "vxlan-small-underlay": {("overlay_overhead", "vxlan0")},
     "mss-clamped": {("mss_clamped", "hosts a and b")},
     "stale-cache": {("stale_path_mtu", "host a")},

@@ -1,0 +1,155 @@
+"""The path MTU check beside tracepath, traceroute --mtu, scamper and nmap on the same faults; how fast it is in a mesh.
+
+    .venv/bin/python bench/check.py [--repetitions N] [--no-peers]
+
+Every lab of examples/faults with two hosts, on real kernels: how often the check agrees with the truth, to the byte,
+in both directions and families, and how long a pair takes; and what each peer says of the way from a to b over IPv4,
+with its time. A peer is right if it names the path MTU of the truth, or, where all flows are fine, the target. Needs
+apt-get install iputils-tracepath traceroute scamper nmap.
+"""
+
+# ruff: noqa: T201 (its output is its purpose)
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from common import save, say, warn_if_busy
+
+from framegauge import check, check_plan, lab_file
+from framegauge.agent import Agent, find_agent, privileged
+from framegauge.lab_file import LabFile
+from framegauge.testbeds.lab import LabTestbed
+from framegauge.testbeds.rack import RackTestbed
+from framegauge.workloads.programs import running
+
+FAULTS = Path(__file__).resolve().parent.parent / "examples/faults"
+# Command, and what in its output is an MTU; the last that it says counts.
+PEERS = {
+    "tracepath": (["tracepath", "-n", "-m", "8"], r"Resume: pmtu (\d+)"),
+    "traceroute --mtu": (["traceroute", "--mtu", "-n", "-m", "8"], r"F=(\d+)"),
+    "scamper": (["scamper", "-c", "trace -M -m 8", "-i"], r"mtu: (\d+)"),
+    "nmap": (["nmap", "-Pn", "-n", "-sU", "-p", "9", "--script", "path-mtu"], r"PMTU == (\d+)"),
+}
+PEER_SECONDS = 90.0
+
+
+def ask_peer(bed: LabTestbed, peer: str) -> tuple[int | None, float]:
+    """The path MTU that it claims for the first host to the last, and its time; None: it names none, or never ends."""
+    hosts = bed.hosts()
+    address = bed.addresses(hosts[-1].name)[4]
+    began = time.monotonic()
+    with running(hosts[0], peer, [*PEERS[peer][0], address]) as program:
+        program.wait(PEER_SECONDS)
+        took, words = time.monotonic() - began, program.output()
+    found = [int(size) for size in re.findall(PEERS[peer][1], words)]
+    return (found[-1] if found else None), took
+
+
+def once(bed: LabTestbed, lab: LabFile, flows: int = 32, **more: bool) -> tuple[dict[str, Any], list[str]]:
+    """A check, and where it disagrees with the truth."""
+    asked = check_plan.Asked(lab.check.target_mtu, flows=flows, bits_per_second=float("inf"), **more)  # type: ignore[arg-type]
+    members = [check_plan.Member(host) for host in bed.hosts()]
+    document = check.run(check_plan.prepare(members, asked), asked).document
+    pairs = {(pair["source"], pair["destination"], pair["family"]): pair for pair in document["pairs"]}
+    wrong = []
+    for line in lab.truth:
+        pair = pairs[line.source, line.destination, line.family]
+        if (pair["verdict"], pair["path_mtu_bytes"]) != (line.verdict, line.path_mtu_bytes):
+            wrong.append(
+                f"{line.source} to {line.destination} IPv{line.family}: {pair['verdict']} {pair['path_mtu_bytes']}"
+            )
+    return document, wrong
+
+
+def case(agent: Agent, path: Path, repetitions: int, peers: list[str]) -> dict[str, Any]:
+    """One lab: how often we are right, how long a pair takes, and what the peers say."""
+    lab, bed = lab_file.load(path), LabTestbed(agent)
+    wrong: list[str] = []
+    seconds: list[float] = []
+    for _ in range(repetitions):
+        # A fresh lab each time: kernels remember path MTUs.
+        bed.up(lab.network)
+        document, found = once(bed, lab)
+        bed.down()
+        wrong += found[:1]
+        seconds.append(max(pair["seconds"] for pair in document["pairs"]))
+    truth = next(line for line in lab.truth if (line.source, line.family) == (lab.truth[0].source, 4))
+    said: dict[str, Any] = {}
+    for peer in peers:
+        bed.up(lab.network)
+        claim, took = ask_peer(bed, peer)
+        bed.down()
+        expected = truth.path_mtu_bytes or lab.check.target_mtu
+        said[peer] = {"claim": claim, "seconds": took, "right": claim == expected}
+    right = repetitions - len(wrong)
+    row = {"case": path.stem, "right": right, "of": repetitions, "seconds": seconds, "wrong": wrong, "peers": said}
+    words = "; ".join(
+        f"{peer} {each['claim'] or 'no answer'} {'right' if each['right'] else 'WRONG'} {each['seconds']:.1f} s"
+        for peer, each in said.items()
+    )
+    print(f"{path.stem}: {right} of {repetitions} right, a pair {statistics.median(seconds):.2f} s at the median, "
+          f"{max(seconds):.2f} at most; truth {truth.verdict} {truth.path_mtu_bytes}; {words}", flush=True)  # fmt: skip
+    return row
+
+
+def meshes(agent: Agent) -> list[dict[str, Any]]:
+    """16 hosts with two bad ones, in stages; 64 clean hosts on one switch."""
+    lab, rows = lab_file.load(FAULTS / "leaf-spine-two-bad-hosts.yaml"), []
+    for what, more in (("verdict", {"exact": False, "blame": False}), ("exact", {"blame": False}), ("blame", {})):
+        bed = LabTestbed(agent)
+        bed.up(lab.network)
+        document, _ = once(bed, lab, **more)
+        bed.down()
+        rows.append({"mesh": f"16 hosts, both families, 32 flows: {what}", "seconds": document["seconds"]})
+    document = _sixty_four(agent)
+    rows.append({"mesh": f"64 clean hosts, IPv4, 8 flows: {document['verdict']}", "seconds": document["seconds"]})
+    for row in rows:
+        print(f"{row['mesh']}: {row['seconds']:.2f} s", flush=True)
+    return rows
+
+
+def _sixty_four(agent: Agent) -> dict[str, Any]:
+    from framegauge import hand, study_file
+    from framegauge.testbeds.veth import VethTestbed
+
+    text = (
+        "testbed: {kind: veth, topology: rack, hosts: 64, link: {rate: unshaped}}\n"
+        "factors: {mtu: 9000}\nworkloads: [{stream: {size: 1 MB}}]\nmargins: {goodput: 1 %}\n"
+    )
+    bed: RackTestbed = VethTestbed(agent)
+    bed.up(hand.baseline(study_file.parse(text, "bench/check.py")))
+    try:
+        asked = check_plan.Asked(9000, (4,), 8, float("inf"))
+        members = [check_plan.Member(host) for host in bed.hosts()]
+        document = check.run(check_plan.prepare(members, asked), asked).document
+        return document
+    finally:
+        bed.down()
+
+
+def main() -> None:
+    """Run, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=20, help="labs of every case (default 20)")
+    parser.add_argument("--no-peers", action="store_true", help="only the check itself")
+    options = parser.parse_args()
+    peers = [] if options.no_peers else [name for name in PEERS if shutil.which(name.split()[0])]
+    for name in set(PEERS) - set(peers) if not options.no_peers else ():
+        say(f"note: {name} is not installed, and left out")
+    warn_if_busy()
+    with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
+        paths = sorted(path for path in FAULTS.glob("*.yaml") if not path.stem.startswith("leaf-spine"))
+        rows = [case(agent, path, max(1, options.repetitions), peers) for path in paths]
+        found = meshes(agent)
+    say(f"figures: {save('bench-check', {'cases': rows, 'meshes': found})}")
+
+
+if __name__ == "__main__":
+    main()
