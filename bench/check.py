@@ -128,8 +128,7 @@ def _sixty_four(agent: Agent) -> dict[str, Any]:
     try:
         asked = check_plan.Asked(9000, (4,), 8, float("inf"))
         members = [check_plan.Member(host) for host in bed.hosts()]
-        document = check.run(check_plan.prepare(members, asked), asked).document
-        return document
+        return check.run(check_plan.prepare(members, asked), asked).document
     finally:
         bed.down()
 
