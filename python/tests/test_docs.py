@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_check, cli_rack, cli_wire, lab_file
-from framegauge.agent import find_agent
-from framegauge.errors import AgentMissing
+from framegauge import cli, cli_check, cli_rack, lab_file
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -58,12 +56,6 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         if options.testbed is not None:
             assert (ROOT / options.testbed).exists()
         return
-    if arguments[0] == "wire":  # needs the agent, but no root: the real one says it where it is built
-        try:
-            find_agent()
-        except AgentMissing:
-            cli_wire.parser().parse_args(arguments[1:])
-            return
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:
         assert cli.main(["study", "fake.yaml", "--out", str(out)]) == 0

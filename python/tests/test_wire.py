@@ -7,7 +7,7 @@ import pytest
 
 from framegauge import cli, cli_wire
 from framegauge.agent import Agent, find_agent
-from framegauge.errors import AgentError, AgentMissing
+from framegauge.errors import AgentError
 
 TABLE = """\
 link MTU           9000
@@ -29,13 +29,6 @@ TCP over IPv6 inside: MSS 8870, 8858 bytes of payload a segment (timestamps on)
 @pytest.fixture
 def fake(fake_agent, monkeypatch):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
-
-
-def real_agent():
-    try:
-        return find_agent()
-    except AgentMissing as error:
-        pytest.skip(str(error))
 
 
 def test_the_table(fake, capsys):
@@ -68,7 +61,7 @@ def test_bad_input_is_one_line_and_exit_2(fake, arguments, message, capsys):
 
 
 def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(capsys):
-    agent = real_agent()
+    agent = find_agent()
     with pytest.raises(SystemExit, match="0"):
         cli_wire.parser().parse_args(["--help"])
     text = capsys.readouterr().out
@@ -83,7 +76,7 @@ def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(cap
 
 
 def test_the_real_agent_with_a_rate(monkeypatch, capsys):
-    monkeypatch.setenv("FRAMEGAUGE_AGENT", real_agent())
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
     assert cli.main(["wire", "--mtu", "1500", "--encap", "vlan,esp-tunnel:nat-t", "--rate", "10 Gb/s"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^tagged frame +1522  which every device on the way must take$", out, re.MULTILINE)

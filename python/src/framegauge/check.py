@@ -156,16 +156,16 @@ def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
             "flows": nothing, "told_by": [], "controls": {"sent": 0, "lost": 0}, "tcp": None, "traces": [],
             "said": ends.error if ends else None, "seconds": 0.0,
         }  # fmt: skip
-    judged = verdict.of_pair(found["flows"], asked.target_mtu)
-    if judged["verdict"] == "unreachable" and (found["tcp"] or {}).get("connected"):
+    flows = found["flows"]
+    if (found["tcp"] or {}).get("connected") and all(flow["verdict"] == "unreachable" for flow in flows):
         # Something is there: a filter of UDP, or a far end that is too busy to answer. Which, nobody knows.
-        judged |= {"verdict": "unknown"}
+        flows = [flow | {"verdict": "unknown"} for flow in flows]
         found = found | {"said": found["said"] or "TCP connects, but no probe was answered"}
     return (
         pair
-        | judged
+        | verdict.of_pair(flows, asked.target_mtu)
         | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said")}
-        | {"traces": [], "seconds": round(found["seconds"], 4), "_flows": found["flows"]}
+        | {"traces": [], "seconds": round(found["seconds"], 4), "_flows": flows}
     )
 
 
