@@ -51,20 +51,31 @@ def save(name: str, found: Any, **more: Any) -> Path:
     return path
 
 
-def build_machine() -> commands.Opener:
-    """Make the emulated machine (machine/build); what opens a study's rack in it."""
+def build_machine() -> Path:
+    """Make the emulated machine (machine/build); its folder."""
     built = subprocess.run([MACHINE / "build"], stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
         raise SystemExit(built.returncode)  # it has said why
-    folder = built.stdout.splitlines()[-1]
+    return Path(built.stdout.splitlines()[-1])
+
+
+@contextmanager
+def emulated_rack(machine: Path) -> Iterator[RackTestbed]:
+    """A rack in the machine, which runs as long as the rack is wanted."""
+    bed = RackTestbed(Agent.open([str(MACHINE / "run"), str(machine), "rack"]))
+    try:
+        yield bed
+    finally:
+        bed.close()
+
+
+def opener_in(machine: Path) -> commands.Opener:
+    """What opens a study's rack in the machine."""
 
     @contextmanager
     def opened(_: Study, say: commands.Say) -> Iterator[Testbed]:
         say("starting the emulated machine")
-        bed = RackTestbed(Agent.open([str(MACHINE / "run"), folder, "rack"]))
-        try:
+        with emulated_rack(machine) as bed:
             yield bed
-        finally:
-            bed.close()
 
     return opened

@@ -17,7 +17,7 @@ import statistics
 from collections import Counter, defaultdict
 from typing import Any
 
-from common import build_machine, save, say, warn_if_busy
+from common import build_machine, opener_in, save, say, warn_if_busy
 from rich.console import Console
 
 from framegauge import commands, study_file
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=10, help="blocks of every arm (default 10)")
     parser.add_argument("--emulated", action="store_true", help="in a machine that qemu emulates")
     asked = parser.parse_args()
-    opener = build_machine() if asked.emulated else commands.opened
+    opener = opener_in(build_machine()) if asked.emulated else commands.opened
     if not asked.emulated:
         warn_if_busy()
     folder = commands.choose_folder("bench-costs")

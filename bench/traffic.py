@@ -1,11 +1,13 @@
 """Our generators beside the field's: iperf3 and sockperf between the same two hosts on the same rack.
 
-    .venv/bin/python bench/traffic.py [--repetitions N]
+    .venv/bin/python bench/traffic.py [--repetitions N] [--emulated]
 
 stream and iperf3: one flow for two seconds at 1 Gb/s, on our fabric and on the kernel's own link (veth + tbf),
 MTU 1500 and 9000, offloads off and on; goodput, and what both hosts' programs cost a gigabyte: instructions,
 or where the machine hides its counters CPU time. rr and sockperf's ping-pong over TCP: 64 bytes each way, median
 and 99 % round trip (sockperf states half of it). Both run on every rack, in alternating order; figures are ratios.
+With --emulated stream and iperf3 are on a rack in a machine that qemu emulates, whose counter of instructions is exact
+wherever this machine hides its own (docs/cpu-cost.md): our fabric only, 200 Mb/s.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -18,12 +20,14 @@ import shutil
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
 import pyarrow.ipc
-from common import save, say, spread, warn_if_busy
+from common import build_machine, emulated_rack, save, say, spread, warn_if_busy
 
 from framegauge.agent import Agent, find_agent, privileged, read_spool
 from framegauge.testbeds.base import Conditions
@@ -39,6 +43,8 @@ SECONDS = 2
 MESSAGE_BYTES = 64
 TOKEN = "5a" * 16
 WORDS = {"fabric": "our fabric", "kernel": "veth + tbf"}
+# The emulated machine's CPU does 10^9 instructions a second: a fifth of the rate, five times the moderation.
+EMULATED_RATE, EMULATED_MODERATION = 200_000_000, 500e-6
 PERCENTILE = re.compile(r"percentile (\d+\.\d+) =\s+(\d+\.\d+)")
 
 Figures = dict[str, float]
@@ -66,6 +72,13 @@ def conditions(testbed: str, mtu: int, offloads: bool, hosts: int = 2) -> Condit
     )
 
 
+def emulated_conditions(mtu: int, offloads: bool) -> Conditions:
+    """The same at the emulated machine's speed."""
+    return replace(
+        conditions("fabric", mtu, offloads), bits_per_second=EMULATED_RATE, moderation_seconds=EMULATED_MODERATION
+    )
+
+
 def bulk(bed: RackTestbed, workload: Workload) -> Figures:
     """Goodput, and the programs' cost a gigabyte on both hosts."""
     hosts = bed.hosts()
@@ -82,9 +95,9 @@ def bulk(bed: RackTestbed, workload: Workload) -> Figures:
     record = done.record | workload.evidence(done.record, tables)
     gigabytes = record["bytes"] / 1e9
     found = {"goodput": workload.metrics(record, tables)["goodput"]}
-    found["CPU seconds/GB"] = sum(one["cpu_seconds"] for one in used) / gigabytes
-    if all(one["instructions"] is not None for one in used):
-        found["instructions/GB"] = sum(one["instructions"] for one in used) / gigabytes
+    counted = all(one["instructions"] is not None for one in used)
+    name, reading = ("instructions/GB", "instructions") if counted else ("CPU seconds/GB", "cpu_seconds")
+    found[name] = sum(one[reading] for one in used) / gigabytes
     return found
 
 
@@ -122,42 +135,57 @@ def both(number: int, ours: Callable[[], Figures], theirs: Callable[[], Figures]
     return ours(), theirs()
 
 
-def once(bed: RackTestbed, number: int, mtu: int, offloads: bool) -> dict[str, tuple[Figures, Figures]]:
-    """Every pair of generators on one rack."""
-    bed.up(conditions(bed.kind, mtu, offloads))
+def once(bed: RackTestbed, number: int, asked: Conditions, requests: bool) -> dict[str, tuple[Figures, Figures]]:
+    """Every pair of generators on one rack; those of requests where they are wanted."""
+    bed.up(asked)
     try:
         stream, iperf3 = Stream(duration_seconds=SECONDS, sample_seconds=0.0), Iperf3(SECONDS)
         found = {"iperf3": both(number, lambda: bulk(bed, stream), lambda: bulk(bed, iperf3))}
-        if not offloads and bed.kind == "fabric":
+        if requests:
             found["sockperf"] = both(number, lambda: our_requests(bed), lambda: sockperf(bed))
         return found
     finally:
         bed.down()
 
 
+@contextmanager
+def beds(emulated: bool) -> Iterator[dict[str, RackTestbed]]:
+    """Racks by the kind of their links."""
+    if emulated:
+        with emulated_rack(build_machine()) as bed:
+            yield {"fabric": bed}
+        return
+    with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
+        yield {"fabric": RackTestbed(agent), "kernel": VethTestbed(agent)}
+
+
 def main() -> int:
     """Run, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, help="racks for every row (default 5)")
-    repetitions = max(1, parser.parse_args().repetitions)
-    if missing := [name for name in ("iperf3", "sockperf") if shutil.which(name) is None]:
+    parser.add_argument("--emulated", action="store_true", help="in a machine that qemu emulates")
+    given = parser.parse_args()
+    missing = [name for name in ("iperf3", "sockperf") if shutil.which(name) is None]
+    if missing and not given.emulated:
         say(f"bench/traffic.py: {' and '.join(missing)} missing; apt-get install {' '.join(missing)}")
         return 2
     warn_if_busy()
-    keys = [(testbed, mtu, offloads) for testbed in WORDS for mtu in (1500, 9000) for offloads in (False, True)]
     found: dict[tuple[Any, ...], list[tuple[Figures, Figures]]] = defaultdict(list)
-    with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
-        beds = {"fabric": RackTestbed(agent), "kernel": VethTestbed(agent)}
-        for number in range(repetitions):
+    with beds(given.emulated) as racks:
+        keys = [(testbed, mtu, offloads) for testbed in racks for mtu in (1500, 9000) for offloads in (False, True)]
+        for number in range(max(1, given.repetitions)):
             for testbed, mtu, offloads in keys:
-                for peer, pair in once(beds[testbed], number, mtu, offloads).items():
+                asked = emulated_conditions(mtu, offloads) if given.emulated else conditions(testbed, mtu, offloads)
+                requests = testbed == "fabric" and not offloads and not given.emulated
+                for peer, pair in once(racks[testbed], number, asked, requests).items():
                     found[testbed, mtu, offloads, peer].append(pair)
+            say(f"repetition {number + 1} of {max(1, given.repetitions)} done")
     show(found)
     rows = [
         dict(zip(("testbed", "mtu", "offloads", "peer"), key, strict=True)) | {"pairs": each}
         for key, each in found.items()
     ]
-    say(f"figures: {save('bench-traffic', rows)}")
+    say(f"figures: {save('bench-traffic', rows, emulated=given.emulated)}")
     return 0
 
 

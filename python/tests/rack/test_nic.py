@@ -41,7 +41,10 @@ def test_each_offload_on_the_fabric_is_proven(rack_agent: Agent, tmp_path: Path,
     nic = FABRIC[what]
     for each in measured(rack_agent, tmp_path / "out", nic, factors={"moderation": "0.5 ms"}):
         merged, sent = each.readings["frames_per_aggregate"], each.readings["frames_per_read"]
-        assert (merged > 2) if nic["lro"] or nic["gro"] else (merged == 1), each.readings
+        assert (merged > 2) if nic["lro"] else (merged > 1) if nic["gro"] else (merged == 1), each.readings
+        if nic["gro"] and not nic["lro"]:
+            # It merges what one poll finds, and how much that is depends on how fast the poller's CPU wakes up.
+            assert 0.8 < merged / each.readings["frames_per_poll"]["h2"] < 1.2, each.readings
         assert (sent > 2) if nic["tso"] else (sent == 1), each.readings
 
 
