@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Before anything has been answered.
 const FIRST: Duration = Duration::from_millis(250);
 const LEAST: Duration = Duration::from_millis(20);
-const MOST: Duration = Duration::from_secs(1);
+const MOST: Duration = Duration::from_secs(4);
 
 /// The patience for answers of one path, learnt from those that came.
 ///
@@ -14,6 +14,8 @@ const MOST: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patience {
     slowest: Option<Duration>,
+    /// The slowest that was seen from here to anywhere.
+    elsewhere: Duration,
 }
 
 impl Patience {
@@ -24,6 +26,11 @@ impl Patience {
         self.slowest = Some(if took >= slowest { took } else { slowest - (slowest - took) / 64 });
     }
 
+    /// An answer from elsewhere took this long: a host that is so busy, or has such neighbours, may find them all slow.
+    pub(crate) fn elsewhere(&mut self, took: Duration) {
+        self.elsewhere = self.elsewhere.max(took);
+    }
+
     /// After which a packet has left the network, in all likelihood.
     pub(crate) fn crossing(&self) -> Duration {
         self.slowest.unwrap_or(LEAST).clamp(LEAST / 20, MOST)
@@ -32,7 +39,7 @@ impl Patience {
     /// How long to wait before silence is called silence.
     pub(crate) fn limit(&self) -> Duration {
         match self.slowest {
-            None => FIRST,
+            None => (self.elsewhere * 3).clamp(FIRST, MOST),
             Some(slowest) => (slowest * 3).clamp(LEAST, MOST),
         }
     }

@@ -271,8 +271,14 @@ impl Search {
         Some(sent)
     }
 
+    /// On some other path from here an answer took this long. Before anything is answered on this one, that is what is
+    /// known of how long it may take.
+    pub fn on_answer_elsewhere(&mut self, took: Duration) {
+        self.patience.elsewhere(took);
+    }
+
     /// The far end says that a probe arrived, as a packet of `received_bytes`, in fragments of up to `fragment_bytes` if it
-    /// did not come whole. Answers to nothing, a second time or on another flow are ignored.
+    /// did not come whole; how long that took. Answers to nothing, a second time or on another flow are ignored.
     pub fn on_delivered(
         &mut self,
         now: Duration,
@@ -280,11 +286,9 @@ impl Search {
         number: u32,
         received_bytes: u32,
         fragment_bytes: Option<u32>,
-    ) {
-        let sent = match self.outstanding.get(&number).or_else(|| self.given_up.get(&number)) {
-            Some(sent) if sent.flow == flow && sent.bytes == received_bytes => *sent,
-            _ => return,
-        };
+    ) -> Option<Duration> {
+        let known = self.outstanding.get(&number).or_else(|| self.given_up.get(&number));
+        let sent = *known.filter(|sent| sent.flow == flow && sent.bytes == received_bytes)?;
         let late = self.resolve(number).is_none();
         if !late {
             self.window = (self.window + u64::from(LEAST_COST)).min(u64::from(self.config.in_flight_bytes));
@@ -292,7 +296,8 @@ impl Search {
         if late {
             self.given_up.remove(&number);
         }
-        self.patience.answered(now.saturating_sub(sent.at));
+        let took = now.saturating_sub(sent.at);
+        self.patience.answered(took);
         let flow = &mut self.flows[usize::from(sent.flow)];
         if let Some(fragment) = fragment_bytes {
             flow.fragmented = true;
@@ -306,6 +311,7 @@ impl Search {
         } else {
             flow.on_delivered(sent.bytes);
         }
+        Some(took)
     }
 
     /// Somebody says that a probe was too big. What is said of a size that was delivered is ignored by the search.

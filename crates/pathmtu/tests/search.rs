@@ -64,6 +64,18 @@ fn nothing_there_is_unreachable_not_a_black_hole() {
 }
 
 #[test]
+fn a_far_end_is_not_unreachable_before_it_had_the_time_that_others_needed() {
+    let busy = |elsewhere: Duration| {
+        let delay = (Duration::from_millis(3500), Duration::from_millis(4000));
+        let network = Network { delay, elsewhere, ..quiet(vec![9000; 8]) };
+        mtus(&run(config(9000, 8), &network).0)
+    };
+    // With nothing to compare it with, nobody waits so long.
+    assert_eq!(busy(Duration::ZERO), vec![None; 8]);
+    assert_eq!(busy(Duration::from_millis(1500)), vec![Some(9000); 8]);
+}
+
+#[test]
 fn plain_loss_is_never_an_mtu_fault() {
     for loss in [0.01, 0.05, 0.15] {
         for seed in 0..200 {
@@ -140,7 +152,9 @@ fn a_prober_that_takes_silence_for_delivery_would_be_wrong() {
             match search.poll(now, true) {
                 Next::Done => break,
                 Next::Wait(until) => now = until,
-                Next::Send { flow, number, bytes } => search.on_delivered(now, flow, number, bytes, None),
+                Next::Send { flow, number, bytes } => {
+                    search.on_delivered(now, flow, number, bytes, None);
+                }
             }
         }
         wrong += usize::from(mtus(&search.report()) != [Some(truth)]);
@@ -164,7 +178,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let delay = (Duration::from_micros(delay_micros), Duration::from_micros(delay_micros + jitter_micros));
-        let network = Network { mtus: truth.clone(), loss, duplicates, delay, late, router, seed };
+        let quiet = quiet(truth.clone());
+        let network = Network { loss, duplicates, delay, late, router, seed, ..quiet };
         let (report, _) = run(config(target, truth.len() as u16), &network);
         for (flow, truth) in report.flows.iter().zip(&truth) {
             match flow.verdict {

@@ -124,6 +124,7 @@ pub fn run(
         payload: padding(),
         begun,
         first: 0,
+        slowest: Duration::ZERO,
     };
     let tcp = std::thread::scope(|scope| {
         let connections: Vec<_> = order
@@ -176,6 +177,8 @@ struct Work<'a> {
     begun: u64,
     /// Whose turn it is.
     first: usize,
+    /// The longest that any answer took.
+    slowest: Duration,
 }
 
 impl Work<'_> {
@@ -218,6 +221,7 @@ impl Work<'_> {
                 if path.ended.is_some() {
                     break;
                 }
+                path.search.on_answer_elsewhere(self.slowest);
                 let ready = self.pace.ready();
                 let may_send = turn < TURN && room > 0 && ready <= now;
                 match path.search.poll(now, may_send) {
@@ -287,7 +291,9 @@ impl Work<'_> {
         if path.spec.source == source && path.spec.destination == datagram.from && flow == flow_of(answer.id)
         {
             let number = answer.id as u32;
-            path.search.on_delivered(now, flow as u16, number, answer.ip_bytes, answer.fragment_bytes);
+            let took =
+                path.search.on_delivered(now, flow as u16, number, answer.ip_bytes, answer.fragment_bytes);
+            self.slowest = self.slowest.max(took.unwrap_or_default());
             // A late answer may take a verdict back while others still search.
             path.ended = None;
         }

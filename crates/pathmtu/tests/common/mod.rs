@@ -43,6 +43,8 @@ pub struct Network {
     pub late: f64,
     /// A router that says so.
     pub router: bool,
+    /// How long answers on other paths took.
+    pub elsewhere: Duration,
     pub seed: u64,
 }
 
@@ -54,6 +56,7 @@ enum Event {
 /// Runs a search to its end; the report, and how long it took.
 pub fn run(config: Config, network: &Network) -> (Report, Duration) {
     let mut search = Search::new(config);
+    search.on_answer_elsewhere(network.elsewhere);
     let mut random = Random(network.seed);
     let mut events: Vec<Option<Event>> = Vec::new();
     let mut due: BinaryHeap<Reverse<(Duration, usize)>> = BinaryHeap::new();
@@ -117,7 +120,16 @@ pub fn config(target: u32, flows: u16) -> Config {
 
 pub fn quiet(mtus: Vec<u32>) -> Network {
     let delay = (Duration::from_micros(200), Duration::from_micros(400));
-    Network { mtus, loss: 0.0, duplicates: 0.0, delay, late: 0.0, router: false, seed: 1 }
+    Network {
+        mtus,
+        loss: 0.0,
+        duplicates: 0.0,
+        delay,
+        late: 0.0,
+        router: false,
+        elsewhere: Duration::ZERO,
+        seed: 1,
+    }
 }
 
 pub fn mtus(report: &Report) -> Vec<Option<u32>> {
