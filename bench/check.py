@@ -4,8 +4,11 @@
 
 Every lab of examples/faults with two hosts, on real kernels: how often the check agrees with the truth, to the byte,
 in both directions and families, and how long a pair takes; and what each peer says of the way from a to b over IPv4,
-with its time. A peer is right if it names the path MTU of the truth, or, where all flows are fine, the target. Needs
+with its time, at most a minute. A peer is right if it names the path MTU of the truth, or, where all flows are fine,
+the target; a range is right if it holds it. The peers run side by side, each in a lab of its own. Needs
 apt-get install iputils-tracepath traceroute scamper nmap.
+
+Then meshes, and what pacing costs: the shares that the default takes of links of 1, 10 and 100 Gb/s.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -17,6 +20,8 @@ import re
 import shutil
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +35,63 @@ from framegauge.testbeds.rack import RackTestbed
 from framegauge.workloads.programs import running
 
 FAULTS = Path(__file__).resolve().parent.parent / "examples/faults"
-# Command, and what in its output is an MTU; the last that it says counts.
+# Command, and what in its output is an MTU, or the least and what is too much; the last that it says counts.
 PEERS = {
     "tracepath": (["tracepath", "-n", "-m", "8"], r"Resume: pmtu (\d+)"),
     "traceroute --mtu": (["traceroute", "--mtu", "-n", "-m", "8"], r"F=(\d+)"),
     "scamper": (["scamper", "-c", "trace -M -m 8", "-i"], r"mtu: (\d+)"),
-    "nmap": (["nmap", "-Pn", "-n", "-sU", "-p", "9", "--script", "path-mtu"], r"PMTU == (\d+)"),
+    "nmap": (
+        ["nmap", "-Pn", "-n", "-sU", "-p", "9", "--script", "path-mtu"],
+        r"path-mtu:(?: PMTU ==)? (\d+)(?: <= PMTU < (\d+))?",
+    ),
 }
-PEER_SECONDS = 90.0
+PEER_SECONDS = 60.0
 
 
-def ask_peer(bed: LabTestbed, peer: str) -> tuple[int | None, float]:
-    """The path MTU that it claims for the first host to the last, and its time; None: it names none, or never ends."""
-    hosts = bed.hosts()
-    address = bed.addresses(hosts[-1].name)[4]
-    began = time.monotonic()
-    with running(hosts[0], peer, [*PEERS[peer][0], address]) as program:
-        program.wait(PEER_SECONDS)
-        took, words = time.monotonic() - began, program.output()
-    found = [int(size) for size in re.findall(PEERS[peer][1], words)]
-    return (found[-1] if found else None), took
+@dataclass(frozen=True)
+class Claim:
+    """What a peer says of the path MTU: from `least` up to less than `beyond`; nothing, or no end."""
+
+    sizes: tuple[int, int] | None
+    ended: bool
+    seconds: float
+
+    def holds(self, truth: int) -> bool:
+        """Whether it is right."""
+        return self.ended and self.sizes is not None and self.sizes[0] <= truth < self.sizes[1]
+
+    def words(self) -> str:
+        """For people."""
+        if not self.ended:
+            return "no end"
+        if self.sizes is None:
+            return "nothing"
+        least, beyond = self.sizes
+        return f"{least}" if beyond == least + 1 else f"{least}-{beyond - 1}"
 
 
-def once(bed: LabTestbed, lab: LabFile, flows: int = 32, **more: bool) -> tuple[dict[str, Any], list[str]]:
+def ask_peer(path: Path, peer: str) -> Claim:
+    """What it claims of the way from the first host to the last, in a lab of its own."""
+    with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
+        bed = LabTestbed(agent)
+        bed.up(lab_file.load(path).network)
+        hosts = bed.hosts()
+        address = bed.addresses(hosts[-1].name)[4]
+        began = time.monotonic()
+        with running(hosts[0], peer, [*PEERS[peer][0], address]) as program:
+            ended = program.wait(PEER_SECONDS) is not None
+            took, words = time.monotonic() - began, program.output()
+    found = [match.groups() for match in re.finditer(PEERS[peer][1], words)]
+    if not found:
+        return Claim(None, ended, took)
+    least = int(found[-1][0])
+    ranged = len(found[-1]) > 1 and found[-1][1] is not None
+    return Claim((least, int(found[-1][1]) if ranged else least + 1), ended, took)
+
+
+def once(bed: LabTestbed, lab: LabFile, rate: float = float("inf"), **more: Any) -> tuple[dict[str, Any], list[str]]:
     """A check, and where it disagrees with the truth."""
-    asked = check_plan.Asked(lab.check.target_mtu, flows=flows, bits_per_second=float("inf"), **more)  # type: ignore[arg-type]
+    asked = check_plan.Asked(lab.check.target_mtu, bits_per_second=rate, **more)
     members = [check_plan.Member(host) for host in bed.hosts()]
     document = check.run(check_plan.prepare(members, asked), asked).document
     pairs = {(pair["source"], pair["destination"], pair["family"]): pair for pair in document["pairs"]}
@@ -81,17 +118,17 @@ def case(agent: Agent, path: Path, repetitions: int, peers: list[str]) -> dict[s
         wrong += found[:1]
         seconds.append(max(pair["seconds"] for pair in document["pairs"]))
     truth = next(line for line in lab.truth if (line.source, line.family) == (lab.truth[0].source, 4))
-    said: dict[str, Any] = {}
-    for peer in peers:
-        bed.up(lab.network)
-        claim, took = ask_peer(bed, peer)
-        bed.down()
-        expected = truth.path_mtu_bytes or lab.check.target_mtu
-        said[peer] = {"claim": claim, "seconds": took, "right": claim == expected}
+    expected = truth.path_mtu_bytes or lab.check.target_mtu
+    with ThreadPoolExecutor() as pool:
+        claims = dict(zip(peers, pool.map(lambda peer: ask_peer(path, peer), peers), strict=True))
+    said = {
+        peer: {"claim": claim.words(), "seconds": claim.seconds, "right": claim.holds(expected)}
+        for peer, claim in claims.items()
+    }
     right = repetitions - len(wrong)
     row = {"case": path.stem, "right": right, "of": repetitions, "seconds": seconds, "wrong": wrong, "peers": said}
     words = "; ".join(
-        f"{peer} {each['claim'] or 'no answer'} {'right' if each['right'] else 'WRONG'} {each['seconds']:.1f} s"
+        f"{peer} {each['claim']} {'right' if each['right'] else 'WRONG'} {each['seconds']:.1f} s"
         for peer, each in said.items()
     )
     print(f"{path.stem}: {right} of {repetitions} right, a pair {statistics.median(seconds):.2f} s at the median, "
@@ -108,14 +145,34 @@ def meshes(agent: Agent) -> list[dict[str, Any]]:
         document, _ = once(bed, lab, **more)
         bed.down()
         rows.append({"mesh": f"16 hosts, both families, 32 flows: {what}", "seconds": document["seconds"]})
-    document = _sixty_four(agent)
-    rows.append({"mesh": f"64 clean hosts, IPv4, 8 flows: {document['verdict']}", "seconds": document["seconds"]})
+    for asked in (
+        check_plan.Asked(9000, (4,), 8, float("inf")),
+        check_plan.Asked(9000, None, 32, float("inf")),
+    ):
+        document = _sixty_four(agent, asked)
+        families = "IPv4" if asked.families else "both families"
+        what = f"64 clean hosts, {families}, {asked.flows} flows: {document['verdict']}"
+        rows.append({"mesh": what, "seconds": document["seconds"]})
     for row in rows:
         print(f"{row['mesh']}: {row['seconds']:.2f} s", flush=True)
     return rows
 
 
-def _sixty_four(agent: Agent) -> dict[str, Any]:
+def pacing(agent: Agent) -> list[dict[str, Any]]:
+    """What it costs to send no more than the default does on links of these rates: pairs, and 16 hosts."""
+    rows = []
+    for name in ("clean", "hop-1500-icmp-blocked", "leaf-spine-two-bad-hosts"):
+        for link in (10**9, 10**10, 10**11):
+            lab, bed = lab_file.load(FAULTS / f"{name}.yaml"), LabTestbed(agent)
+            bed.up(lab.network)
+            document, wrong = once(bed, lab, rate=check_plan.LINK_SHARE * link)
+            bed.down()
+            rows.append({"case": name, "link_bits_per_second": link, "seconds": document["seconds"], "wrong": wrong})
+            print(f"{name}, as on links of {link / 1e9:g} Gb/s: {document['seconds']:.2f} s", flush=True)
+    return rows
+
+
+def _sixty_four(agent: Agent, asked: check_plan.Asked) -> dict[str, Any]:
     from framegauge import hand, study_file
     from framegauge.testbeds.veth import VethTestbed
 
@@ -126,7 +183,6 @@ def _sixty_four(agent: Agent) -> dict[str, Any]:
     bed: RackTestbed = VethTestbed(agent)
     bed.up(hand.baseline(study_file.parse(text, "bench/check.py")))
     try:
-        asked = check_plan.Asked(9000, (4,), 8, float("inf"))
         members = [check_plan.Member(host) for host in bed.hosts()]
         return check.run(check_plan.prepare(members, asked), asked).document
     finally:
@@ -146,8 +202,8 @@ def main() -> None:
     with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
         paths = sorted(path for path in FAULTS.glob("*.yaml") if not path.stem.startswith("leaf-spine"))
         rows = [case(agent, path, max(1, options.repetitions), peers) for path in paths]
-        found = meshes(agent)
-    say(f"figures: {save('bench-check', {'cases': rows, 'meshes': found})}")
+        found, paced = meshes(agent), pacing(agent)
+    say(f"figures: {save('bench-check', {'cases': rows, 'meshes': found, 'pacing': paced})}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ const ORDINARY: u32 = 1500;
 const SILENT_ATTEMPTS: u32 = 2;
 /// Controls without an answer after which nothing is there: at a loss of a third each way, one in 10⁹.
 const UNREACHABLE_CONTROLS: u32 = 36;
+/// Silent controls of a flow after which it is not asked quickly any more, though others of the path are answered.
+const QUICK_CONTROLS: u32 = 8;
 /// They are spread over this time at least: a busy far end may answer nothing for a while.
 const UNREACHABLE_ROUND: u32 = 12;
 const UNREACHABLE_GAP: Duration = Duration::from_millis(60);
@@ -49,6 +51,19 @@ pub(crate) enum Step {
     Await,
     /// Nothing more.
     Done,
+}
+
+/// What the flows of a path know of each other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Siblings {
+    /// Path MTUs that were found.
+    pub(crate) hints: Vec<u32>,
+    /// One searches for the first path MTU.
+    pub(crate) searching: bool,
+    /// Something was answered.
+    pub(crate) answered: bool,
+    /// A control was lost.
+    pub(crate) lossy: bool,
 }
 
 /// What became of probes of one size.
@@ -170,9 +185,8 @@ impl Flow {
         self.tries.range(self.low + 1..).map(|(size, tries)| (*size, *tries))
     }
 
-    /// What to do next; call when nothing is outstanding. `hints` are path MTUs that siblings have found, `wait` that one
-    /// of them is searching for the first.
-    pub(crate) fn step(&mut self, hints: &[u32], wait: bool) -> Step {
+    /// What to do next; call when nothing is outstanding.
+    pub(crate) fn step(&mut self, siblings: &Siblings) -> Step {
         if self.verdict.is_some() {
             return Step::Done;
         }
@@ -180,7 +194,7 @@ impl Flow {
             return self.finish(Verdict::CarriesTarget);
         }
         if self.low == 0 {
-            return self.reach();
+            return self.reach(siblings.answered);
         }
         let Some(ceiling) = self.ceiling() else {
             return send([self.target, self.control]);
@@ -191,7 +205,7 @@ impl Flow {
         if ceiling == self.low + 1 {
             return self.edge(ceiling);
         }
-        self.narrow(ceiling, hints, wait)
+        self.narrow(ceiling, siblings)
     }
 
     fn finish(&mut self, verdict: Verdict) -> Step {
@@ -200,8 +214,8 @@ impl Flow {
     }
 
     /// Nothing has been delivered yet.
-    fn reach(&mut self) -> Step {
-        if self.tries.is_empty() {
+    fn reach(&mut self, answered: bool) -> Step {
+        if self.tries.is_empty() || (answered && self.controls_lost < QUICK_CONTROLS) {
             let mut first = vec![self.control, self.target];
             if self.control < ORDINARY && ORDINARY < self.target {
                 first.insert(1, ORDINARY);
@@ -215,14 +229,14 @@ impl Flow {
     }
 
     /// Sizes lie between what passes and what fails.
-    fn narrow(&mut self, ceiling: u32, hints: &[u32], wait: bool) -> Step {
+    fn narrow(&mut self, ceiling: u32, siblings: &Siblings) -> Step {
         let between = |size: &u32| self.low < *size && *size < ceiling;
         // Silent once may be loss: ask again before a size is believed to fail.
         if let Some((size, _)) = self.above().find(|(size, tries)| *size < ceiling && tries.silent == 1) {
             return send([size, self.control]);
         }
         let told = self.told.as_ref().and_then(|told| told.mtu_bytes);
-        let known: Vec<u32> = told.iter().chain(hints).copied().collect();
+        let known: Vec<u32> = told.iter().chain(&siblings.hints).copied().collect();
         let hint = known
             .iter()
             .copied()
@@ -234,12 +248,20 @@ impl Flow {
                 return send(sizes);
             }
         }
-        if wait {
+        if siblings.searching {
             return Step::Await;
         }
         let untried = |size: &u32| !self.tries.contains_key(size);
-        let common: Vec<u32> = sizes::common(self.low, ceiling).filter(untried).collect();
-        if common.is_empty() { send(sizes::split(self.low, ceiling)) } else { send(common) }
+        let mut sizes: Vec<u32> = sizes::common(self.low, ceiling).filter(untried).collect();
+        if sizes.is_empty() {
+            sizes = sizes::split(self.low, ceiling).collect();
+        }
+        // Where packets are lost, so may the target have been: to ask again is cheaper than to search for nothing.
+        let refused = self.tries.get(&self.target).is_some_and(|tries| tries.refused > 0);
+        if siblings.lossy && !refused {
+            sizes.push(self.target);
+        }
+        send(sizes)
     }
 
     /// Only whether `size` really fails is left to tell: somebody said so, or loss must be excluded.

@@ -26,6 +26,11 @@ impl Patience {
         self.slowest = Some(if took >= slowest { took } else { slowest - (slowest - took) / 64 });
     }
 
+    /// Whether anything was answered.
+    pub(crate) fn is_learnt(&self) -> bool {
+        self.slowest.is_some()
+    }
+
     /// An answer from elsewhere took this long: a host that is so busy, or has such neighbours, may find them all slow.
     pub(crate) fn elsewhere(&mut self, took: Duration) {
         self.elsewhere = self.elsewhere.max(took);

@@ -1,7 +1,7 @@
 //! The search on all flows of a path: numbers probes, gives up on them, and lets flows learn from each other.
 
 use crate::SMALLEST_PROBE_BYTES;
-use crate::flow::{Flow, Step};
+use crate::flow::{Flow, Siblings, Step};
 use crate::round_trip::Patience;
 use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
 use std::cmp::Reverse;
@@ -174,6 +174,8 @@ impl Search {
 
     /// Flows without anything outstanding say what they want next.
     fn ask_flows(&mut self, now: Duration) {
+        let answered = self.patience.is_learnt();
+        let lossy = self.flows.iter().any(|flow| flow.controls_lost > 0);
         while let Some(index) = self.idle.pop_front() {
             let hints = self.hints();
             let searching =
@@ -183,8 +185,8 @@ impl Search {
             if !scout && flow.fails() && self.scouts.len() < SCOUTS {
                 self.scouts.push(index);
             }
-            let wait = searching && !self.scouts.contains(&index);
-            match flow.step(&hints, wait) {
+            let searching = searching && !self.scouts.contains(&index);
+            match flow.step(&Siblings { hints, searching, answered, lossy }) {
                 Step::Send(sizes) => {
                     flow.outstanding = sizes.len() as u32;
                     for (after, bytes) in sizes {

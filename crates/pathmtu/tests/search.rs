@@ -86,6 +86,13 @@ fn plain_loss_is_never_an_mtu_fault() {
 }
 
 #[test]
+fn a_flow_whose_first_probes_are_lost_does_not_hold_up_the_others() {
+    let slowest =
+        (0..200).map(|seed| run(config(9000, 32), &Network { loss: 0.1, seed, ..quiet(vec![9000; 32]) }).1);
+    assert!(slowest.max() < Some(Duration::from_millis(300)));
+}
+
+#[test]
 fn without_exact_sizes_only_the_target_is_claimed() {
     let asked = Config { exact: false, ..config(9000, 8) };
     let (report, took) = run(asked, &quiet(vec![4000; 8]));
