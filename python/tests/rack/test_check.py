@@ -21,13 +21,28 @@ from framegauge.pathmtu import schema
 from framegauge.testbeds.lab import LabTestbed
 from rack.real import leaves_nothing
 
+PIPE = json.loads((ROOT / "pipe/schema.json").read_text())
 FAULTS = sorted((ROOT / "examples/faults").glob("*.yaml"))
 Json = dict[str, Any]
 
 
+def ask_all(members: Any, method: str, *rest: Any) -> dict[str, Json]:
+    """As a check does, and every answer is what the pipe's schema says."""
+    answers = check_plan.ask_all(members, method, *rest)
+    for answer in answers.values():
+        jsonschema.validate(answer, {"$ref": f"#/$defs/{method}.result", "$defs": PIPE["$defs"]})
+    return answers
+
+
 @pytest.fixture(scope="module")
-def documents() -> dict[str, Json]:
+def documents() -> Iterator[dict[str, Json]]:
     """What a check says of every lab, by its name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "ask_all", ask_all)
+        yield measured()
+
+
+def measured() -> dict[str, Json]:
     found: dict[str, Json] = {}
     with leaves_nothing(), Agent.open([find_agent(), "rack"]) as agent:
         bed = LabTestbed(agent)

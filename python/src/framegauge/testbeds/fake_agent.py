@@ -21,6 +21,7 @@ from framegauge.agent import PROTOCOL
 from framegauge.testbeds import fake_facts, fake_frames
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import FakeError, FakeRack
+from framegauge.testbeds.fake_check import FakeCheck
 
 __all__ = ["FakeAgent", "main"]
 
@@ -67,6 +68,7 @@ class FakeAgent:
         self.ended = False
         self._greeted = False
         self._rack = FakeRack()
+        self._check = FakeCheck()
         self._keys = _EVERY | (_RACK if role == "rack" else _HOST)
         self._processes: dict[int, tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]] = {}
 
@@ -113,6 +115,10 @@ class FakeAgent:
             "frames.wire": fake_frames.wire,
             "check.facts": fake_facts.facts,
             "check.routes": fake_facts.routes,
+            "check.serve": self._check.serve,
+            "check.run": self._check.run,
+            "check.trace": self._check.trace,
+            "check.close": self._check.close,
             "host.frames": self._frames,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
