@@ -19,6 +19,7 @@ IN_FLIGHT_BYTES = 96 * 1024
 SMALL_BYTES = 100
 PATIENCE_SECONDS = 30.0
 TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has expired
+TRACED_BACK = 2  # pairs of a host that do not fail, though their other direction does
 TRACED_FLOWS = 3  # of a pair: so many that fail, and as many that do not
 HOPS = 24
 
@@ -169,14 +170,39 @@ def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
     )
 
 
-def _wanted(pair: Json) -> list[tuple[int, bool]]:
-    """Source ports of a pair to trace, and whether each is of a bad flow; none if it is known who is to blame."""
-    flows = pair.pop("_flows", [])
-    if pair["verdict"] not in ("black_hole", "too_small") or any(told["address"] is None for told in pair["told_by"]):
-        return []
-    bad = [flow["source_port"] for flow in flows if flow["verdict"] in ("black_hole", "too_small")]
-    good = [flow["source_port"] for flow in flows if flow["verdict"] == "carries_target"]
-    return [(port, True) for port in bad[:TRACED_FLOWS]] + [(port, False) for port in good[:TRACED_FLOWS]]
+def _flows(pair: Json, verdicts: Sequence[str]) -> list[int]:
+    """Source ports to trace, of flows with such verdicts."""
+    return [flow["source_port"] for flow in pair["_flows"] if flow["verdict"] in verdicts][:TRACED_FLOWS]
+
+
+def _orders(pairs: Sequence[Json]) -> dict[str, list[tuple[Json, int, bool]]]:
+    """By host, what it traces: a pair, a source port, and whether the flow is bad.
+
+    Of each host some pairs that fail, unless it is known who is to blame, and spread over destinations: the nearer end
+    of a bad link has a name of its own for each way to it, and the ways back tell that they are one router's.
+    """
+    orders: dict[str, list[tuple[Json, int, bool]]] = defaultdict(list)
+    known = {(pair["source"], pair["destination"], pair["family"]): pair for pair in pairs if "_flows" in pair}
+    open_pairs: dict[str, list[Json]] = defaultdict(list)
+    for pair in known.values():
+        if pair["verdict"] in ("black_hole", "too_small") and all(told["address"] for told in pair["told_by"]):
+            open_pairs[pair["source"]].append(pair)
+    reached: Counter[tuple[str, int]] = Counter()
+    returned: Counter[str] = Counter()
+    for source, found in open_pairs.items():
+        for _ in range(min(TRACED_PAIRS, len(found))):
+            pair = min(found, key=lambda each: reached[each["destination"], each["family"]])
+            found.remove(pair)
+            reached[pair["destination"], pair["family"]] += 1
+            orders[source] += [(pair, port, True) for port in _flows(pair, ("black_hole", "too_small"))]
+            orders[source] += [(pair, port, False) for port in _flows(pair, ("carries_target",))]
+            back = known.get((pair["destination"], source, pair["family"]))
+            if back is not None and back["verdict"] == "carries_target" and returned[back["source"]] < TRACED_BACK:
+                returned[back["source"]] += 1
+                orders[back["source"]] += [(back, port, False) for port in _flows(back, ("carries_target",))]
+    for pair in known.values():
+        del pair["_flows"]
+    return orders
 
 
 def _trace(
@@ -187,13 +213,7 @@ def _trace(
     errors: dict[str, str],
 ) -> None:
     """Trace flows of bad pairs, and put what was found into the pairs."""
-    orders: dict[str, list[tuple[Json, int, bool]]] = defaultdict(list)
-    spent: Counter[str] = Counter()
-    for pair in pairs:
-        wanted = _wanted(pair)
-        if wanted and spent[pair["source"]] < TRACED_PAIRS:
-            spent[pair["source"]] += 1
-            orders[pair["source"]] += [(pair, port, bad) for port, bad in wanted]
+    orders = _orders(pairs)
 
     def params(member: Member) -> Mapping[str, object] | None:
         if not orders[member.name]:

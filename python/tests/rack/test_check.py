@@ -18,6 +18,7 @@ from support import ROOT
 from framegauge import check, check_plan, lab_file
 from framegauge.agent import Agent, find_agent
 from framegauge.pathmtu import schema
+from framegauge.pathmtu.findings import CATALOGUE
 from framegauge.testbeds.lab import LabTestbed
 from rack.real import leaves_nothing
 
@@ -112,6 +113,15 @@ def test_the_cause_is_named(name: str, documents: dict[str, Json]) -> None:
         assert any(each["kind"] == kind and where in each["where"] for each in findings), findings
     if not CAUSES[name]:
         assert findings == []
+
+
+def test_one_bad_uplink_is_one_finding_that_explains_every_bad_pair(documents: dict[str, Json]) -> None:
+    document = documents["leaf-spine-bad-uplink"]
+    found = [each for each in document["findings"] if CATALOGUE[each["kind"]].is_fault]
+    assert [each["kind"] for each in found] == ["member_too_small"], found
+    assert "between router 10.78.18.253 and router 10.78.18.254" in found[0]["where"]
+    bad = {(pair["source"], pair["destination"], pair["family"]) for pair in document["pairs"] if pair["flows"]["bad"]}
+    assert {tuple(pair) for pair in found[0]["pairs"]} == bad
 
 
 def test_only_the_bad_direction_is_bad(documents: dict[str, Json]) -> None:

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from framegauge.pathmtu.document import Mesh, Pair
+from framegauge.pathmtu.document import Mesh, Pair, Trace
 from framegauge.pathmtu.findings import Finding, Key
 from framegauge.pathmtu.hops import Segment, locate, passages
+from framegauge.pathmtu.links import Links
 
 __all__ = ["Case"]
+
+# So many traces that agree outweigh one that allows their place as well.
+AGREEING = 3
 
 
 class Case:
     """Findings and open faults. A fault is closed by the finding that explains it."""
 
     def __init__(self, mesh: Mesh) -> None:
-        self.mesh = mesh
+        links = Links(mesh)
+        self.mesh = mesh = links.completed(mesh)
         self.findings: list[Finding] = []
         self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
         self.open = dict(self.faults)
         # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
-        passed = [(pair, each) for pair in mesh.pairs for each in passages(pair)]
+        passed = [(pair, links.named(each)) for pair in mesh.pairs for each in passages(pair)]
         self.passed = {each for _, each in passed}
-        self.segments = _places(mesh, self.faults.values(), passed)
+        self.segments = _places(mesh, links, self.faults.values(), passed)
 
     def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
         """A finding, and the faults that need no other explanation."""
@@ -89,35 +94,55 @@ class Case:
         return lines
 
 
-def _places(mesh: Mesh, faults: Iterable[Pair], passed: Iterable[tuple[Pair, Segment]]) -> dict[Key, set[Segment]]:
+_Link = tuple[object, ...]
+
+
+def _link(mesh: Mesh, pair: Pair, segment: Segment) -> _Link:
+    """A router's way to the hosts of one subnet is one link, whichever host a trace was for."""
+    ends: list[object] = [segment.after, segment.before]
+    for end, node in enumerate((segment.after, segment.before)):
+        if node.is_host and segment.host is not None:
+            address = pair.destination_address if end else pair.source_address
+            ends[end] = mesh.group(node.name, address)
+    return (segment.hidden, *ends)
+
+
+def _places(
+    mesh: Mesh, links: Links, faults: Iterable[Pair], passed: Iterable[tuple[Pair, Segment]]
+) -> dict[Key, set[Segment]]:
     """Where each fault's flows were lost, as few places as explain all of them.
 
     A trace by itself says "behind the last hop that answered", and the likeliest place is right there. But a link that
     other large packets passed is no likely place, if the trace allows another; and where many traces agree on a
     place that another one allows, too, the other one's router was only silent.
     """
-
-    def link(pair: Pair, segment: Segment) -> tuple[object, ...]:
-        # A router's way to the hosts of one subnet is one link, whichever host a trace was for.
-        ends: list[object] = [segment.after, segment.before]
-        for end, node in enumerate((segment.after, segment.before)):
-            if node.is_host and segment.host is not None:
-                address = pair.destination_address if end else pair.source_address
-                ends[end] = mesh.group(node.name, address)
-        return (segment.hidden, *ends)
-
-    able = {link(pair, segment) for pair, segment in passed if not segment.hidden}
-    traces: list[tuple[Pair, list[Segment]]] = []
+    able = {_link(mesh, pair, segment) for pair, segment in passed if not segment.hidden}
+    traces: list[tuple[Pair, Trace, list[Segment]]] = []
     for pair in faults:
-        found = [locate(pair, trace) for trace in pair.traces if trace.bad or not pair.is_partial]
-        for each in filter(None, found):
-            traces.append((pair, [segment for segment in each if link(pair, segment) not in able] or each))
-    first = Counter((pair.path_mtu, link(pair, each[0])) for pair, each in traces)
+        for trace in pair.traces:
+            if trace.bad or not pair.is_partial:
+                found = [links.named(each) for each in locate(pair, trace)]
+                traces.append((pair, trace, [each for each in found if _link(mesh, pair, each) not in able] or found))
+    first = Counter((pair.path_mtu, _link(mesh, pair, each[0])) for pair, _, each in traces if each)
+
+    def votes(pair: Pair, segment: Segment) -> int:
+        return first[pair.path_mtu, _link(mesh, pair, segment)]
+
+    agreed: dict[tuple[int | None, int, bool], set[Segment]] = defaultdict(set)
+    for pair, _, each in traces:
+        if each and links.is_known(each[0]):
+            agreed[pair.path_mtu, pair.family, pair.is_partial].add(each[0])
     places: dict[Key, set[Segment]] = defaultdict(set)
-    for pair, each in traces:
-        votes = [first[pair.path_mtu, link(pair, segment)] for segment in each]
-        best = votes.index(max(votes))
-        places[pair.key].add(each[best] if votes[best] >= 3 * votes[0] else each[0])
+    for pair, trace, each in traces:
+        if not each:
+            continue
+        best = max(each, key=lambda segment: votes(pair, segment))
+        place = best if votes(pair, best) >= AGREEING * votes(pair, each[0]) else each[0]
+        # Hops that kept silent may hide the link that the others name.
+        alike = agreed[pair.path_mtu, pair.family, pair.is_partial]
+        among = [known for known in alike if votes(pair, known) >= AGREEING * votes(pair, place)]
+        among = [known for known in among if links.may_lose(pair, trace, known)]
+        places[pair.key].add(among[0] if len(among) == 1 else place)
     return places
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from framegauge.pathmtu.document import Hop, Mesh, Pair, Trace
 
-__all__ = ["Node", "Segment", "hidden_text", "locate", "only_bad", "passages", "told_by_trace"]
+__all__ = ["Node", "Segment", "hidden_text", "last_arrival", "locate", "only_bad", "passages", "told_by_trace"]
 
 _ARRIVED = ("expired", "delivered", "too_big")
 
@@ -74,7 +74,7 @@ def locate(pair: Pair, trace: Trace) -> list[Segment]:
     The first begins at the last hop that is known to have received a large packet. The others lie behind it: a
     router that did not answer may have passed the packet on all the same.
     """
-    last = _last_arrival(trace)
+    last = last_arrival(trace)
     if last >= 0 and trace.hops[last].large in ("delivered", "too_big"):
         return []
     after = Node(True, pair.source) if last < 0 else _node(pair, trace.hops[last])
@@ -98,7 +98,7 @@ def passages(pair: Pair) -> Iterator[Segment]:
     """Between which neighbours large packets of the pair have passed; hops that answer nothing are counted."""
     for trace in pair.traces:
         before, last = Node(True, pair.source), -1
-        for index, hop in enumerate(trace.hops[: _last_arrival(trace) + 1]):
+        for index, hop in enumerate(trace.hops[: last_arrival(trace) + 1]):
             here = _node(pair, hop)
             if here is not None:
                 yield Segment(before, here, index - last - 1)
@@ -119,7 +119,8 @@ def only_bad(pairs: Iterable[Pair]) -> list[str]:
     return sorted(set.intersection(*bad) - good) if bad and good else []
 
 
-def _last_arrival(trace: Trace) -> int:
+def last_arrival(trace: Trace) -> int:
+    """The index of the last hop that is known to have received a large packet; -1 if none is."""
     return max((index for index, hop in enumerate(trace.hops) if hop.large in _ARRIVED), default=-1)
 
 
