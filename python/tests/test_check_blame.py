@@ -49,6 +49,25 @@ def test_a_router_that_says_so_is_named_once():
     assert "The other direction carries 9000" in found["evidence"]
 
 
+def test_packets_in_fragments_are_not_what_a_host_refused():
+    lab = Lab((2, 2))
+    keys = lab.some(lambda a, b: a in "ab" and b in "cd")
+    lab.fault(keys, 1500, "too_small")
+    for key in keys:
+        lab.pairs[key]["flows"]["fragmented"] = 32
+    found = only(lab, "fragmented_on_the_way")
+    assert len(found["pairs"]) == 4
+    assert "above 1500 bytes: 128 of 128 flows" in found["evidence"]
+    assert "DF" in found["ask"]
+
+
+def test_a_router_that_says_so_beside_fragments_keeps_its_finding():
+    lab = Lab((2, 2)).fault([("a", "c", 4)], 1500, "too_small", told=[(R1, 1500)])
+    lab.fault([("b", "d", 4)], 1500, "too_small")
+    lab.pairs["b", "d", 4]["flows"]["fragmented"] = 1
+    assert sorted(each["kind"] for each in lab.faults()) == ["fragmented_on_the_way", "router_too_small"]
+
+
 def test_less_than_a_router_admits_is_another_cause():
     lab = Lab((1, 1)).fault(
         [("a", "b", 4)], 1500, told=[(R1, 4000)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")]

@@ -30,7 +30,8 @@ def test_a_pair_passes_only_if_every_flow_did(flows):
 def test_the_worst_flow_names_the_pair():
     assert of_pair([flow("too_small", 1500), flow("black_hole", 4000), flow("carries_target")], 9000) == {
         "verdict": "black_hole", "path_mtu_bytes": 1500,
-        "flows": {"probed": 3, "bad": 2, "unknown": 0, "path_mtus_bytes": {"9000": 1, "4000": 1, "1500": 1}},
+        "flows": {"probed": 3, "bad": 2, "unknown": 0, "fragmented": 0,
+                  "path_mtus_bytes": {"9000": 1, "4000": 1, "1500": 1}},
     }  # fmt: skip
 
 

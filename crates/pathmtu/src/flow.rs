@@ -88,7 +88,8 @@ pub(crate) struct Flow {
     pub(crate) controls_lost: u32,
     /// What was said of this flow, the smallest MTU first to be believed.
     pub(crate) told: Option<Told>,
-    pub(crate) fragmented: bool,
+    /// The size of the pieces in which packets arrived that must not be fragmented: they were not carried whole.
+    pub(crate) fragment: Option<u32>,
     /// Probes that are neither answered nor given up.
     pub(crate) outstanding: u32,
     /// Hints that were tried.
@@ -108,7 +109,7 @@ impl Flow {
             controls_sent: 0,
             controls_lost: 0,
             told: None,
-            fragmented: false,
+            fragment: None,
             outstanding: 0,
             tried_hints: Vec::new(),
             verdict: None,
@@ -165,6 +166,12 @@ impl Flow {
         if self.told.as_ref().is_none_or(smaller) {
             self.told = Some(told);
         }
+    }
+
+    /// It arrived, but in pieces: somebody on the way carries no more than these, and has not said so.
+    pub(crate) fn on_fragments(&mut self, size: u32, fragment: u32) {
+        self.tries.entry(size).or_default().refused += 1;
+        self.fragment = Some(self.fragment.map_or(fragment, |known| known.min(fragment)));
     }
 
     pub(crate) fn on_silent(&mut self, size: u32) {
@@ -236,7 +243,7 @@ impl Flow {
             return send([size, self.control]);
         }
         let told = self.told.as_ref().and_then(|told| told.mtu_bytes);
-        let known: Vec<u32> = told.iter().chain(&siblings.hints).copied().collect();
+        let known: Vec<u32> = told.iter().chain(&self.fragment).chain(&siblings.hints).copied().collect();
         let hint = known
             .iter()
             .copied()

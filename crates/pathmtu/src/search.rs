@@ -302,8 +302,7 @@ impl Search {
         self.patience.answered(took);
         let flow = &mut self.flows[usize::from(sent.flow)];
         if let Some(fragment) = fragment_bytes {
-            flow.fragmented = true;
-            flow.on_refused(sent.bytes, Told { by: None, mtu_bytes: Some(fragment) });
+            flow.on_fragments(sent.bytes, fragment);
         } else if late {
             let finished = flow.verdict().is_some();
             flow.on_late(sent.bytes);
@@ -347,7 +346,7 @@ impl Search {
             path_mtu_bytes: flow.path_mtu(),
             delivered_bytes: flow.delivered(),
             told: flow.told,
-            fragmented: flow.fragmented,
+            fragmented: flow.fragment.is_some(),
         };
         Report {
             flows: self.flows.iter().map(report).collect(),

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 pub enum Verdict {
     /// A packet of the target's size arrived.
     CarriesTarget,
-    /// It does not pass, and somebody says so.
+    /// It does not pass, and somebody says so; or it arrived, but in fragments.
     TooSmall,
     /// It vanishes without a word, while small packets arrive.
     BlackHole,
@@ -45,7 +45,7 @@ pub struct FlowReport {
     pub delivered_bytes: u32,
     /// Who said what.
     pub told: Option<Told>,
-    /// Packets arrived in pieces although they must not be fragmented.
+    /// Packets arrived in pieces although they must not be fragmented; a size that did is too big, whoever put it together.
     pub fragmented: bool,
 }
 

@@ -125,6 +125,28 @@ fn a_liar_who_says_too_big_is_not_believed() {
 }
 
 #[test]
+fn what_arrives_in_fragments_was_not_carried() {
+    use framegauge_pathmtu::{Next, Search};
+    let mut search = Search::new(config(9000, 2));
+    let mut now = Duration::ZERO;
+    loop {
+        match search.poll(now, true) {
+            Next::Done => break,
+            Next::Wait(until) => now = until,
+            Next::Send { flow, number, bytes } => {
+                let pieces = (bytes > 1500).then_some(1500);
+                search.on_delivered(now, flow, number, bytes, pieces);
+            }
+        }
+    }
+    let report = search.report();
+    assert_eq!(mtus(&report), [Some(1500); 2]);
+    assert!(report.flows.iter().all(|flow| flow.verdict == Verdict::TooSmall && flow.fragmented));
+    // Nobody has said a word.
+    assert!(report.flows.iter().all(|flow| flow.told.is_none()));
+}
+
+#[test]
 fn what_is_said_of_other_flows_or_twice_is_ignored() {
     use framegauge_pathmtu::{Next, Search};
     let mut search = Search::new(config(9000, 2));

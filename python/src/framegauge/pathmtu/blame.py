@@ -24,6 +24,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_told.tunnels(case)
     blame_told.interfaces(case)
     blame_told.routers(case)
+    blame_told.fragments(case)
     blame_hosts.hosts(case, with_neighbour=True)
     blame_hops.between_routers(case)
     blame_hops.ports(case)

@@ -11,7 +11,7 @@ from framegauge.pathmtu.document import Interface, Pair, Told
 from framegauge.pathmtu.findings import Finding, Key
 from framegauge.pathmtu.hops import told_by_trace
 
-__all__ = ["interfaces", "routers", "tunnels"]
+__all__ = ["fragments", "interfaces", "routers", "tunnels"]
 
 # A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
 SPARE_BYTES = 22
@@ -58,6 +58,37 @@ def routers(case: Case) -> None:
             [pair.key for pair in pairs if _explains(pair, mtu)],
         )  # fmt: skip
         _filtered(case, address, mtu)
+
+
+def fragments(case: Case) -> None:
+    """`fragmented_on_the_way`: what must not be cut arrived in pieces. Where is unknown: all of it does arrive."""
+    groups: dict[tuple[int | None, int], list[Pair]] = defaultdict(list)
+    for pair in case.faults.values():
+        if pair.fragmented:
+            groups[pair.path_mtu, pair.family].append(pair)
+    for (limit, family), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
+        few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
+        cut, probed = sum(pair.fragmented for pair in pairs), sum(pair.probed for pair in pairs)
+        size = "larger ones" if limit is None else f"those above {limit} bytes"
+        evidence = [
+            f"Packets that say that they must not be fragmented arrive in fragments, {size}: {cut} of {probed} flows, "
+            f"{remedies.count_of(len(pairs), 'pair')} (IPv{family}). They were not carried whole, and nobody said so.",
+            *case.remarks(pairs, limit),
+        ]
+        names = {pair.source for pair in pairs} | {pair.destination for pair in pairs}
+        keys = [pair.key for pair in pairs]
+        case.add(
+            Finding.about(
+                "fragmented_on_the_way", f"somewhere on the way of {few} (IPv{family})", names, keys,
+                " ".join(evidence),
+                "nft list ruleset | grep frag-off; ip -d link show | grep ignore-df  # on routers and tunnels that run "
+                "Linux: let them keep DF, and raise the link behind them",
+                f"Which router, firewall or tunnel between {remedies.host_names(names)} clears DF (clear-df, df-bit "
+                f"clear) or fragments in spite of it, and which MTU has the link behind it? It should be "
+                f"{case.mesh.target}.",
+            ),
+            keys,
+        )  # fmt: skip
 
 
 def _filtered(case: Case, address: str, mtu: int | None) -> None:

@@ -109,6 +109,7 @@ class Pair:
     probed: int
     bad: int
     unknown: int
+    fragmented: int  # flows whose packets arrived in pieces
     sizes: tuple[tuple[int, int], ...]  # path MTU, flows; the largest first
     told: tuple[Told, ...]
     sent: int
@@ -223,8 +224,8 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
     return Pair(
         pair["source"], pair["destination"], pair["source_address"], pair["destination_address"], pair["family"],
         pair["verdict"], pair["path_mtu_bytes"], pair["route_mtu_bytes"], flows["probed"], flows["bad"],
-        flows["unknown"], tuple(sizes), told, controls["sent"], controls["lost"], pair["tcp"], traces,
-        pair["interface"],
+        flows["unknown"], flows.get("fragmented", 0), tuple(sizes), told, controls["sent"], controls["lost"],
+        pair["tcp"], traces, pair["interface"],
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ CATALOGUE = {
     "switch_or_nic_too_small": Kind("a host's port or NIC drops large frames silently"),
     "router_too_small": Kind("a router says that its link is smaller"),
     "router_drops_silently": Kind("a routed link drops large packets silently"),
+    "fragmented_on_the_way": Kind("something fragments packets that must not be fragmented"),
     "icmp_filtered": Kind("a router's \"too big\" is lost"),
     "member_too_small": Kind("one of several parallel paths is smaller"),
     "overlay_overhead": Kind("a tunnel promises more than its underlay carries"),

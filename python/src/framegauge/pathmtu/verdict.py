@@ -41,6 +41,7 @@ def of_pair(flows: Sequence[Mapping[str, Any]], target_mtu: int) -> dict[str, An
             "probed": len(flows),
             "bad": bad,
             "unknown": len(flows) - bad - counts["carries_target"],
+            "fragmented": sum(bool(flow.get("fragmented")) for flow in flows),
             "path_mtus_bytes": {str(size): sizes[size] for size in sorted(sizes, reverse=True)},
         },
     }
