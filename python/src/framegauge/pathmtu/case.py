@@ -138,9 +138,10 @@ def _places(
             continue
         best = max(each, key=lambda segment: votes(pair, segment))
         place = best if votes(pair, best) >= AGREEING * votes(pair, each[0]) else each[0]
-        # Hops that kept silent may hide the link that the others name.
+        # Hops that kept silent may hide the link that the others name; that is no other place, only a vaguer one.
         alike = agreed[pair.path_mtu, pair.family, pair.is_partial]
-        among = [known for known in alike if votes(pair, known) >= AGREEING * votes(pair, place)]
+        needed = AGREEING * (1 if place.hidden else votes(pair, place))
+        among = [known for known in alike if votes(pair, known) >= needed]
         among = [known for known in among if links.may_lose(pair, trace, known)]
         places[pair.key].add(among[0] if len(among) == 1 else place)
     return places

@@ -69,7 +69,10 @@ class Links:
         end = ends.pop()
         # Returns to the hosts of one router come in by the same few interfaces.
         shared = {each for found in back.values() if end in found for each in found}
-        self._near |= {(near, far): end for near, found in back.items() if found & shared}
+        told = {near for near, found in back.items() if found}
+        own = {near for near in told if back[near] & shared}
+        # Two addresses have room for one neighbour: if all of which something is known are one, so are the others.
+        self._near |= {(near, far): end for near in (own if own < told else back)}
         self._ends.add((end, far))
 
     def is_known(self, segment: Segment) -> bool:
