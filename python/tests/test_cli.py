@@ -94,9 +94,12 @@ def test_unfaithful_is_exit_3(study_path, tmp_path, capsys):
     assert cli.main(["report", str(tmp_path / "out")]) == 3
 
 
-def test_schema_is_printed(capsys):
-    assert cli.main(["schema"]) == 0
-    jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
+@pytest.mark.parametrize(("words", "word"), [([], "factors"), (["study"], "factors"), (["check"], "target_mtu")])
+def test_schemas_are_printed(words, word, capsys):
+    assert cli.main(["schema", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(found)
+    assert word in found["properties"]
 
 
 def on_pipes(study_path, change=("", "")):

@@ -32,7 +32,7 @@ examples:
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
   framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
-  framegauge schema > study.schema.json     for your editor
+  framegauge schema > study.schema.json     for your editor; framegauge schema check is that of check --json
 
 planned, not there yet: diagnose, simulate, rollout, watch
 
@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("rack", help="build a rack and keep it, for use by hand", add_help=False)
     verbs.add_parser("check", help="find the path MTU of every pair, and the link to blame", add_help=False)
     verbs.add_parser("wire", help="what encapsulations take from an MTU, and what is left for TCP", add_help=False)
-    verbs.add_parser("schema", help="print the JSON Schema of a study file")
+    schema = verbs.add_parser("schema", help="print the JSON Schema of a study file, or of what check --json prints")
+    schema.add_argument("what", nargs="?", choices=("study", "check"), default="study")
     needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
     needs.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
@@ -213,10 +214,12 @@ def _demand_evidence(found: dict[str, object]) -> None:
         raise NothingJudged("no evidence: not faithful, or nothing could be judged; the reasons are above")
 
 
-def _schema(_: argparse.Namespace) -> None:
+def _schema(options: argparse.Namespace) -> None:
     from framegauge import study_file
+    from framegauge.pathmtu import schema
 
-    print(json.dumps(study_file.json_schema(), indent=2))
+    found = study_file.json_schema() if options.what == "study" else schema.json_schema()
+    print(json.dumps(found, indent=2))
 
 
 def _requirements(options: argparse.Namespace) -> None:
