@@ -53,6 +53,10 @@ def test_one_interface_may_be_meant():
         ("local local", "check: found local local, expected each host once"),
         ("local nonsense:x", "nonsense:x: found no host of this kind, expected local, netns:NAME"),
         ("local netns:", "netns:: found no host of this kind"),
+        (
+            "local netns:no-such",
+            "netns:no-such: found no network namespace no-such, expected one that `ip netns` lists",
+        ),
         ("local netns:a%", "check: found local netns:a%, expected HOST or HOST%INTERFACE"),
         ("local netns:a --target-mtu 500", '--target-mtu: found "500", expected a number from 576 to 65535'),
         ("local netns:a --flows 0", '--flows: found "0", expected a number from 1 to 1024'),
@@ -68,3 +72,9 @@ def test_bad_input_is_one_line(words: str, line: str, capsys: pytest.CaptureFixt
     errors = capsys.readouterr().err
     assert errors.startswith(f"framegauge: {line}")
     assert errors.count("\n") == 1
+
+
+def test_a_check_that_could_not_be_made_names_no_fault(capsys: pytest.CaptureFixture[str], monkeypatch):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", "/bin/false")
+    assert cli.main(["check", "local", "netns:blue"]) == 2
+    assert capsys.readouterr().err.startswith("framegauge: hello: the agent went away")

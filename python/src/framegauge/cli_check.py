@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from framegauge.errors import InputError
+from framegauge.errors import FramegaugeError, InputError
 
 if TYPE_CHECKING:
     from framegauge.check_plan import Asked, Member
@@ -40,6 +40,7 @@ exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad in
 """
 SIZES = (576, 65_535)
 MOST_FLOWS = 1024
+COULD_NOT_TELL = 2
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,6 +71,16 @@ def parser() -> argparse.ArgumentParser:
 
 def run(words: Sequence[str]) -> int:
     """Check, show, and give the exit code."""
+    try:
+        return _run(words)
+    except FramegaugeError as error:
+        # 1 says that there is a fault; who could not check could not tell.
+        if error.exit_code == FramegaugeError.exit_code:
+            error.exit_code = COULD_NOT_TELL
+        raise
+
+
+def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     asked = _asked(options)
     watch = None if options.watch is None else _number("--watch", options.watch, 1, 86_400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from framegauge.agent import Agent, find_agent, privileged
 from framegauge.errors import InputError
@@ -11,6 +12,7 @@ from framegauge.testbeds.base import Host
 __all__ = ["ListedHosts"]
 
 NETNS = "netns:"
+NAMESPACES = Path("/run/netns")  # ip-netns(8)
 
 
 class ListedHosts:
@@ -44,5 +46,8 @@ def _command(name: str, say: Callable[[str], None]) -> list[str]:
     if name == "local":
         return agent
     if name.startswith(NETNS) and len(name) > len(NETNS):
-        return privileged([*agent, "--netns", name.removeprefix(NETNS)], say)
+        namespace = name.removeprefix(NETNS)
+        if not (NAMESPACES / namespace).exists():
+            raise InputError(f"{name}: found no network namespace {namespace}, expected one that `ip netns` lists")
+        return privileged([*agent, "--netns", namespace], say)
     raise InputError(f"{name}: found no host of this kind, expected local, netns:NAME, or a host of --testbed FILE")
