@@ -64,6 +64,13 @@ def test_one_interface_may_be_meant():
         ("local netns:a --html /no/such/x.html", "--html: found no folder /no/such, expected one"),
         ("local netns:a --watch soon", '--watch: found "soon", expected a number from 1 to 86400'),
         ("--testbed no.yaml", "no.yaml: found no readable file"),
+        ("--one-ended nobody.invalid", "--one-ended: found nobody.invalid ("),
+        ("--one-ended fe80::1%lo", "--one-ended: found fe80::1%lo, expected an address that is not local to a link"),
+        ("--one-ended 10.0.0.1 --flows 8", '--flows: found "8" with --one-ended, expected none: echoes have no ports'),
+        ("--one-ended 10.0.0.1 --tcp-port ssh", '--tcp-port: found "ssh", expected a number from 1 to 65535, or none'),
+        ("local netns:a --tcp-port 22", '--tcp-port: found "22" without --one-ended, expected both'),
+        ("local local --one-ended 10.0.0.1", "check: found local local, expected each host once"),
+        ("--testbed no.yaml --one-ended b", "no.yaml: found no readable file"),
     ],
 )
 def test_bad_input_is_one_line(words: str, line: str, capsys: pytest.CaptureFixture[str], fake_agent, monkeypatch):

@@ -445,6 +445,61 @@ def test_a_pair_without_reachability_accuses_nobody():
     assert only(lab, "unreachable")["where"] == "a to b (IPv4)"
 
 
+def one_ended(lab, keys, **more):
+    for key in keys:
+        lab.pairs[key] |= {"method": "one_ended", "direction": None, "said": None} | more
+    return lab
+
+
+def test_one_end_does_not_know_the_direction_and_accuses_no_host():
+    lab = Lab((4,))
+    keys = lab.some(lambda a, b: b == "c")
+    one_ended(lab.fault(keys, 1500), keys, direction="unknown", tcp={"peer_announced_mss_bytes": 1460})
+    found = only(lab, "direction_unknown")
+    assert "run an agent at the far end to know" in found["fix"]
+    assert "MSS of 1460: a hint" in found["evidence"]
+    assert len(found["pairs"]) == 3
+    # With agents at both ends the same sizes name the host.
+    assert only(Lab((4,)).fault(keys, 1500), "switch_or_nic_too_small")["hosts"] == ["c"]
+
+
+def test_echoes_in_pieces_are_a_matter_of_the_way_back():
+    lab = Lab((2,))
+    keys = [("a", "b", 4)]
+    one_ended(lab.fault(keys, 1500, "too_small"), keys, direction="back", reply_fragment_bytes=1500)
+    assert "on the way back" in only(lab, "reply_fragmented")["where"]
+
+
+def test_answers_that_are_cut_short_leave_the_way_there():
+    lab = Lab((2,))
+    one_ended(lab.fault([("a", "b", 4)], 1500), [("a", "b", 4)], direction="out", reply_cut_bytes=92)
+    assert "on the way there" in only(lab, "black_hole")["where"]
+
+
+def test_a_router_speaks_of_the_way_there_to_one_end_too():
+    lab = Lab((2,))
+    keys = [("a", "b", 4)]
+    one_ended(lab.fault(keys, 1500, "too_small", told=[("10.1.0.254", 1500)]), keys, direction="out")
+    only(lab, "router_too_small")
+
+
+def test_what_one_end_could_not_tell_says_why():
+    lab = Lab((2,))
+    one_ended(lab.fault([("a", "b", 4)], None, "unknown"), [("a", "b", 4)], said="no echo came back, but TCP connects")
+    found = lab.blame()
+    assert [each["kind"] for each in found] == ["could_not_tell"]
+    assert found[0]["evidence"].startswith("No echo came back, but TCP connects.")
+    lab = one_ended(Lab((2,)).fault([("a", "b", 4)], None, "unreachable"), [("a", "b", 4)])
+    assert "TCP was not answered" not in only(lab, "unreachable")["evidence"]
+
+
+def test_lost_echoes_are_loss_or_a_limit():
+    lab = one_ended(Lab((2,)), [("a", "b", 4)], controls={"sent": 40, "lost": 4})
+    found = lab.blame()
+    assert [each["kind"] for each in found] == ["plain_loss"]
+    assert "limits how often it answers" in found[0]["evidence"]
+
+
 def test_unknown_pairs_and_hosts_that_could_not_take_part():
     lab = Lab((3,))
     lab.hosts["c"] |= {"facts": None, "error": "no agent: permission denied"}

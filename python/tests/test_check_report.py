@@ -55,6 +55,21 @@ def test_families_that_agree_share_a_matrix():
     assert [each.title for each in check_matrix.matrices(faulty().document(), 16)] == ["IPv4", "IPv6"]
 
 
+def test_pairs_of_one_end_are_marked_everywhere():
+    lab = Lab((2,)).fault([("a", "b", 4)])
+    lab.pairs["a", "b", 4] |= {"method": "one_ended", "direction": "unknown"}
+    text = printed(lab.document())
+    assert "1500!°" in text
+    assert "✓°" not in text
+    assert "° one-ended: both ways at once" in text
+    page = check_html.page(lab.document())
+    assert "black hole above 1500 bytes, one-ended" in page
+    assert "black hole, one-ended" in page
+    found = samples(check_prometheus.text(lab.document(), 0.0))
+    marked = [key for key in found if key[0] == "framegauge_path_one_ended"]
+    assert marked == [("framegauge_path_one_ended", ("destination", "b"), ("family", "4"), ("source", "a"))]
+
+
 @pytest.fixture(scope="module")
 def thousand():
     hosts = fleet.Fleet(1000, 50, 4)

@@ -1,12 +1,16 @@
 //! TCP sockets, non-blocking, and what the kernel says of them (`TCP_INFO`).
 
 use crate::error::{Context, OsError, Result, check};
+use crate::socket_address::raw_address;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 /// Room for `struct tcp_info` of any kernel; newer ones only append to it.
 const INFO_BYTES: usize = 256;
+
+/// `TCPI_OPT_TIMESTAMPS`.
+const OPTION_TIMESTAMPS: u8 = 1;
 
 /// A snapshot of a connection. Names as in `tcp_info` of `linux/tcp.h`, with units.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +23,8 @@ pub struct TcpInfo {
     pub cwnd_segments: u32,
     /// Slow start threshold; `None` while it was never set.
     pub ssthresh_segments: Option<u32>,
+    /// Both ends put timestamps into every segment, which are then no payload.
+    pub timestamps: bool,
     /// Payload of a full segment, after options.
     pub mss_bytes: u32,
     /// The MSS that this end announced in its SYN.
@@ -55,6 +61,7 @@ impl TcpInfo {
             rttvar_seconds: f64::from(word(72)) * 1e-6,
             cwnd_segments: word(80),
             ssthresh_segments: (threshold < 0x7fff_ffff).then_some(threshold),
+            timestamps: whole[5] & OPTION_TIMESTAMPS != 0,
             mss_bytes: word(16),
             announced_mss_bytes: word(84),
             path_mtu: word(60),
@@ -156,44 +163,13 @@ pub fn start_connect(address: SocketAddr) -> Result<TcpStream> {
     )?;
     // SAFETY: `raw` is a descriptor that this function just opened.
     let stream = unsafe { TcpStream::from_raw_fd(raw) };
-    let (storage, length) = socket_address(address);
+    let (storage, length) = raw_address(address);
     // SAFETY: `storage` holds a socket address of `length` bytes.
     let started = unsafe { libc::connect(raw, (&raw const storage).cast(), length) };
     if started < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EINPROGRESS) {
         return Err(OsError::last(operation));
     }
     Ok(stream)
-}
-
-fn socket_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all-zero is a valid sockaddr_storage; it is large and aligned enough for both forms.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let length = match address {
-        SocketAddr::V4(address) => {
-            let form = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: see above.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(form) };
-            size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(address) => {
-            let form = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: 0,
-                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-                sin6_scope_id: address.scope_id(),
-            };
-            // SAFETY: see above.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(form) };
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, length as libc::socklen_t)
 }
 
 /// The outcome of a connect that was in progress.

@@ -1,11 +1,12 @@
-//! UDP sockets for probing: never fragmented, deaf to what the kernel remembers of path MTUs, and with an error queue that
+//! Sockets for probing, of UDP and (from `ping`) of ICMP echoes: never fragmented, deaf to what the kernel remembers of path MTUs, and with an error queue that
 //! says who refused what (`ip(7)`, `ipv6(7)`). They need no privilege.
 
 use crate::error::{OsError, Result, check};
+use crate::socket_address::{address, raw_address};
 use crate::udp_error::{Report, parse_report};
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Datagrams that one call receives at most.
@@ -15,6 +16,8 @@ pub const KEPT_BYTES: usize = 64;
 /// What a quoted datagram may have; ICMP quotes up to 576 bytes (RFC 1812), the beginning is enough.
 const QUOTED_BYTES: usize = 128;
 const CONTROL_BYTES: usize = 128;
+/// Behind what is kept, the largest datagram.
+const REST_BYTES: usize = 65_536;
 const BUFFER_BYTES: libc::c_int = 8 << 20;
 // Not in every libc: include/uapi/linux/in.h and in6.h.
 const IP_RECVFRAGSIZE: libc::c_int = 25;
@@ -58,10 +61,22 @@ impl Received {
     }
 }
 
+/// What a socket sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// UDP datagrams.
+    Udp,
+    /// ICMP echoes, of which the kernel checks the identifier.
+    Ping,
+    /// ICMP echoes of the whole host.
+    RawIcmp,
+}
+
 /// A socket that probes, or answers probes.
 pub struct ProbeSocket {
     descriptor: OwnedFd,
     v6: bool,
+    kind: Kind,
 }
 
 /// What the kernel knows of a way.
@@ -75,7 +90,7 @@ pub struct Way {
 
 /// How the kernel would send to an address; nothing is sent.
 pub fn way(destination: IpAddr) -> Result<Way> {
-    let socket = ProbeSocket::unbound(destination.is_ipv6())?;
+    let socket = ProbeSocket::unbound(destination.is_ipv6(), Kind::Udp)?;
     let (storage, length) = raw_address(SocketAddr::new(destination, 9));
     // SAFETY: pointer and length describe `storage`.
     let joined = unsafe { libc::connect(socket.raw(), (&raw const storage).cast(), length) };
@@ -87,19 +102,37 @@ pub fn way(destination: IpAddr) -> Result<Way> {
 }
 
 impl ProbeSocket {
-    fn unbound(v6: bool) -> Result<Self> {
+    pub(crate) fn unbound(v6: bool, kind: Kind) -> Result<Self> {
         let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        let (form, protocol, operation) = match (kind, v6) {
+            (Kind::Udp, _) => (libc::SOCK_DGRAM, 0, "open a UDP socket"),
+            (Kind::Ping, false) => (libc::SOCK_DGRAM, libc::IPPROTO_ICMP, "open a ping socket"),
+            (Kind::Ping, true) => (libc::SOCK_DGRAM, libc::IPPROTO_ICMPV6, "open a ping socket"),
+            (Kind::RawIcmp, false) => (libc::SOCK_RAW, libc::IPPROTO_ICMP, "open a raw ICMP socket"),
+            (Kind::RawIcmp, true) => (libc::SOCK_RAW, libc::IPPROTO_ICMPV6, "open a raw ICMP socket"),
+        };
+        let form = form | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no memory is passed.
-        let raw = check(unsafe { libc::socket(family, kind, 0) }, "open a UDP socket")?;
+        let raw = check(unsafe { libc::socket(family, form, protocol) }, operation)?;
         // SAFETY: `raw` is a descriptor that this function just opened.
-        Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(raw) }, v6 })
+        Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(raw) }, v6, kind })
     }
 
     /// A socket at an address of this host, on a port that the kernel chooses.
     pub fn bind(source: IpAddr) -> Result<Self> {
-        let socket = Self::unbound(source.is_ipv6())?;
-        let needed = if socket.v6 {
+        let socket = Self::unbound(source.is_ipv6(), Kind::Udp)?;
+        socket.set_up(source)?;
+        Ok(socket)
+    }
+
+    /// What it sends and receives.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Makes it probe, from an address of this host; a port or identifier is the kernel's choice.
+    pub(crate) fn set_up(&self, source: IpAddr) -> Result<()> {
+        let needed = if self.v6 {
             [
                 (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, IP_PMTUDISC_PROBE),
                 (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
@@ -113,24 +146,23 @@ impl ProbeSocket {
             ]
         };
         for (level, name, value) in needed {
-            socket.set(level, name, value, "set up a probing socket")?;
+            self.set(level, name, value, "set up a probing socket")?;
         }
-        if socket.v6 {
-            socket.set(libc::IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1, "set up a probing socket")?;
+        if self.v6 {
+            self.set(libc::IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1, "set up a probing socket")?;
         }
         // As much room as this process may have; less of it shows as loss, and is told from an MTU fault as loss is.
         for (forced, asked) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
-            if socket.set(libc::SOL_SOCKET, forced, BUFFER_BYTES, "").is_err() {
-                let _ = socket.set(libc::SOL_SOCKET, asked, BUFFER_BYTES, "");
+            if self.set(libc::SOL_SOCKET, forced, BUFFER_BYTES, "").is_err() {
+                let _ = self.set(libc::SOL_SOCKET, asked, BUFFER_BYTES, "");
             }
         }
         let (storage, length) = raw_address(SocketAddr::new(source, 0));
         // SAFETY: pointer and length describe `storage`.
-        let bound = unsafe { libc::bind(socket.raw(), (&raw const storage).cast(), length) };
-        check(bound, &format!("open a UDP port at {source}"))?;
-        Ok(socket)
+        let bound = unsafe { libc::bind(self.raw(), (&raw const storage).cast(), length) };
+        check(bound, &format!("open a port at {source}")).map(drop)
     }
 
     /// Its address and port.
@@ -149,7 +181,13 @@ impl ProbeSocket {
         self.descriptor.as_raw_fd()
     }
 
-    fn set(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int, operation: &str) -> Result<()> {
+    pub(crate) fn set(
+        &self,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: libc::c_int,
+        operation: &str,
+    ) -> Result<()> {
         // SAFETY: pointer and length describe `value`.
         let set = unsafe {
             libc::setsockopt(
@@ -233,14 +271,17 @@ impl ProbeSocket {
             unsafe { (zeroed(), zeroed()) };
         let mut bytes = [[0u8; KEPT_BYTES]; BATCH];
         let mut controls = [const { Control([0; CONTROL_BYTES]) }; BATCH];
+        // A ping socket says no more of a datagram's length than it had room for: the rest goes where all rests go.
+        let mut rest = vec![0u8; if self.kind == Kind::Ping { REST_BYTES } else { 0 }];
+        let rest = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
         let mut parts = bytes
             .each_mut()
-            .map(|bytes| libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: KEPT_BYTES });
+            .map(|bytes| [libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: KEPT_BYTES }, rest]);
         for (index, head) in heads.iter_mut().enumerate() {
             head.msg_hdr.msg_name = (&raw mut names[index]).cast();
             head.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
-            head.msg_hdr.msg_iov = &raw mut parts[index];
-            head.msg_hdr.msg_iovlen = 1;
+            head.msg_hdr.msg_iov = parts[index].as_mut_ptr();
+            head.msg_hdr.msg_iovlen = 2;
             head.msg_hdr.msg_control = controls[index].0.as_mut_ptr().cast();
             head.msg_hdr.msg_controllen = CONTROL_BYTES as _;
         }
@@ -329,53 +370,5 @@ fn each_control(message: &libc::msghdr, mut each: impl FnMut(libc::c_int, libc::
             each((*head).cmsg_level, (*head).cmsg_type, data);
             head = libc::CMSG_NXTHDR(message, head);
         }
-    }
-}
-
-fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all-zero is a valid sockaddr_storage.
-    let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
-    match address {
-        SocketAddr::V4(v4) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as u16,
-                sin_port: v4.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: a sockaddr_storage has room and alignment for a sockaddr_in.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(raw) };
-            (storage, size_of::<libc::sockaddr_in>() as u32)
-        }
-        SocketAddr::V6(v6) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as u16,
-                sin6_port: v6.port().to_be(),
-                sin6_flowinfo: 0,
-                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
-                sin6_scope_id: v6.scope_id(),
-            };
-            // SAFETY: a sockaddr_storage has room and alignment for a sockaddr_in6.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
-            (storage, size_of::<libc::sockaddr_in6>() as u32)
-        }
-    }
-}
-
-fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    match i32::from(storage.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the family says what it is.
-            let raw = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in>() };
-            let ip = raw.sin_addr.s_addr.to_ne_bytes().into();
-            Some(SocketAddrV4::new(ip, u16::from_be(raw.sin_port)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the family says what it is.
-            let raw = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in6>() };
-            let port = u16::from_be(raw.sin6_port);
-            Some(SocketAddrV6::new(raw.sin6_addr.s6_addr.into(), port, 0, raw.sin6_scope_id).into())
-        }
-        _ => None,
     }
 }

@@ -9,6 +9,7 @@
 //! often it must be repeated follows from how many small probes, the controls, are lost on the same flow at the same
 //! time ([`silence_by_loss`]).
 
+mod carrier;
 mod claim;
 mod flow;
 mod message;
@@ -18,6 +19,7 @@ mod sizes;
 mod trace;
 mod verdict;
 
+pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,

@@ -14,6 +14,8 @@ const SCOUTS: usize = 2;
 const LEAST_COST: u32 = 1024;
 /// What may be under way however much is lost.
 const LEAST_WINDOW: u64 = 16 * 1024;
+/// How many times the gap between packets may grow.
+const SLOWEST: u32 = 8;
 /// A late answer is still believed for so many probes.
 const REMEMBERED: usize = 4096;
 
@@ -33,6 +35,9 @@ pub struct Config {
     pub in_flight_bytes: u32,
     /// After so long, flows without a verdict could not be told.
     pub patience: Duration,
+    /// Mean time from one packet to the next; zero: as fast as may be. For far ends that limit how often they answer: where
+    /// controls are lost it grows, up to [`SLOWEST`] times.
+    pub gap: Duration,
 }
 
 /// What the search wants.
@@ -82,6 +87,9 @@ pub struct Search {
     /// hosts does not itself make the loss that it then has to tell from a fault.
     window: u64,
     window_cut: Duration,
+    gap: Duration,
+    /// No packet before this.
+    not_before: Duration,
     next_number: u32,
     patience: Patience,
     sent_packets: u64,
@@ -111,6 +119,8 @@ impl Search {
             in_flight_bytes: 0,
             window: u64::from(config.in_flight_bytes),
             window_cut: Duration::ZERO,
+            gap: config.gap,
+            not_before: Duration::ZERO,
             next_number: 0,
             patience: Patience::default(),
             sent_packets: 0,
@@ -130,7 +140,7 @@ impl Search {
         self.let_go(now);
         self.ask_flows(now);
         if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
-            && due <= now
+            && due.max(self.not_before) <= now
             && may_send
             && (self.in_flight_bytes == 0 || self.in_flight_bytes + cost(bytes) <= self.window)
         {
@@ -145,7 +155,8 @@ impl Search {
         // Only what is held back waits for room.
         let held_back = self.planned.peek().is_some_and(|Reverse((due, ..))| *due <= now);
         let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
-        match due.into_iter().chain(expires).chain(room).min() {
+        let gap = Some(self.not_before).filter(|time| held_back && *time > now);
+        match due.into_iter().chain(expires).chain(room).chain(gap).min() {
             Some(until) => Next::Wait(until.min(end)),
             None if held_back => Next::Wait(now),
             None => Next::Done,
@@ -159,12 +170,21 @@ impl Search {
         self.order.push_back(number);
         self.crossing.push_back(number);
         self.in_flight_bytes += cost(bytes);
+        self.not_before = now + self.gap_before(number);
         self.sent_packets += 1;
         self.sent_bytes += u64::from(bytes);
         if bytes == self.control {
             self.flows[usize::from(flow)].controls_sent += 1;
         }
         Next::Send { flow, number, bytes }
+    }
+
+    /// Between a half and one and a half of the gap. Even gaps could keep step with a limit at the far end, which would then
+    /// answer every small packet of a pattern and no large one.
+    fn gap_before(&self, number: u32) -> Duration {
+        // Knuth's multiplicative hash ("The Art of Computer Programming", 6.4): spread, and the same everywhere.
+        let spread = number.wrapping_mul(2_654_435_769) >> 24;
+        self.gap / 2 + self.gap * spread / 256
     }
 
     /// Bytes that may still be in the network.
@@ -225,6 +245,7 @@ impl Search {
                 self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
                 if sent.bytes == self.control && now >= self.window_cut + limit {
                     self.window = (self.window / 2).max(LEAST_WINDOW);
+                    self.gap = (self.gap * 2).min(self.config.gap * SLOWEST);
                     self.window_cut = now;
                 }
                 self.remember(number, sent);

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from framegauge import check_echo, check_pairs
 from framegauge.check_plan import Asked, Member, Path, Prepared, ask_all
 from framegauge.pathmtu import blame, planner, verdict
 from framegauge.testbeds.base import Json
@@ -40,6 +41,17 @@ def run(
 ) -> Checked:
     """Probe, trace what fails, and say what that means."""
     begun = now()
+    if prepared.targets:
+        pairs = check_echo.pairs(prepared, asked, FALSE_CLAIM, on_progress)
+    else:
+        pairs = _two_ended(prepared, asked, on_progress)
+    document = _document(prepared, asked, pairs, now() - begun)
+    document["findings"] = blame.blame(document)
+    return Checked(document, verdict.exit_code(document["verdict"]))
+
+
+def _two_ended(prepared: Prepared, asked: Asked, on_progress: Callable[[float, str], None]) -> list[Json]:
+    """Pairs of hosts that all take part."""
     token = secrets.token_hex(16)
     errors = prepared.errors
     members = {member.name: member for member in prepared.members}
@@ -53,9 +65,7 @@ def run(
             _trace(members, ports, pairs, asked, errors)
     finally:
         _close(members.values(), errors)
-    document = _document(prepared, asked, pairs, now() - begun)
-    document["findings"] = blame.blame(document)
-    return Checked(document, verdict.exit_code(document["verdict"]))
+    return pairs
 
 
 _Ports = Mapping[tuple[str, str, int], tuple[int, int]]  # by path: UDP and TCP port at the far end
@@ -142,32 +152,15 @@ def _order(path: Path, port: int, tcp_port: int) -> Json:
 
 
 def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
-    """A pair of the document."""
-    ends = path.ends
-    pair: Json = {
-        "source": path.source, "destination": path.destination,
-        "source_address": ends.source if ends else None, "destination_address": ends.destination if ends else None,
-        "family": path.family, "interface": ends.interface if ends else None,
-    }  # fmt: skip
+    """A pair between two agents, and beside it its flows."""
     if found is None:
-        nothing = {"probed": 0, "bad": 0, "unknown": 0, "path_mtus_bytes": {}}
-        unreachable = ends is not None and ends.error is not None
-        return pair | {
-            "verdict": "unreachable" if unreachable else "unknown", "path_mtu_bytes": None, "route_mtu_bytes": None,
-            "flows": nothing, "told_by": [], "controls": {"sent": 0, "lost": 0}, "tcp": None, "traces": [],
-            "said": ends.error if ends else None, "seconds": 0.0,
-        }  # fmt: skip
+        return check_pairs.not_measured(path) | {"method": "two_ended"}
     flows = found["flows"]
     if (found["tcp"] or {}).get("connected") and all(flow["verdict"] == "unreachable" for flow in flows):
         # Something is there: a filter of UDP, or a far end that is too busy to answer. Which, nobody knows.
         flows = [flow | {"verdict": "unknown"} for flow in flows]
-        found = found | {"said": found["said"] or "TCP connects, but no probe was answered"}
-    return (
-        pair
-        | verdict.of_pair(flows, asked.target_mtu)
-        | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said")}
-        | {"traces": [], "seconds": round(found["seconds"], 4), "_flows": flows}
-    )
+        found = found | {"flows": flows, "said": found["said"] or "TCP connects, but no probe was answered"}
+    return check_pairs.measured(path, found, asked) | {"method": "two_ended", "_flows": flows}
 
 
 def _flows(pair: Json, verdicts: Sequence[str]) -> list[int]:
@@ -246,6 +239,10 @@ def _document(prepared: Prepared, asked: Asked, pairs: Sequence[Json], seconds: 
                 "error": prepared.errors.get(member.name),
             }
         )
+    hosts += [
+        {"name": target.name, "addresses": list(target.addresses.values()), "facts": None, "error": None}
+        for target in prepared.targets
+    ]
     return {
         "schema": 1,
         "target_mtu": asked.target_mtu,

@@ -12,7 +12,9 @@ from framegauge.errors import AgentFailure, InputError
 from framegauge.pathmtu import planner
 from framegauge.testbeds.base import Host, Json, Pending
 
-__all__ = ["Asked", "Member", "Path", "Prepared", "ask_all", "prepare"]
+__all__ = [
+    "Asked", "Member", "Path", "Prepared", "Target", "ask_all", "host_rate", "prepare", "read_facts", "read_routes",
+]  # fmt: skip
 
 LINK_SHARE = 0.01
 UNKNOWN_LINK = 1e9  # bits a second of an interface that does not say
@@ -21,7 +23,8 @@ UNKNOWN_LINK = 1e9  # bits a second of an interface that does not say
 @dataclass(frozen=True)
 class Asked:
     """What to find out. `families` None: those that both ends of a pair have. `bits_per_second`: what each host may
-    send; None: LINK_SHARE of its link; inf: whatever it can."""
+    send; None: LINK_SHARE of its link; inf: whatever it can. `tcp_port`: of targets without an agent, to look at TCP;
+    None: not at all."""
 
     target_mtu: int = 9000
     families: tuple[int, ...] | None = None
@@ -30,6 +33,7 @@ class Asked:
     exact: bool = True
     blame: bool = True
     seed: int = 0
+    tcp_port: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,14 @@ class Member:
     def name(self) -> str:
         """As the user has named it."""
         return self.host.name
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where no agent takes part: as the user has named it, and its address by family."""
+
+    name: str
+    addresses: Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,7 @@ class Prepared:
     paths: list[Path]
     rates: dict[str, float | None]  # bits a second that a host may send; None: whatever it can
     cost: planner.Cost
+    targets: Sequence[Target] = ()
 
     @property
     def seconds(self) -> float | None:
@@ -125,12 +138,7 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
     if len(members) < 2:
         raise InputError(f"check: found {len(members)} hosts, expected at least two (see `framegauge check --help`)")
     errors: dict[str, str] = {}
-    facts = ask_all(members, "check.facts", lambda _: {}, errors, 30.0)
-    for member in members:
-        known = {each["name"] for each in facts.get(member.name, {"interfaces": []})["interfaces"]}
-        if member.interface is not None and member.name in facts and member.interface not in known:
-            expected = ", ".join(sorted(known))
-            raise InputError(f"{member.name}: found no interface {member.interface}, expected one of {expected}")
+    facts = read_facts(members, errors)
     living = [member for member in members if member.name in facts]
     addresses = {
         (member.name, family): candidates(facts[member.name], family, member.interface)
@@ -157,12 +165,23 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
     if not paths:
         wanted = "/".join(f"IPv{family}" for family in asked.families or (4, 6))
         raise InputError(f"check: found no two hosts with {wanted} addresses, expected at least one pair")
-    rates = {member.name: _rate(facts[member.name], asked, member.name, paths) for member in living}
+    rates = {member.name: host_rate(facts[member.name], asked, member.name, paths) for member in living}
     slowest = min((rate for rate in rates.values() if rate is not None), default=None)
     cost = planner.expected_cost(
         [(path.source, path.destination) for path in paths], asked.flows, asked.target_mtu, slowest
     )
     return Prepared(members, facts, errors, plan, paths, rates, cost)
+
+
+def read_facts(members: Sequence[Member], errors: dict[str, str]) -> dict[str, Json]:
+    """What hosts say of themselves; InputError if an interface that is meant is not there."""
+    facts = ask_all(members, "check.facts", lambda _: {}, errors, 30.0)
+    for member in members:
+        known = {each["name"] for each in facts.get(member.name, {"interfaces": []})["interfaces"]}
+        if member.interface is not None and member.name in facts and member.interface not in known:
+            expected = ", ".join(sorted(known))
+            raise InputError(f"{member.name}: found no interface {member.interface}, expected one of {expected}")
+    return facts
 
 
 _Addresses = Mapping[tuple[str, int], Sequence[Address]]
@@ -178,10 +197,18 @@ def _routes(
         for one, other in ((source, destination), (destination, source)):
             for family in (4, 6):
                 wanted[one] |= dict.fromkeys(each.address for each in addresses.get((other, family), ()))
+    return read_routes(living, wanted, errors)
+
+
+def read_routes(
+    living: Sequence[Member], wanted: Mapping[str, Iterable[str]], errors: dict[str, str]
+) -> dict[str, dict[str, Route]]:
+    """How each of these hosts would send to the addresses that are wanted of it; by host and address."""
+    asked = {member.name: list(wanted[member.name]) for member in living}
     found = ask_all(
         living,
         "check.routes",
-        lambda member: {"destinations": list(wanted[member.name])} if wanted[member.name] else None,
+        lambda member: {"destinations": asked[member.name]} if asked[member.name] else None,
         errors,
         30.0,
     )
@@ -211,7 +238,7 @@ def _paths(
     return paths
 
 
-def _rate(facts: Json, asked: Asked, name: str, paths: Sequence[Path]) -> float | None:
+def host_rate(facts: Json, asked: Asked, name: str, paths: Sequence[Path]) -> float | None:
     """What a host may send: as asked, or a share of the slowest link that it uses."""
     if asked.bits_per_second is not None:
         return None if asked.bits_per_second == float("inf") else asked.bits_per_second

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from framegauge.errors import FramegaugeError, InputError
 
 if TYPE_CHECKING:
-    from framegauge.check_plan import Asked, Member
+    from framegauge.check_plan import Asked, Member, Target
 
 __all__ = ["parser", "run"]
 
@@ -26,6 +26,11 @@ Every direction of every pair is probed over many source ports, so that one bad 
 is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
 check, or somebody said so; where that cannot be had, the answer is "could not tell".
 
+--one-ended TARGET is for a target where no agent can run, such as a router, a storage box or somebody else's host. From
+each HOST (local, if none is named) the largest ICMP echo that comes back whole is looked for, which passes both ways;
+where more does not, the direction stays unknown unless something tells it. Of TCP the peer's MSS is read, a hint. Both
+need no root where net.ipv4.ping_group_range has this user's group; else CAP_NET_RAW, or TCP alone is tried.
+
 By default each host sends at most 1 % of its link's rate; --rate unlimited is for a lab.
 
 examples:
@@ -34,6 +39,7 @@ examples:
   framegauge check --testbed examples/faults/ecmp-one-of-four.yaml --rate unlimited
   framegauge check --testbed examples/rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
   framegauge check local netns:blue --html check.html
+  framegauge check --one-ended 192.0.2.7 --one-ended nas.example.net --tcp-port 2049
   framegauge check local netns:blue --watch 60 --metrics 127.0.0.1:9795
 
 exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad input), 130 interrupted
@@ -41,6 +47,7 @@ exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad in
 SIZES = (576, 65_535)
 MOST_FLOWS = 1024
 COULD_NOT_TELL = 2
+TCP_PORT = "443"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,7 +64,12 @@ def parser() -> argparse.ArgumentParser:
     family = whole.add_mutually_exclusive_group()
     family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
     family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
-    whole.add_argument("--flows", default="32", metavar="N", help="source ports a pair and direction (32)")
+    whole.add_argument("--flows", metavar="N", help="source ports a pair and direction (32)")
+    whole.add_argument(
+        "--one-ended", action="append", default=[], metavar="TARGET",
+        help="an address or name (or host of --testbed) where no agent runs; may be repeated",
+    )  # fmt: skip
+    whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
     whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
     whole.add_argument("--json", action="store_true", help="print the result document (docs/check.md)")
@@ -88,10 +100,10 @@ def _run(words: Sequence[str]) -> int:
         raise InputError(f"--html: found no folder {options.html.absolute().parent}, expected one")
     from framegauge import check_hosts
 
-    with check_hosts.opened(options.hosts, options.testbed, _say) as members:
+    with check_hosts.opened(options.hosts, options.testbed, _say, options.one_ended) as (members, targets):
         if watch is None:
-            return _once(members, asked, options)
-        return _repeat(members, asked, options, watch)
+            return _once(members, targets, asked, options)
+        return _repeat(members, targets, asked, options, watch)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -109,20 +121,28 @@ def _asked(options: argparse.Namespace) -> Asked:
         if rate < 1:
             raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s, or unlimited')
     target = _number("--target-mtu", options.target_mtu, *SIZES)
-    flows = _number("--flows", options.flows, 1, MOST_FLOWS)
-    return Asked(target, options.families, flows, rate, blame=options.blame)
+    if not options.one_ended:
+        flows = _number("--flows", options.flows or "32", 1, MOST_FLOWS)
+        if options.tcp_port is not None:
+            raise InputError(f'--tcp-port: found "{options.tcp_port}" without --one-ended, expected both')
+        return Asked(target, options.families, flows, rate, blame=options.blame)
+    if options.flows is not None:
+        raise InputError(f'--flows: found "{options.flows}" with --one-ended, expected none: echoes have no ports')
+    port = options.tcp_port or TCP_PORT
+    tcp_port = None if port == "none" else _number("--tcp-port", port, 1, 65_535, ", or none")
+    return Asked(target, options.families, 1, rate, blame=options.blame, tcp_port=tcp_port)
 
 
-def _number(name: str, text: str, least: int, most: int) -> int:
+def _number(name: str, text: str, least: int, most: int, more: str = "") -> int:
     if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
+        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}{more}')
     return int(text)
 
 
-def _checked(members: Sequence[Member], asked: Asked, quiet: bool) -> dict[str, Any]:
-    from framegauge import check, check_plan
+def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:
+    from framegauge import check, check_echo, check_plan
 
-    prepared = check_plan.prepare(members, asked)
+    prepared = check_echo.prepare(members, targets, asked) if targets else check_plan.prepare(members, asked)
     if not quiet:
         _say(_expectation(prepared, asked))
     began, last = time.monotonic(), [0.0]
@@ -144,13 +164,15 @@ def _expectation(prepared: Any, asked: Asked) -> str:
         if prepared.seconds is None
         else f"about {max(prepared.seconds, 0.1):.1f} s, and more where something is wrong"
     )
+    if prepared.targets:
+        return f"{hosts} hosts, {len(prepared.targets)} targets, {pairs} paths: {size:.1f} MB in all, {time_}"
     return f"{hosts} hosts, {pairs} directions, {asked.flows} flows each: {size:.1f} MB in all, {time_}"
 
 
-def _once(members: Sequence[Member], asked: Asked, options: argparse.Namespace) -> int:
+def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace) -> int:
     from framegauge.pathmtu import verdict
 
-    document = _checked(members, asked, quiet=False)
+    document = _checked(members, targets, asked, quiet=False)
     _write_page(document, options.html)
     if options.json:
         print(json.dumps(document, indent=1))
@@ -159,7 +181,9 @@ def _once(members: Sequence[Member], asked: Asked, options: argparse.Namespace) 
     return verdict.exit_code(document["verdict"])
 
 
-def _repeat(members: Sequence[Member], asked: Asked, options: argparse.Namespace, seconds: int) -> int:
+def _repeat(
+    members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: int
+) -> int:
     from framegauge import check_metrics
     from framegauge.pathmtu import verdict
     from framegauge.report import check_matrix, check_prometheus
@@ -171,7 +195,7 @@ def _repeat(members: Sequence[Member], asked: Asked, options: argparse.Namespace
         _say(f"metrics at http://{where}/metrics; Ctrl-C ends it")
         while True:
             began = time.monotonic()
-            document = _checked(members, asked, quiet=True)
+            document = _checked(members, targets, asked, quiet=True)
             publish(check_prometheus.text(document, time.time()))
             _write_page(document, options.html)
             code = verdict.exit_code(document["verdict"])

@@ -1,6 +1,6 @@
 //! `check.serve`, `check.run`, `check.trace`, `check.close`: the path MTU from this host to others.
 
-use super::fields::{nanoseconds, token, within};
+use super::fields::{chance, nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
 use framegauge_drivers::path::{
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-const MOST_PATHS: usize = 4096;
+pub(super) const MOST_PATHS: usize = 4096;
 const MOST_FLOWS: u16 = 1024;
 const MOST_PORTS: usize = 4096;
 /// An IPv4 host must take packets of so many bytes (RFC 791); a check for less makes no sense.
-const SIZES: (u32, u32) = (576, 65_535);
+pub(super) const SIZES: (u32, u32) = (576, 65_535);
 
 /// What a host agent holds while it takes part in a check.
 pub struct Check {
@@ -95,9 +95,7 @@ pub fn run(call: &Call) -> Answer {
     within("check.run", "flows", asked.flows, 1, MOST_FLOWS)?;
     within("check.run", "paths", asked.paths.len(), 1, MOST_PATHS)?;
     let patience = nanoseconds("check.run", "patience_seconds", asked.patience_seconds, 86_400.0)?;
-    if !(asked.false_claim > 0.0 && asked.false_claim < 1.0) {
-        return Err(Failure::invalid_params("check.run", "false_claim is a chance above 0 and below 1"));
-    }
+    chance("check.run", "false_claim", asked.false_claim)?;
     let mut check = lock(&call.session.host.check);
     let check = check.as_mut().ok_or_else(not_serving)?;
     let order = Order {
@@ -109,6 +107,7 @@ pub fn run(call: &Call) -> Answer {
             false_claim: asked.false_claim,
             in_flight_bytes: asked.in_flight_bytes,
             patience: Duration::from_nanos(patience),
+            gap: Duration::ZERO,
         },
         token: check.token,
         bits_per_second: asked.bits_per_second,
@@ -130,7 +129,7 @@ impl Path {
     }
 }
 
-fn describe(path: &PathOutcome) -> Value {
+pub(super) fn describe(path: &PathOutcome) -> Value {
     let flows: Vec<Value> = path
         .report
         .flows
@@ -168,14 +167,14 @@ fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-fn describe_tcp(tcp: &TcpFinding) -> Value {
+pub(super) fn describe_tcp(tcp: &TcpFinding) -> Value {
     let bulk = tcp.bulk.map(|bulk| match bulk {
         Bulk::Passed => "passed",
         Bulk::Stalled => "stalled",
     });
-    json!({"connected": tcp.bulk.is_some(), "mss_bytes": tcp.mss_bytes,
+    json!({"connected": tcp.connected, "mss_bytes": tcp.mss_bytes,
            "announced_mss_bytes": tcp.announced_mss_bytes, "route_mtu_bytes": tcp.route_mtu_bytes,
-           "peer_announced_mss_bytes": tcp.peer_announced_mss_bytes, "bulk": bulk, "error": tcp.error})
+           "peer_announced_mss_bytes": tcp.peer_announced_mss_bytes, "bulk": bulk, "refused": tcp.refused, "error": tcp.error})
 }
 
 #[derive(Deserialize)]

@@ -34,3 +34,11 @@ pub fn within<T: PartialOrd + std::fmt::Display>(
     }
     Err(Failure::invalid_params(method, format!("{name}: {value} is not within {least} and {most}")))
 }
+
+/// A chance that is neither 0 nor 1.
+pub fn chance(method: &str, name: &str, value: f64) -> Result<f64, Failure> {
+    if value > 0.0 && value < 1.0 {
+        return Ok(value);
+    }
+    Err(Failure::invalid_params(method, format!("{name} is a chance above 0 and below 1")))
+}

@@ -2,6 +2,7 @@
 
 mod basics;
 mod check;
+mod check_echo;
 mod check_facts;
 mod cpu;
 mod fields;
@@ -71,6 +72,7 @@ fn host(method: &str, call: &Call) -> Answer {
         "cpu.end" => cpu::end(call),
         "check.serve" => check::serve(call),
         "check.run" => check::run(call),
+        "check.echo" => check_echo::run(call),
         "check.trace" => check::trace(call),
         "check.close" => check::close(call),
         "wire.begin" => wire::begin(call),

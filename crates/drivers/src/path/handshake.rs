@@ -1,12 +1,13 @@
 //! A short TCP connection: which MSS is in force at either end, and does bulk get through?
 //!
-//! The client shows the token and sends as much as several full segments; the server answers only when it has all of it, and
+//! Where an agent is at the far end, the client shows the token and sends as much as several full segments; the server answers only when it has all of it, and
 //! says what MSS its kernel had announced. Where the client's is smaller than both ends' links explain, somebody on
-//! the way has changed it.
+//! the way has changed it. Any other far end is connected to and sent nothing.
 
+use framegauge_frames::{Family, Mtu, TIMESTAMPS_OPTION_BYTES};
 use framegauge_linux::tcp;
 use framegauge_pathmtu::{TOKEN_BYTES, Token};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -36,36 +37,66 @@ pub struct TcpFinding {
     pub announced_mss_bytes: Option<u32>,
     /// The MTU that this end's kernel believed in for the connection.
     pub route_mtu_bytes: Option<u32>,
-    /// The MSS that the far end announced, by its own account.
+    /// The MSS that the far end announced: by its own account, or as far as this end's is less than its route allows.
     pub peer_announced_mss_bytes: Option<u32>,
     /// Whether bulk got through; none: no connection came about.
     pub bulk: Option<Bulk>,
+    /// The handshake came about.
+    pub connected: bool,
+    /// The far end is there and has said no.
+    pub refused: bool,
     /// Why there is no connection.
     pub error: Option<String>,
 }
 
-/// Connects, sends, waits for the answer.
-pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
+/// Connects and reads what the kernel has learnt of the far end.
+fn connect(to: SocketAddr) -> (TcpFinding, Option<TcpStream>) {
     let mut found = TcpFinding {
         mss_bytes: None,
         announced_mss_bytes: None,
         route_mtu_bytes: None,
         peer_announced_mss_bytes: None,
         bulk: None,
+        connected: false,
+        refused: false,
         error: None,
     };
-    let mut stream = match TcpStream::connect_timeout(&to, CONNECT) {
+    let stream = match TcpStream::connect_timeout(&to, CONNECT) {
         Ok(stream) => stream,
         Err(error) => {
+            found.refused = error.kind() == ErrorKind::ConnectionRefused;
             found.error = Some(error.to_string());
-            return found;
+            return (found, None);
         }
     };
+    found.connected = true;
     if let Ok(info) = tcp::info(stream.as_raw_fd()) {
         found.mss_bytes = Some(info.mss_bytes);
         found.announced_mss_bytes = Some(info.announced_mss_bytes);
         found.route_mtu_bytes = Some(info.path_mtu);
+        found.peer_announced_mss_bytes = learnt_mss(&info, to);
     }
+    (found, Some(stream))
+}
+
+/// This end's MSS is the far end's, or what its own route allows: only below that it is known to be the far end's.
+fn learnt_mss(info: &tcp::TcpInfo, to: SocketAddr) -> Option<u32> {
+    let family = if to.is_ipv6() { Family::V6 } else { Family::V4 };
+    let options = if info.timestamps { TIMESTAMPS_OPTION_BYTES } else { 0 };
+    let allowed = Mtu::new(info.path_mtu).ok()?.mss(family);
+    Some(info.mss_bytes + options).filter(|learnt| *learnt < allowed)
+}
+
+/// Connects and leaves: all that a far end without an agent is asked.
+pub(crate) fn look(to: SocketAddr) -> TcpFinding {
+    connect(to).0
+}
+
+/// Connects, sends, waits for the answer.
+pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
+    let (mut found, stream) = connect(to);
+    found.peer_announced_mss_bytes = None;
+    let Some(mut stream) = stream else { return found };
     match exchange(&mut stream, token) {
         Ok(announced) => {
             found.peer_announced_mss_bytes = Some(announced);

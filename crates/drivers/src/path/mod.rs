@@ -1,11 +1,14 @@
-//! The path MTU check on one host: a responder that acknowledges probes, and a prober that searches and traces.
+//! The path MTU check on one host: a responder that acknowledges probes, and a prober that searches and traces. Hosts without
+//! an agent are asked for echoes.
 
+mod echo;
 mod handshake;
 mod prober;
 mod responder;
 mod sockets;
 mod tracer;
 
+pub use echo::{Echoed, run as echo};
 pub use handshake::{Bulk, TcpFinding};
 pub use prober::{Order, PathOutcome, PathSpec, run};
 pub use responder::{Answered, Endpoint, Responder};

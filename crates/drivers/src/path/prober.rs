@@ -7,9 +7,7 @@ use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::udp::{Sent, Way, way};
 use framegauge_linux::udp_error::{Refusal, Report as Said};
 use framegauge_linux::{OsError, Result};
-use framegauge_pathmtu::{
-    Acknowledgement, Config, MessageError, Next, Probe, Report, Search, Token, Told, header_bytes,
-};
+use framegauge_pathmtu::{Config, Datagram, MessageError, Next, Probe, Report, Search, Token, Told};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -62,6 +60,8 @@ pub struct PathOutcome {
     pub way: Option<Way>,
     /// From the first probe to the last verdict.
     pub seconds: f64,
+    /// The largest echo that came back shorter than it was sent; none: all came back whole.
+    pub cut_bytes: Option<u32>,
     /// What a TCP connection showed.
     pub tcp: Option<TcpFinding>,
     /// Why packets could not be sent, or what routers said besides "too big".
@@ -74,6 +74,7 @@ struct Path {
     search: Search,
     way: Option<Way>,
     ended: Option<Duration>,
+    cut_bytes: Option<u32>,
     said: Option<String>,
 }
 
@@ -105,15 +106,27 @@ pub fn run(
     cancelled: &dyn Fn() -> bool,
     progress: &dyn Fn(f64),
 ) -> Result<Vec<PathOutcome>> {
-    let begun = monotonic_nanoseconds();
     for path in &order.paths {
         sockets.open(path.source, usize::from(order.search.flows))?;
     }
+    search(order, sockets, &|to| handshake::run(to, &order.token), cancelled, progress)
+}
+
+/// Searches all paths over flows that are open; `connect` tries TCP beside.
+pub(crate) fn search(
+    order: &Order,
+    sockets: &FlowSockets,
+    connect: &(dyn Fn(SocketAddr) -> TcpFinding + Sync),
+    cancelled: &dyn Fn() -> bool,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<PathOutcome>> {
+    let begun = monotonic_nanoseconds();
     let new = |spec: &PathSpec| Path {
         spec: *spec,
         search: Search::new(order.search),
         way: way(spec.destination.ip()).ok(),
         ended: None,
+        cut_bytes: None,
         said: None,
     };
     let mut work = Work {
@@ -132,7 +145,7 @@ pub fn run(
             .iter()
             .map(|path| {
                 let to = path.tcp_port.map(|port| SocketAddr::new(path.destination.ip(), port));
-                to.map(|to| scope.spawn(move || handshake::run(to, &order.token)))
+                to.map(|to| scope.spawn(move || connect(to)))
             })
             .collect();
         work.run(cancelled, progress)?;
@@ -145,6 +158,7 @@ pub fn run(
         source_ports: (0..flows).map(|flow| sockets.port(path.spec.source, flow)).collect(),
         way: path.way,
         seconds: path.ended.unwrap_or_default().as_secs_f64(),
+        cut_bytes: path.cut_bytes,
         tcp,
         said: path.said,
     };
@@ -245,14 +259,13 @@ impl Work<'_> {
 
     fn send(&mut self, index: usize, flow: u16, number: u32, bytes: u32) {
         let PathSpec { source, destination, .. } = self.paths[index].spec;
-        let Some(socket) = self.sockets.get(source, usize::from(flow)) else { return };
+        let Some((socket, carrier)) = self.sockets.carried(source, usize::from(flow)) else { return };
         let family = if source.is_ipv6() { Family::V6 } else { Family::V4 };
-        let length = (bytes - header_bytes(family)) as usize;
         let probe = Probe { id: id(index, flow, number), ip_bytes: bytes };
-        probe.write(&self.order.token, &mut self.payload);
-        self.pace.take(self.now(), bytes);
+        let packet = carrier.write(&probe, &self.order.token, family, &mut self.payload);
+        self.pace.take(Duration::from_nanos(monotonic_nanoseconds() - self.begun), bytes);
         for _ in 0..ROOM_ATTEMPTS {
-            match socket.send(destination, &self.payload[..length], None) {
+            match socket.send(destination, packet, None) {
                 Sent::Done | Sent::Dropped => return,
                 Sent::Full => framegauge_linux::clock::sleep(ROOM_NANOSECONDS),
                 Sent::TooBig => return self.too_big_here(index, flow, number),
@@ -285,7 +298,13 @@ impl Work<'_> {
             Heard::Datagram(datagram) => datagram,
             Heard::Report(report) => return self.said(source, flow, report),
         };
-        let Ok(answer) = Acknowledgement::read(&self.order.token, datagram.payload()) else { return };
+        let Some((_, carrier)) = self.sockets.carried(source, flow) else { return };
+        let received = Datagram {
+            kept: datagram.payload(),
+            bytes: datagram.bytes,
+            fragment_bytes: datagram.fragment_bytes,
+        };
+        let Ok(answer) = carrier.answer(&self.order.token, received) else { return };
         let Some(path) = self.paths.get_mut((answer.id >> 48) as usize) else { return };
         // Only the far end itself is believed, on the flow that asked.
         if path.spec.source == source && path.spec.destination == datagram.from && flow == flow_of(answer.id)
@@ -294,6 +313,7 @@ impl Work<'_> {
             let took =
                 path.search.on_delivered(now, flow as u16, number, answer.ip_bytes, answer.fragment_bytes);
             self.slowest = self.slowest.max(took.unwrap_or_default());
+            path.cut_bytes = path.cut_bytes.max(answer.cut_bytes);
             // A late answer may take a verdict back while others still search.
             path.ended = None;
         }
@@ -304,14 +324,15 @@ impl Work<'_> {
         let ours = |path: &&mut Path| {
             path.spec.source == source && report.destination == Some(path.spec.destination)
         };
-        match (report.refusal, Probe::read(&self.order.token, &report.quoted)) {
+        let Some((_, carrier)) = self.sockets.carried(source, flow) else { return };
+        match (report.refusal, carrier.quoted(&self.order.token, &report.quoted)) {
             (Refusal::TooBig(mtu_bytes), Ok(probe)) if flow == flow_of(probe.id) => {
                 let told = Told { by: report.by, mtu_bytes };
                 if let Some(path) = self.paths.get_mut((probe.id >> 48) as usize) {
                     path.search.on_too_big(flow as u16, probe.id as u32, told);
                 }
             }
-            // Some routers quote no more than the UDP header.
+            // Some routers quote no more than the header behind IP's.
             (Refusal::TooBig(mtu_bytes), Err(MessageError::Short { .. })) => {
                 let told = Told { by: report.by, mtu_bytes };
                 if let Some(path) = self.paths.iter_mut().find(ours) {

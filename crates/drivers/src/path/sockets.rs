@@ -1,17 +1,20 @@
 //! The sockets of a prober: each flow is a source port, kept as long as the check lasts, so that a trace goes where
 //! the search went.
 
+use framegauge_frames::Family;
 use framegauge_linux::Result;
 use framegauge_linux::epoll::Epoll;
-use framegauge_linux::udp::{ProbeSocket, Received};
+use framegauge_linux::ping;
+use framegauge_linux::udp::{Kind, ProbeSocket, Received};
 use framegauge_linux::udp_error::Report;
+use framegauge_pathmtu::{Carrier, Echo, Token};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Flows of one source address.
 #[derive(Default)]
 pub struct FlowSockets {
-    by_source: BTreeMap<IpAddr, Vec<ProbeSocket>>,
+    by_source: BTreeMap<IpAddr, Vec<(ProbeSocket, Carrier)>>,
 }
 
 impl FlowSockets {
@@ -19,14 +22,38 @@ impl FlowSockets {
     pub fn open(&mut self, source: IpAddr, flows: usize) -> Result<()> {
         let sockets = self.by_source.entry(source).or_default();
         while sockets.len() < flows {
-            sockets.push(ProbeSocket::bind(source)?);
+            sockets.push((ProbeSocket::bind(source)?, Carrier::Udp));
         }
+        Ok(())
+    }
+
+    /// Opens the one flow of echoes from an address, unless it is there.
+    pub(crate) fn open_echo(&mut self, source: IpAddr, token: &Token) -> Result<()> {
+        if self.by_source.contains_key(&source) {
+            return Ok(());
+        }
+        let socket = ping::open(source)?;
+        let identifier = match socket.kind() {
+            // The kernel's choice, as it chooses the ports of UDP.
+            Kind::Ping => socket.local()?.port(),
+            Kind::Udp | Kind::RawIcmp => u16::from_be_bytes([token[0], token[1]]),
+        };
+        let family = if source.is_ipv6() { Family::V6 } else { Family::V4 };
+        let headed = socket.kind() == Kind::RawIcmp && family == Family::V4;
+        let echo = Carrier::Echo(Echo { family, identifier, headed });
+        self.by_source.insert(source, vec![(socket, echo)]);
         Ok(())
     }
 
     /// The flow of a source address.
     pub(crate) fn get(&self, source: IpAddr, flow: usize) -> Option<&ProbeSocket> {
-        self.by_source.get(&source).and_then(|sockets| sockets.get(flow))
+        self.carried(source, flow).map(|(socket, _)| socket)
+    }
+
+    /// The flow of a source address, and what carries its probes.
+    pub(crate) fn carried(&self, source: IpAddr, flow: usize) -> Option<(&ProbeSocket, Carrier)> {
+        let found = self.by_source.get(&source).and_then(|sockets| sockets.get(flow));
+        found.map(|(socket, carrier)| (socket, *carrier))
     }
 
     /// The source port of a flow; 0 if there is none.
@@ -37,7 +64,7 @@ impl FlowSockets {
     /// The flow with a source port.
     pub fn flow(&self, source: IpAddr, port: u16) -> Option<usize> {
         let sockets = self.by_source.get(&source)?;
-        sockets.iter().position(|socket| socket.local().is_ok_and(|local| local.port() == port))
+        sockets.iter().position(|(socket, _)| socket.local().is_ok_and(|local| local.port() == port))
     }
 
     /// Something to wait with for all of them.
@@ -45,7 +72,7 @@ impl FlowSockets {
         let watch = Epoll::new()?;
         let mut sockets = Vec::new();
         for (&source, all) in &self.by_source {
-            for (flow, socket) in all.iter().enumerate() {
+            for (flow, (socket, _)) in all.iter().enumerate() {
                 watch.add(socket.raw(), sockets.len() as u64, true, false)?;
                 sockets.push((source, flow, socket));
             }

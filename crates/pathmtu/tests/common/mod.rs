@@ -115,7 +115,15 @@ pub fn run(config: Config, network: &Network) -> (Report, Duration) {
 
 pub fn config(target: u32, flows: u16) -> Config {
     let patience = Duration::from_secs(60);
-    Config { target, flows, exact: true, false_claim: 1e-10, in_flight_bytes: 96 * 1024, patience }
+    Config {
+        target,
+        flows,
+        exact: true,
+        false_claim: 1e-10,
+        in_flight_bytes: 96 * 1024,
+        patience,
+        gap: Duration::ZERO,
+    }
 }
 
 pub fn quiet(mtus: Vec<u32>) -> Network {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from framegauge.pathmtu import blame_hops, blame_hosts, blame_readings, blame_told
+from framegauge.pathmtu import blame_echo, blame_hops, blame_hosts, blame_readings, blame_told
 from framegauge.pathmtu.case import Case
 from framegauge.pathmtu.document import Mesh
 from framegauge.pathmtu.findings import CATALOGUE, Finding
@@ -21,6 +21,7 @@ __all__ = ["blame"]
 def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The findings of a result document: faults first, those that explain most before the others."""
     case = Case(Mesh.read(document))
+    blame_echo.faults(case)
     blame_told.tunnels(case)
     blame_told.interfaces(case)
     blame_told.routers(case)
@@ -35,6 +36,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_hosts.leftovers(case)
     blame_hosts.unreachable(case)
     blame_readings.unavailable(case)
+    blame_echo.doubts(case)
     blame_readings.undecided(case)
     blame_readings.caches(case)
     blame_readings.clamped(case)

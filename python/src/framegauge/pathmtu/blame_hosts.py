@@ -229,7 +229,8 @@ def _known(case: Case, pairs: Iterable[Pair]) -> str:
 def unreachable(case: Case) -> None:
     """`unreachable`: one finding a host if all that concerns it fails, one a family for the rest."""
     for family in (4, 6):
-        pairs = {pair.key: pair for pair in case.mesh.pairs if pair.family == family and pair.verdict != "unknown"}
+        known = (pair for pair in case.mesh.pairs if pair.verdict != "unknown" and not pair.is_one_ended)
+        pairs = {pair.key: pair for pair in known if pair.family == family}
         gone = {key for key, pair in pairs.items() if pair.verdict == "unreachable"}
         cells = [
             Cell(pair.source, pair.destination, 0 if key in gone else 1, key) for key, pair in pairs.items()

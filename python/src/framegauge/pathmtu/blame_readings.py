@@ -187,7 +187,11 @@ def discovery(case: Case) -> None:
 
 def losses(case: Case) -> None:
     """`plain_loss`: controls, which no MTU stops, were lost."""
-    found = [pair for pair in case.mesh.pairs if pair.lost and pair.sent and pair.verdict != "unreachable"]
+    found = [
+        pair
+        for pair in case.mesh.pairs
+        if pair.lost and pair.sent and pair.verdict != "unreachable" and not pair.is_one_ended
+    ]
     if not found:
         return
     lost, sent = sum(pair.lost for pair in found), sum(pair.sent for pair in found)
@@ -234,7 +238,7 @@ def undecided(case: Case) -> None:
     gone = {host.name for host in case.mesh.hosts.values() if host.error}
     pairs = [
         pair for pair in case.mesh.pairs
-        if pair.verdict == "unknown" and pair.source not in gone and pair.destination not in gone
+        if pair.verdict == "unknown" and not pair.is_one_ended and not {pair.source, pair.destination} & gone
     ]  # fmt: skip
     if not pairs:
         return

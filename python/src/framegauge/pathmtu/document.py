@@ -117,6 +117,10 @@ class Pair:
     tcp: Mapping[str, Any] | None
     traces: tuple[Trace, ...]
     interface: str | None
+    is_one_ended: bool = False
+    direction: str | None = None  # of a one-ended fault: out, back or unknown
+    said: str | None = None
+    fragment: int | None = None  # the pieces that an echo came back in
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -226,6 +230,7 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
         pair["verdict"], pair["path_mtu_bytes"], pair["route_mtu_bytes"], flows["probed"], flows["bad"],
         flows["unknown"], flows.get("fragmented", 0), tuple(sizes), told, controls["sent"], controls["lost"],
         pair["tcp"], traces, pair["interface"],
+        pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"), pair.get("reply_fragment_bytes"),
     )  # fmt: skip
 
 

@@ -32,6 +32,8 @@ CATALOGUE = {
     "one_direction_only": Kind("a black hole in one direction only; where is unknown"),
     "one_family_only": Kind("a black hole in one IP family only; where is unknown"),
     "black_hole": Kind("a black hole; where is unknown"),
+    "direction_unknown": Kind("echoes vanish; in which direction is unknown"),
+    "reply_fragmented": Kind("echoes come back in pieces"),
     "unreachable": Kind("not even small packets arrive"),
     "host_unavailable": Kind("a host could not take part", False),
     "could_not_tell": Kind("not enough is known for a verdict", False),

@@ -17,6 +17,8 @@ from framegauge.pathmtu.verdict import route_mtu_disagreement
 from framegauge.report.check_matrix import (
     LEGEND,
     NOT_PROBED,
+    ONE_ENDED,
+    ONE_ENDED_WORDS,
     PARTIAL,
     Cell,
     Matrix,
@@ -149,6 +151,8 @@ def _legend(drawn: Iterable[Matrix]) -> str:
     ]  # fmt: skip
     if any(cell.is_partial for each in found for cell in each.cells.values()):
         items.append(f"<li><span>{PARTIAL}</span>only some flows or pairs</li>")
+    if any(cell.is_one_ended for each in found for cell in each.cells.values()):
+        items.append(f"<li><span>{ONE_ENDED}</span>{ONE_ENDED_WORDS}</li>")
     return f'<ul class="legend">{"".join(items)}</ul>\n'
 
 
@@ -190,6 +194,7 @@ def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[in
     links = ", ".join(f'<a href="#f{number}">{number}</a>' for number in numbers.get(key, ()))
     sizes = ["?" if pair[name] is None else str(pair[name]) for name in ("path_mtu_bytes", "route_mtu_bytes")]
     look, words = _CLASSES[pair["verdict"]], pair["verdict"].replace("_", " ")
+    words += ", one-ended" if pair.get("method") == "one_ended" else ""
     return (
         f'<tr><th scope="row">{_name(pair["source"])}</th><td>{_name(pair["destination"])}</td>'
         f"<td>{pair['family']}</td>"

@@ -14,6 +14,8 @@ from framegauge.pathmtu.verdict import VERDICTS
 __all__ = [
     "LEGEND",
     "NOT_PROBED",
+    "ONE_ENDED",
+    "ONE_ENDED_WORDS",
     "Cell",
     "Matrix",
     "counts",
@@ -31,7 +33,8 @@ LEGEND = {
     "unreachable": ("×", "nothing arrives"),
     "unknown": ("?", "could not tell"),
 }
-PARTIAL, NOT_PROBED = "*", "–"
+PARTIAL, NOT_PROBED, ONE_ENDED = "*", "–", "°"
+ONE_ENDED_WORDS = "one-ended: both ways at once, so that the direction of a fault is not known from this alone"
 _WORST = ("unreachable", "black_hole", "too_small", "unknown", "carries_target")
 
 
@@ -44,9 +47,13 @@ class Cell:
     is_partial: bool
     bad: int = 0  # pairs, where the cell stands for several
     known: int = 1
+    is_one_ended: bool = False
 
     def text(self, is_short: bool = False) -> str:
         """A sign for each verdict, and the size where there is room; never told by colour alone."""
+        return self._sign(is_short) + (ONE_ENDED if self.is_one_ended else "")
+
+    def _sign(self, is_short: bool) -> str:
         sign = LEGEND[self.verdict][0]
         size = "" if self.path_mtu is None or is_short else str(self.path_mtu)
         if self.verdict in ("too_small", "black_hole"):
@@ -64,7 +71,7 @@ class Cell:
             "black_hole": f"black hole above {size}{some}",
             "unreachable": "unreachable",
             "unknown": "could not tell",
-        }[self.verdict]
+        }[self.verdict] + (", one-ended" if self.is_one_ended else "")
 
 
 @dataclass(frozen=True)
@@ -89,12 +96,16 @@ def matrices(document: Mapping[str, Any], most_hosts: int) -> list[Matrix]:
     for pair in document["pairs"]:
         flows = pair["flows"]
         is_partial = 0 < flows["bad"] < flows["probed"] - flows["unknown"]
-        here = Cell(pair["verdict"], pair["path_mtu_bytes"], is_partial)
+        here = Cell(pair["verdict"], pair["path_mtu_bytes"], is_partial, is_one_ended=_is_one_ended(pair))
         cells[pair["family"]][pair["source"], pair["destination"]] = here
     found = {family: each for family, each in cells.items() if each}
     if len(found) == 2 and found[4] == found[6]:
         return [Matrix("IPv4 and IPv6 alike", tuple(names), found[4])]
     return [Matrix(f"IPv{family}", tuple(names), each) for family, each in found.items()]
+
+
+def _is_one_ended(pair: Mapping[str, Any]) -> bool:
+    return pair.get("method") == "one_ended"
 
 
 def _of_subnets(document: Mapping[str, Any], most: int) -> list[Matrix]:
@@ -131,7 +142,9 @@ def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
     sizes = [pair["path_mtu_bytes"] for pair in pairs if pair["path_mtu_bytes"] is not None]
     bad = [pair for pair in pairs if pair["verdict"] in ("unreachable", "black_hole", "too_small")]
     is_partial = any(pair["flows"]["bad"] < pair["flows"]["probed"] - pair["flows"]["unknown"] for pair in bad)
-    return Cell(worst, min(sizes, default=None), is_partial or 0 < len(bad) < len(pairs), len(bad), len(pairs))
+    is_partial = is_partial or 0 < len(bad) < len(pairs)
+    is_one_ended = any(map(_is_one_ended, pairs))
+    return Cell(worst, min(sizes, default=None), is_partial, len(bad), len(pairs), is_one_ended)
 
 
 def printable(text: str) -> str:
@@ -145,6 +158,7 @@ def legend(matrix: Matrix, is_short: bool = False) -> str:
     sizes = {"too_small": "▪" if is_short else "1500", "black_hole": "!" if is_short else "1500!"}
     words = [f"{sizes.get(verdict, sign)} {text}" for verdict, (sign, text) in LEGEND.items() if verdict in used]
     words += [f"{PARTIAL} only some flows or pairs"] if any(cell.is_partial for cell in matrix.cells.values()) else []
+    words += [f"{ONE_ENDED} {ONE_ENDED_WORDS}"] if any(cell.is_one_ended for cell in matrix.cells.values()) else []
     return "; ".join(words)
 
 
@@ -169,14 +183,17 @@ def headline(document: Mapping[str, Any]) -> str:
 def plan_text(document: Mapping[str, Any]) -> str:
     """What was probed of what there is, and what it would have caught."""
     plan = document["plan"]
-    what = "every ordered pair" if plan["kind"] == "full_mesh" else f"{plan['pairs']} of {plan['of']} ordered pairs"
+    what = f"{plan['pairs']} of {plan['of']} ordered pairs"
+    if plan["kind"] != "sampled":
+        what = "every ordered pair" if plan["kind"] == "full_mesh" else "every host to every target, by echoes"
     if between := plan.get("group_pairs"):
         what += f", {between['probed']} of {between['of']} pairs of subnets" if plan["kind"] == "sampled" else ""
     chances = ", ".join(
         f"{100 * share:.4g} % for one bad of {members}"
         for members, share in sorted(document["coverage"].items(), key=lambda item: int(item[0]))
     )
+    flows = f"{document['flows']} flow{'' if document['flows'] == 1 else 's'}"
     return (
-        f"Probed: {what}, {document['flows']} flows each. Chance that a pair's flows meet a bad parallel path: "
+        f"Probed: {what}, {flows} each. Chance that a pair's flows meet a bad parallel path: "
         f"{chances}. Chance that a black hole is claimed falsely: at most {document['false_claim_probability']:.1g}."
     )

@@ -29,12 +29,17 @@ def text(document: Mapping[str, Any], timestamp_seconds: float) -> str:
                 found[key] = min(pair[name], found.get(key, pair[name]))
         if pair["verdict"] != "unknown":
             carried[key] = min(int(pair["verdict"] == "carries_target"), carried.get(key, 1))
+    one_ended = {
+        (pair["source"], pair["destination"], str(pair["family"])): 1.0
+        for pair in document["pairs"] if pair.get("method") == "one_ended"
+    }  # fmt: skip
     kinds = Counter(found["kind"] for found in document["findings"])
     kinds.update(dict.fromkeys(CATALOGUE, 0))
     lines = [
         *_metric("path_mtu_bytes", "Measured path MTU over all flows; at most the target.", _pairs(path)),
         *_metric("route_mtu_bytes", "What the sender's kernel believes.", _pairs(route)),
         *_metric("path_carries_target", "1 if it carries the target, 0 if not.", _pairs(carried)),
+        *_metric("path_one_ended", "1 if no agent ran at the destination: both ways at once.", _pairs(one_ended)),
         *_metric("check_pairs", "Pairs by verdict.", [({"verdict": k}, n) for k, n in counts(document).items()]),
         *_metric("check_findings", "Findings by kind.", [({"kind": k}, n) for k, n in sorted(kinds.items())]),
         *_metric("check_verdict", "1 for the verdict of the check.",
