@@ -81,7 +81,7 @@ def pairs(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
         "traces": st.lists(TRACES, max_size=2), "seconds": st.floats(0, 9),
     }, optional={
         "method": st.sampled_from(["two_ended", "one_ended"]), "said": maybe(NAMES),
-        "direction": maybe(st.sampled_from(["out", "back", "unknown"])), "reply_fragment_bytes": MAYBE_SIZE,
+        "direction": maybe(st.sampled_from(["out", "back", "unknown"])), "reply_fragment_bytes": MAYBE_SIZE, "fragmented_bytes": MAYBE_SIZE,
     })  # fmt: skip
 
 

@@ -454,7 +454,8 @@ def one_ended(lab, keys, **more):
 def test_one_end_does_not_know_the_direction_and_accuses_no_host():
     lab = Lab((4,))
     keys = lab.some(lambda a, b: b == "c")
-    one_ended(lab.fault(keys, 1500), keys, direction="unknown", tcp={"peer_announced_mss_bytes": 1460})
+    tcp = {"connected": True, "mss_bytes": 1448, "peer_announced_mss_bytes": 1460, "error": None}
+    one_ended(lab.fault(keys, 1500), keys, direction="unknown", tcp=tcp)
     found = only(lab, "direction_unknown")
     assert "run an agent at the far end to know" in found["fix"]
     assert "MSS of 1460: a hint" in found["evidence"]
@@ -468,6 +469,9 @@ def test_echoes_in_pieces_are_a_matter_of_the_way_back():
     keys = [("a", "b", 4)]
     one_ended(lab.fault(keys, 1500, "too_small"), keys, direction="back", reply_fragment_bytes=1500)
     assert "on the way back" in only(lab, "reply_fragmented")["where"]
+    assert "second limit" not in only(lab, "reply_fragmented")["evidence"]
+    lab.pairs["a", "b", 4]["fragmented_bytes"] = 1504
+    assert "Of 9000 bytes nothing came back at all: a second limit" in only(lab, "reply_fragmented")["evidence"]
 
 
 def test_answers_that_are_cut_short_leave_the_way_there():

@@ -123,7 +123,7 @@ def pairs(
 def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
     if found is None:
         return check_pairs.not_measured(path) | {"method": "one_ended", "direction": None}
-    cut = {name: found[name] for name in ("reply_fragment_bytes", "reply_cut_bytes")}
+    cut = {name: found[name] for name in ("reply_fragment_bytes", "fragmented_bytes", "reply_cut_bytes")}
     pair = check_pairs.measured(path, found, asked) | cut
     return pair | {"method": "one_ended", "direction": _direction(pair)}
 

@@ -82,6 +82,8 @@ TOLD = dict.fromkeys(BOTH, ("too_small", 1500, "out"))
         ("reverse-only", "b", "a", SILENT, {"direction_unknown", "tcp_probing_off"}),
         ("ipv6-too-big-blocked", "a", "b", {4: TOLD[4], 6: SILENT[6]}, {"router_too_small", "direction_unknown"}),
         ("stale-cache", "a", "b", CARRIES, {"stale_path_mtu"}),
+        # A router takes in 1504, and sends back what is above 1500 in pieces.
+        ("far-side-silent", "a", "b", dict.fromkeys(BOTH, ("too_small", 1500, "back")), {"reply_fragmented"}),
         # The target's own route makes it cut its replies.
         ("route-mtu", "b", "a", dict.fromkeys(BOTH, ("too_small", 1500, "back")), {"reply_fragmented"}),
     ],
@@ -98,6 +100,8 @@ def test_the_truth_as_far_as_one_end_can_know_it(
     assert document["verdict"] == ("carries_target" if expected == CARRIES else "fault")
     if name == "hop-1500":
         assert [told["address"] for told in pairs[4]["told_by"]] == ["10.78.1.254"]
+    second = [each for each in document["findings"] if "a second limit" in each["evidence"]]
+    assert bool(second) == (name == "far-side-silent")
     silent = [each for each in document["findings"] if each["kind"] == "direction_unknown"]
     assert all("run an agent at the far end to know" in each["fix"] for each in silent)
 

@@ -89,6 +89,7 @@ fn one_ended(path: &PathOutcome) -> Value {
     }
     let mut found = describe(&said);
     found["reply_fragment_bytes"] = json!(fragment_bytes);
+    found["fragmented_bytes"] = json!(path.fragmented_bytes);
     found["reply_cut_bytes"] = json!(path.cut_bytes);
     found
 }
@@ -98,6 +99,6 @@ fn tcp_alone(tcp: &Option<TcpFinding>) -> Value {
     json!({
         "flows": [], "told_by": [], "seconds": 0.0, "controls": {"sent": 0, "lost": 0}, "packets_sent": 0, "bytes_sent": 0,
         "route_mtu_bytes": null, "tcp": tcp.as_ref().map(describe_tcp), "said": null,
-        "reply_fragment_bytes": null, "reply_cut_bytes": null,
+        "reply_fragment_bytes": null, "fragmented_bytes": null, "reply_cut_bytes": null,
     })
 }

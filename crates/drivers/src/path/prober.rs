@@ -60,6 +60,8 @@ pub struct PathOutcome {
     pub way: Option<Way>,
     /// From the first probe to the last verdict.
     pub seconds: f64,
+    /// The largest probe that arrived, or came back, in pieces.
+    pub fragmented_bytes: Option<u32>,
     /// The largest echo that came back shorter than it was sent; none: all came back whole.
     pub cut_bytes: Option<u32>,
     /// What a TCP connection showed.
@@ -74,6 +76,7 @@ struct Path {
     search: Search,
     way: Option<Way>,
     ended: Option<Duration>,
+    fragmented_bytes: Option<u32>,
     cut_bytes: Option<u32>,
     said: Option<String>,
 }
@@ -126,6 +129,7 @@ pub(crate) fn search(
         search: Search::new(order.search),
         way: way(spec.destination.ip()).ok(),
         ended: None,
+        fragmented_bytes: None,
         cut_bytes: None,
         said: None,
     };
@@ -158,6 +162,7 @@ pub(crate) fn search(
         source_ports: (0..flows).map(|flow| sockets.port(path.spec.source, flow)).collect(),
         way: path.way,
         seconds: path.ended.unwrap_or_default().as_secs_f64(),
+        fragmented_bytes: path.fragmented_bytes,
         cut_bytes: path.cut_bytes,
         tcp,
         said: path.said,
@@ -314,6 +319,8 @@ impl Work<'_> {
                 path.search.on_delivered(now, flow as u16, number, answer.ip_bytes, answer.fragment_bytes);
             self.slowest = self.slowest.max(took.unwrap_or_default());
             path.cut_bytes = path.cut_bytes.max(answer.cut_bytes);
+            let pieces = answer.fragment_bytes.map(|_| answer.ip_bytes);
+            path.fragmented_bytes = path.fragmented_bytes.max(pieces);
             // A late answer may take a verdict back while others still search.
             path.ended = None;
         }

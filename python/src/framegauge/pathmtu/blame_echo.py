@@ -70,6 +70,10 @@ def _pieces(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
         "arrived whole: the way back is smaller, or the target's own interface or route is.",
         *_hints(pairs),
     ]  # fmt: skip
+    if any(pair.fragmented is not None and pair.fragmented < case.mesh.target for pair in pairs):
+        evidence.append(
+            f"Of {case.mesh.target} bytes nothing came back at all: a second limit lies on the way there or back."
+        )
     own = f"ip link set dev IFACE mtu {case.mesh.target}  # at the target, if its interface is what is smaller"
     _add(case, "reply_fragmented", where, pairs, evidence, f"{own}; {_BOTH_ENDS}")
 

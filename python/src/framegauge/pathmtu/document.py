@@ -120,7 +120,8 @@ class Pair:
     is_one_ended: bool = False
     direction: str | None = None  # of a one-ended fault: out, back or unknown
     said: str | None = None
-    fragment: int | None = None  # the pieces that an echo came back in
+    fragment: int | None = None  # the pieces that echoes came back in
+    fragmented: int | None = None  # the largest of these echoes
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -230,7 +231,8 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
         pair["verdict"], pair["path_mtu_bytes"], pair["route_mtu_bytes"], flows["probed"], flows["bad"],
         flows["unknown"], flows.get("fragmented", 0), tuple(sizes), told, controls["sent"], controls["lost"],
         pair["tcp"], traces, pair["interface"],
-        pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"), pair.get("reply_fragment_bytes"),
+        pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"),
+        pair.get("reply_fragment_bytes"), pair.get("fragmented_bytes"),
     )  # fmt: skip
 
 
