@@ -367,7 +367,7 @@ impl Search {
             path_mtu_bytes: flow.path_mtu(),
             delivered_bytes: flow.delivered(),
             told: flow.told,
-            fragmented: flow.fragment.is_some(),
+            fragment_bytes: flow.fragment,
         };
         Report {
             flows: self.flows.iter().map(report).collect(),

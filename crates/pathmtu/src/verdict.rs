@@ -45,8 +45,9 @@ pub struct FlowReport {
     pub delivered_bytes: u32,
     /// Who said what.
     pub told: Option<Told>,
-    /// Packets arrived in pieces although they must not be fragmented; a size that did is too big, whoever put it together.
-    pub fragmented: bool,
+    /// The pieces in which packets arrived (or echoes came back) although they must not be fragmented; a size that did is too
+    /// big, whoever cut it.
+    pub fragment_bytes: Option<u32>,
 }
 
 /// What is known of a path.

@@ -141,7 +141,12 @@ fn what_arrives_in_fragments_was_not_carried() {
     }
     let report = search.report();
     assert_eq!(mtus(&report), [Some(1500); 2]);
-    assert!(report.flows.iter().all(|flow| flow.verdict == Verdict::TooSmall && flow.fragmented));
+    assert!(
+        report
+            .flows
+            .iter()
+            .all(|flow| flow.verdict == Verdict::TooSmall && flow.fragment_bytes == Some(1500))
+    );
     // Nobody has said a word.
     assert!(report.flows.iter().all(|flow| flow.told.is_none()));
 }

@@ -137,7 +137,7 @@ pub(super) fn describe(path: &PathOutcome) -> Value {
         .zip(&path.source_ports)
         .map(|(flow, port)| {
             json!({"source_port": port, "verdict": verdict(flow.verdict), "path_mtu_bytes": flow.path_mtu_bytes,
-                   "delivered_bytes": flow.delivered_bytes, "fragmented": flow.fragmented})
+                   "delivered_bytes": flow.delivered_bytes, "fragmented": flow.fragment_bytes.is_some()})
         })
         .collect();
     let mut told: BTreeMap<(Option<IpAddr>, Option<u32>), u32> = BTreeMap::new();

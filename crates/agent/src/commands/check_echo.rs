@@ -79,16 +79,9 @@ impl Path {
 
 /// As `check.run` describes a path, and what the echoes themselves showed.
 fn one_ended(path: &PathOutcome) -> Value {
-    let mut said = path.clone();
-    let mut fragment_bytes = None;
-    for flow in said.report.flows.iter_mut().filter(|flow| flow.fragmented) {
-        // Nobody has said this: it is the size of the pieces that an echo came back in.
-        if let Some(pieces) = flow.told.take_if(|told| told.by.is_none()) {
-            fragment_bytes = pieces.mtu_bytes;
-        }
-    }
-    let mut found = describe(&said);
-    found["reply_fragment_bytes"] = json!(fragment_bytes);
+    let mut found = describe(path);
+    let pieces = path.report.flows.iter().filter_map(|flow| flow.fragment_bytes).min();
+    found["reply_fragment_bytes"] = json!(pieces);
     found["fragmented_bytes"] = json!(path.fragmented_bytes);
     found["reply_cut_bytes"] = json!(path.cut_bytes);
     found

@@ -64,13 +64,13 @@ def _towards(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
 
 def _pieces(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     where = f"{_listed(pairs)}, on the way back"
-    pieces = remedies.listing(str(pair.fragment) for pair in pairs if pair.fragment is not None)
+    pieces = remedies.listing(str(pair.reply_fragment) for pair in pairs if pair.reply_fragment is not None)
     evidence = [
         f"Echoes above {limit} bytes come back in pieces of up to {pieces}. The requests cannot be cut, so they have "
         "arrived whole: the way back is smaller, or the target's own interface or route is.",
         *_hints(pairs),
     ]  # fmt: skip
-    if any(pair.fragmented is not None and pair.fragmented < case.mesh.target for pair in pairs):
+    if any(pair.largest_in_pieces is not None and pair.largest_in_pieces < case.mesh.target for pair in pairs):
         evidence.append(
             f"Of {case.mesh.target} bytes nothing came back at all: a second limit lies on the way there or back."
         )

@@ -64,7 +64,7 @@ def fragments(case: Case) -> None:
     """`fragmented_on_the_way`: what must not be cut arrived in pieces. Where is unknown: all of it does arrive."""
     groups: dict[tuple[int | None, int], list[Pair]] = defaultdict(list)
     for pair in case.faults.values():
-        if pair.fragmented:
+        if pair.fragmented and not pair.is_one_ended:
             groups[pair.path_mtu, pair.family].append(pair)
     for (limit, family), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
         few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)

@@ -120,8 +120,8 @@ class Pair:
     is_one_ended: bool = False
     direction: str | None = None  # of a one-ended fault: out, back or unknown
     said: str | None = None
-    fragment: int | None = None  # the pieces that echoes came back in
-    fragmented: int | None = None  # the largest of these echoes
+    reply_fragment: int | None = None  # the pieces that echoes came back in
+    largest_in_pieces: int | None = None  # of these echoes
 
     @property
     def key(self) -> tuple[str, str, int]:
