@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
-__all__ = ["DEFAULT_PREFIX", "family_of", "subnet"]
+__all__ = ["DEFAULT_PREFIX", "as_people_count", "family_of", "subnet"]
 
 # Where nobody says how long a prefix is.
 DEFAULT_PREFIX = {4: 24, 6: 64}
@@ -28,3 +29,8 @@ def family_of(address: str) -> int | None:
         return ipaddress.ip_address(address.partition("/")[0].partition("%")[0]).version
     except ValueError:
         return None
+
+
+def as_people_count(name: str) -> list[tuple[int, str]]:
+    """A key for sorting: h2 comes before h10, and 10.0.2.0/24 before 10.0.10.0/24."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]

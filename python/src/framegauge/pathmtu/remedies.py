@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from framegauge.pathmtu.document import Host, Interface, Mesh
+from framegauge.pathmtu.groups import as_people_count
 
 __all__ = [
     "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing", "raise_mtu",
@@ -17,7 +18,7 @@ MANY = 6
 
 def listing(names: Iterable[str], many: int = MANY) -> str:
     """`a, b and c`; beyond a few their number."""
-    found = sorted(set(names))
+    found = sorted(set(names), key=as_people_count)
     if len(found) > many:
         return f"{', '.join(found[: many - 1])} and {len(found) - many + 1} more"
     return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
@@ -25,7 +26,7 @@ def listing(names: Iterable[str], many: int = MANY) -> str:
 
 def host_names(names: Iterable[str]) -> str:
     """`host a`, or `hosts a and b`."""
-    found = sorted(set(names))
+    found = sorted(set(names), key=as_people_count)
     return f"host{'s' if len(found) != 1 else ''} {listing(found)}"
 
 

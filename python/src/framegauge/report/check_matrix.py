@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.pathmtu.groups import subnet
+from framegauge.pathmtu.groups import as_people_count, subnet
 from framegauge.pathmtu.verdict import VERDICTS
 
 __all__ = [
@@ -125,16 +124,11 @@ def _of_subnets(document: Mapping[str, Any], most: int) -> list[Matrix]:
         for pair in document["pairs"]:
             if pair["family"] == family:
                 groups[place(pair, "source"), place(pair, "destination")].append(pair)
-        names = tuple(sorted({name for way in groups for name in way}, key=_natural))
+        names = tuple(sorted({name for way in groups for name in way}, key=as_people_count))
         if groups and len(names) <= most:
             cells = {way: _summed(pairs) for way, pairs in groups.items()}
             found.append(Matrix(f"IPv{family}, by subnet", names, cells, of_subnets=True))
     return found
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """So that 10.0.2.0/24 comes before 10.0.10.0/24."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
