@@ -20,12 +20,17 @@ from framegauge.pathmtu import schema
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.lab import LabTestbed
 from framegauge.workloads.programs import running
-from rack.real import leaves_nothing
-from rack.test_check import namespaces, run
+from rack.real import leaves_nothing, shell
+from rack.test_check import ask_all, namespaces, run
 
 Json = dict[str, Any]
 OPEN = "echo 0 2147483647 > /proc/sys/net/ipv4/ping_group_range"
 DEAF = "echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all; echo 1 > /proc/sys/net/ipv6/icmp/echo_ignore_all"
+
+
+@pytest.fixture(autouse=True)
+def answers_fit_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_echo, "ask_all", ask_all)
 
 
 @contextmanager
@@ -36,13 +41,6 @@ def lab(name: str) -> Iterator[LabTestbed]:
         bed.up(lab_file.load(ROOT / f"examples/faults/{name}.yaml" if "\n" not in name else name).network)
         yield bed
         bed.down()
-
-
-def shell(bed: LabTestbed, node: str, script: str) -> None:
-    agent = bed.nodes()[node].agent
-    number = agent.request("process.spawn", {"argv": ["sh", "-ec", script]})["process"]
-    ended = agent.request("process.wait", {"process": number, "timeout_seconds": 10})
-    assert ended["exit_code"] == 0, (node, script)
 
 
 def echoes(bed: LabTestbed, source: str, target: str, **more: Any) -> tuple[dict[int, Json], Json]:
@@ -93,7 +91,7 @@ def test_the_truth_as_far_as_one_end_can_know_it(
 ) -> None:
     with leaves_nothing(), lab(name) as bed:
         if kind == "ping":
-            shell(bed, source, OPEN)
+            shell(bed.nodes()[source].agent, OPEN)
         pairs, document = echoes(bed, source, target)
     assert verdicts(pairs) == expected, document["pairs"]
     assert kinds(document) >= found if found else kinds(document) == set(), document["findings"]
@@ -118,21 +116,24 @@ def test_a_limit_on_answers_ends_in_could_not_tell_or_is_waited_out() -> None:
     rule = "nft -f - <<'END'\ntable inet t {\nchain c {\ntype filter hook input priority 0;\n%s\n}\n}\nEND"
     rule %= "meta l4proto {icmp, ipv6-icmp} limit rate over 10/second burst 3 packets drop"
     with leaves_nothing(), lab("clean") as bed:
-        shell(bed, "b", rule)
+        shell(bed.nodes()["b"].agent, rule)
         pairs, document = echoes(bed, "a", "b")
     assert {pair["verdict"] for pair in pairs.values()} <= {"carries_target", "unknown"}, document["pairs"]
 
 
 def test_a_target_without_echoes_is_there_if_tcp_says_so_and_gone_if_nothing_does() -> None:
     with leaves_nothing(), lab("clean") as bed:
-        shell(bed, "b", DEAF)
+        shell(bed.nodes()["b"].agent, DEAF)
         pairs, document = echoes(bed, "a", "b")
         assert {pair["verdict"] for pair in pairs.values()} == {"unknown"}
         assert document["verdict"] == "could_not_tell"
         assert "TCP port 443 refuses, so that something is there" in document["findings"][0]["evidence"]
         alone, _ = echoes(bed, "a", "b", tcp_port=None)
         assert {pair["verdict"] for pair in alone.values()} == {"unknown"}
-        shell(bed, "b", "nft 'add table inet t; add chain inet t c {type filter hook input priority 0; policy drop;}'")
+        shell(
+            bed.nodes()["b"].agent,
+            "nft 'add table inet t; add chain inet t c {type filter hook input priority 0; policy drop;}'",
+        )
         pairs, document = echoes(bed, "a", "b")
         assert {pair["verdict"] for pair in pairs.values()} == {"unreachable"}
         assert kinds(document) == {"unreachable"}
@@ -174,7 +175,7 @@ def test_replies_that_are_cut_leave_the_way_back_untested(
     name: str, verdict: str, size: int | None, direction: str | None
 ) -> None:
     with leaves_nothing(), lab(name) as bed:
-        shell(bed, "b", DEAF)
+        shell(bed.nodes()["b"].agent, DEAF)
         host: Host = next(host for host in bed.hosts() if host.name == "b")
         with running(host, "answers", [sys.executable, "-c", CUTS]):
             pair = only_ipv4(bed, "a", "b")
@@ -186,7 +187,7 @@ def test_replies_that_are_cut_leave_the_way_back_untested(
 def test_a_connection_shows_the_mss_of_the_target_and_is_a_hint() -> None:
     listens = "import socket, time; s = socket.create_server(('0.0.0.0', 8443)); time.sleep(60)"
     with leaves_nothing(), lab("reverse-only") as bed:
-        shell(bed, "b", "ip route change 10.78.1.0/24 via 10.78.3.254 advmss 1460")
+        shell(bed.nodes()["b"].agent, "ip route change 10.78.1.0/24 via 10.78.3.254 advmss 1460")
         host = next(host for host in bed.hosts() if host.name == "b")
         with running(host, "listens", [sys.executable, "-c", listens]):
             for _ in range(20):

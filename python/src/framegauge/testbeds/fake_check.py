@@ -14,6 +14,7 @@ FIRST_PORT = 40_000
 BOUNDS = {
     "check.serve": {"ports": (1, 4096)},
     "check.run": {"target_mtu": (576, 65_535), "flows": (1, 1024)},
+    "check.echo": {"target_mtu": (576, 65_535)},
     "check.trace": {"hops": (1, 64), "small_bytes": (100, 65_535)},
 }
 
@@ -26,8 +27,7 @@ class FakeCheck:
 
     def serve(self, params: Json) -> Json:
         """Ports that are invented."""
-        if re.fullmatch("[0-9a-fA-F]{32}", params["token"]) is None:
-            raise FakeError(-32602, "check.serve: token: expected 32 hex digits", {"method": "check.serve"})
+        _token("check.serve", params)
         _within("check.serve", params)
         if self._serving:
             raise _state("this host takes part in a check already; check.close first")
@@ -40,10 +40,17 @@ class FakeCheck:
     def run(self, params: Json) -> Json:
         """FakeError: there is nothing to search."""
         _within("check.run", params)
-        if not 0 < params["false_claim"] < 1:
-            text = "check.run: false_claim is a chance above 0 and below 1"
-            raise FakeError(-32602, text, {"method": "check.run"})
+        _chance("check.run", params)
         self._need()
+        raise _state("a fake host has no paths")
+
+    def echo(self, params: Json) -> Json:
+        """FakeError: there is nobody to return it."""
+        _within("check.echo", params)
+        _token("check.echo", params)
+        _chance("check.echo", params)
+        if not params["paths"]:
+            raise FakeError(-32602, "check.echo: paths: 0 is not within 1 and 4096", {"method": "check.echo"})
         raise _state("a fake host has no paths")
 
     def trace(self, params: Json) -> Json:
@@ -63,6 +70,16 @@ class FakeCheck:
     def _need(self) -> None:
         if not self._serving:
             raise _state("this host takes part in no check; check.serve comes first")
+
+
+def _token(method: str, params: Json) -> None:
+    if re.fullmatch("[0-9a-fA-F]{32}", params["token"]) is None:
+        raise FakeError(-32602, f"{method}: token: expected 32 hex digits", {"method": method})
+
+
+def _chance(method: str, params: Json) -> None:
+    if not 0 < params["false_claim"] < 1:
+        raise FakeError(-32602, f"{method}: false_claim is a chance above 0 and below 1", {"method": method})
 
 
 def _within(method: str, params: Json) -> None:
