@@ -46,6 +46,14 @@ INTERFACES = st.fixed_dictionaries(
     },
 )  # fmt: skip
 
+CLAMPS = st.fixed_dictionaries(
+    {
+        "family": st.sampled_from(["ip", "ip6", "inet", "netdev", ""]), "table": NAMES, "chain": NAMES,
+        "to": st.sampled_from(["size", "route_mtu", "unknown"]),
+    },
+    optional={"mss_bytes": MAYBE_SIZE},
+)  # fmt: skip
+
 FACTS = st.fixed_dictionaries(
     {"interfaces": st.lists(INTERFACES, max_size=3)},
     optional={
@@ -55,6 +63,7 @@ FACTS = st.fixed_dictionaries(
         "path_mtu_cache": st.lists(
             st.fixed_dictionaries({"destination": ADDRESSES, "mtu": SIZES, "family": st.sampled_from([4, 6])}), max_size=2
         ),
+        "mss_clamps": st.fixed_dictionaries({"rules": maybe(st.lists(CLAMPS, max_size=2)), "error": maybe(NAMES)}),
     },
 )  # fmt: skip
 
@@ -77,7 +86,7 @@ def pairs(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
         "controls": st.fixed_dictionaries({"sent": COUNTS, "lost": COUNTS}),
         "tcp": maybe(st.fixed_dictionaries({
             "connected": st.booleans(), "mss_bytes": MAYBE_SIZE, "peer_announced_mss_bytes": MAYBE_SIZE, "error": maybe(NAMES),
-        })),
+        }, optional={"route_mtu_bytes": MAYBE_SIZE})),
         "traces": st.lists(TRACES, max_size=2), "seconds": st.floats(0, 9),
     }, optional={
         "method": st.sampled_from(["two_ended", "one_ended"]), "said": maybe(NAMES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -362,6 +363,61 @@ def test_a_clamped_mss_on_a_good_path_is_no_fault():
     assert kinds(lab) == ["mss_clamped"]
     assert {pair[2] for pair in lab.blame()[0]["pairs"]} == {4, 6}
     assert lab.document()["verdict"] == "carries_target"
+
+
+def with_clamps(*rules: tuple[str, str, str, str, int | None], families: tuple[int, ...] = (4,)) -> dict[str, Any]:
+    """What is found where TCP gets 1348 of a to b and c, and these hosts have these rules."""
+    lab = Lab((3,), families)
+    for host, family, chain, to, size in rules:
+        clamps = lab.hosts[host]["facts"].setdefault("mss_clamps", {"rules": [], "error": None})
+        clamps["rules"].append({"family": family, "table": "fg", "chain": chain, "to": to, "mss_bytes": size})
+    for key in lab.some(lambda a, _: a == "a"):
+        lab.pairs[key]["tcp"] |= {"mss_bytes": 1348, "peer_announced_mss_bytes": 8948, "route_mtu_bytes": 9000}
+    assert set(kinds(lab)) == {"mss_clamped"}
+    return {each["where"]: each for each in lab.blame()}
+
+
+BETWEEN = "on the way to hosts b and c, or there"
+
+
+def test_the_rule_of_an_end_that_clamps_is_named():
+    found = with_clamps(("b", "inet", "out", "size", 1360), ("b", "inet", "out2", "size", 1200))
+    assert found.keys() == {"host b", "on the way to host c, or there"}, "the rule of b explains nothing to c"
+    own = found["host b"]
+    assert own["pairs"] == [["a", "b", 4]]
+    assert "Chain out of table inet fg on host b sets 1360." in own["evidence"]
+    assert own["fix"].startswith("nft --handle list chain inet fg out; nft delete rule inet fg out handle N  # on b")
+    assert own["ask"] is None
+    assert found["on the way to host c, or there"]["ask"] is not None
+
+
+def test_a_rule_of_the_sender_explains_all_its_pairs():
+    (found,) = with_clamps(("a", "ip", "in", "size", 1348)).values()
+    assert (found["where"], len(found["pairs"])) == ("host a", 2)
+
+
+@pytest.mark.parametrize(
+    ("family", "to", "size"),
+    [
+        ("ip6", "size", 1360),
+        ("ip", "size", 1347),
+        ("ip", "size", 1389),
+        ("ip", "route_mtu", None),
+        ("ip", "size", None),
+    ],
+)
+def test_a_rule_that_cannot_be_it_is_not_named(family: str, to: str, size: int | None):
+    assert with_clamps(("a", family, "in", to, size)) == with_clamps()
+    assert with_clamps().keys() == {BETWEEN}
+
+
+def test_a_rule_of_which_nft_does_not_tell_the_size_may_be_it():
+    found = with_clamps(("a", "ip", "POSTROUTING", "unknown", None))
+    text = "Chain POSTROUTING of table ip fg on host a may do it: nft does not tell what it sets."
+    assert text in found[BETWEEN]["evidence"]
+    assert "TCPMSS" in found[BETWEEN]["fix"]
+    (known,) = with_clamps(("a", "ip", "X", "unknown", None), ("a", "ip", "in", "size", 1360)).values()
+    assert (known["where"], "Chain X" in known["evidence"]) == ("host a", False)
 
 
 def test_an_mss_that_the_way_back_explains_is_not_clamped():

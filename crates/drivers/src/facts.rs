@@ -1,10 +1,11 @@
-//! What a host says of itself that bears on its MTUs: interfaces, tunnels, settings, remembered path MTUs, routes.
-//! All of it are readings; nothing is sent, no process is started, and no privilege is needed.
+//! What a host says of itself that bears on its MTUs: interfaces, tunnels, settings, remembered path MTUs, MSS
+//! clamps, routes. All of it are readings; nothing is sent, and only what is said of clamps needs privilege.
 
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::links::{self, Interface, InterfaceAddress};
 use framegauge_linux::routes::{self, PathMtuException};
 use framegauge_linux::{OsError, Result, process, sysctl};
+use framegauge_pathmtu::MssClamp;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -44,6 +45,8 @@ pub struct Facts {
     pub sysctls: BTreeMap<String, String>,
     /// The path MTUs that the kernel remembers.
     pub path_mtu_cache: Vec<PathMtuException>,
+    /// Its rules that clamp the MSS, or why they could not be read.
+    pub mss_clamps: std::result::Result<Vec<MssClamp>, String>,
 }
 
 /// One interface.
@@ -89,6 +92,7 @@ pub fn gather() -> Result<Facts> {
         kernel: process::kernel_release(),
         sysctls: settings(names),
         path_mtu_cache: routes::path_mtu_exceptions()?,
+        mss_clamps: crate::mss_clamps::read(),
         interfaces,
     })
 }

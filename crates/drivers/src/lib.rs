@@ -11,6 +11,7 @@ pub mod facts;
 pub mod host;
 pub mod kernel_switch;
 pub mod meters;
+mod mss_clamps;
 pub mod path;
 pub mod ports;
 pub mod processes;

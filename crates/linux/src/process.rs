@@ -111,6 +111,25 @@ pub fn spawn_agent(arguments: &[&str]) -> Result<Child> {
     command.spawn().during("start a host's agent")
 }
 
+/// Has the kernel kill the program when the thread that starts it ends: also where this process is killed nothing stays.
+pub fn end_with_starter(program: &mut Command) {
+    let starter = std::process::id();
+    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    unsafe {
+        program.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // It may have ended before the kernel was told.
+            if libc::getppid() as u32 == starter {
+                Ok(())
+            } else {
+                Err(std::io::Error::from_raw_os_error(libc::ECHILD))
+            }
+        });
+    }
+}
+
 /// Sends `signal` to a child that has not been reaped.
 pub fn signal(child: &Child, signal: i32) -> Result<()> {
     // SAFETY: no memory is passed; the child is not reaped, so its id is still its own.

@@ -8,9 +8,12 @@
 //! big by somebody who says so, or there is silence. Only the first is proof. Silence may also be loss: how
 //! often it must be repeated follows from how many small probes, the controls, are lost on the same flow at the same
 //! time ([`silence_by_loss`]).
+//!
+//! Beside it, [`mss_clamps`] reads which rules of a host make TCP stay below the size of its path.
 
 mod carrier;
 mod claim;
+mod clamps;
 mod flow;
 mod message;
 mod round_trip;
@@ -21,6 +24,7 @@ mod verdict;
 
 pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
+pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes,

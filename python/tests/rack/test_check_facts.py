@@ -139,6 +139,28 @@ def test_a_remembered_path_mtu_is_listed_and_is_the_route_mtu(network: Network, 
     assert ask(host(network.a), "check.facts")["path_mtu_cache"] == []
 
 
+@pytest.mark.needs("nft")
+def test_rules_that_clamp_the_mss_are_listed(network: Network) -> None:
+    assert ask(host(network.a), "check.facts")["mss_clamps"] == {"rules": [], "error": None}
+    for words in (
+        "table inet fg", "chain inet fg out { type filter hook output priority 0 ; }",
+        "rule inet fg out tcp flags syn tcp option maxseg size set 1360",
+        "rule inet fg out tcp dport 22 accept",
+        "table ip6 vpn", "chain ip6 vpn forward", "rule ip6 vpn forward tcp option maxseg size set rt mtu",
+    ):  # fmt: skip
+        network.inside(network.a, "nft", "add", *words.split())
+    assert ask(host(network.a), "check.facts")["mss_clamps"]["rules"] == [
+        {"family": "inet", "table": "fg", "chain": "out", "to": "size", "mss_bytes": 1360},
+        {"family": "ip6", "table": "vpn", "chain": "forward", "to": "route_mtu", "mss_bytes": None},
+    ]
+
+
+def test_a_host_without_nft_says_so(network: Network) -> None:
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/sbin && exec "$@"', "sh"]
+    found = ask([*hidden, "env", "PATH=/nonexistent", *host(network.a)], "check.facts")
+    assert found["mss_clamps"] == {"rules": None, "error": "nft is not installed"}
+
+
 def test_destinations_without_a_route(network: Network) -> None:
     run("ip", "-n", network.a, "route", "del", "default")
     asked = {"destinations": ["192.0.2.1", "10.201.1.254"]}
@@ -158,7 +180,12 @@ def test_any_user_may_ask(tmp_path_factory: pytest.TempPathFactory) -> None:
     try:
         agent.chmod(0o755)
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(agent), "host"]
-        assert ask(nobody, "check.facts") == ask([str(agent), "host"], "check.facts")
+        by_nobody, by_root = ask(nobody, "check.facts"), ask([str(agent), "host"], "check.facts")
+        clamps = by_nobody.pop("mss_clamps"), by_root.pop("mss_clamps")
+        assert by_nobody == by_root
+        if shutil.which("nft") is not None:
+            assert clamps[0] == {"rules": None, "error": "nft: Operation not permitted (you must be root)"}
+            assert clamps[1]["error"] is None
         routes = {"destinations": ["127.0.0.1"]}
         assert ask(nobody, "check.routes", routes)["routes"][0]["interface"] == "lo"
         assert ask(nobody, "frames.wire", {"mtu": 1500, "encapsulations": [], "bits_per_second": None})

@@ -3,6 +3,7 @@
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::Call;
 use framegauge_drivers::facts::{self, InterfaceFacts, RouteFacts};
+use framegauge_drivers::pathmtu::{ClampedTo, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -19,13 +20,27 @@ pub fn run(call: &Call) -> Answer {
                    "family": version(each.destination)})
         })
         .collect();
+    let clamps = found.mss_clamps.as_ref();
     Ok(json!({
         "hostname": found.hostname,
         "kernel": found.kernel,
         "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
         "sysctls": found.sysctls,
         "path_mtu_cache": cache,
+        "mss_clamps": {
+            "rules": clamps.ok().map(|rules| rules.iter().map(clamp).collect::<Vec<Value>>()),
+            "error": clamps.err(),
+        },
     }))
+}
+
+fn clamp(rule: &MssClamp) -> Value {
+    let (to, size) = match rule.to {
+        ClampedTo::Size(size) => ("size", Some(size)),
+        ClampedTo::RouteMtu => ("route_mtu", None),
+        ClampedTo::Unknown => ("unknown", None),
+    };
+    json!({"family": rule.family, "table": rule.table, "chain": rule.chain, "to": to, "mss_bytes": size})
 }
 
 fn interface(facts: &InterfaceFacts) -> Value {

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from framegauge.pathmtu import remedies
 from framegauge.pathmtu.case import Case
-from framegauge.pathmtu.document import Interface, Pair
+from framegauge.pathmtu.document import Clamp, Interface, Pair
 from framegauge.pathmtu.findings import Finding
 
 __all__ = ["caches", "clamped", "differing", "discovery", "losses", "mismatched_tunnels", "unavailable", "undecided"]
@@ -53,9 +53,12 @@ def _end(interface: Interface | None, pair: Pair) -> int | None:
     return interface.mtu if interface is not None else pair.path_mtu
 
 
+_Rules = tuple[tuple[str, Clamp], ...]  # a host, and a rule that it has
+
+
 def clamped(case: Case) -> None:
     """`mss_clamped`: TCP sends less than both what the far end has announced and what this end's route allow."""
-    groups: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    groups: dict[tuple[int, int, bool], list[tuple[Pair, _Rules]]] = defaultdict(list)
     for pair in case.mesh.pairs:
         tcp = pair.tcp or {}
         used, announced, route = (tcp.get(f"{name}_bytes") for name in ("mss", "peer_announced_mss", "route_mtu"))
@@ -63,14 +66,17 @@ def clamped(case: Case) -> None:
             continue
         # All are after options; with other options than timestamps they differ by a few bytes.
         if used + _MSS_SLACK < min(announced, route - _MSS_HEADERS[pair.family]):
-            groups[used, pair.family].append(pair)
-    for (mss, family), pairs in sorted(groups.items()):
+            rules = _rules(case, pair, used)
+            groups[used, pair.family, any(rule.to == "size" for _, rule in rules)].append((pair, rules))
+    for (mss, family, explained), found in sorted(groups.items(), key=lambda group: group[0]):
+        pairs = [pair for pair, _ in found]
+        rules = tuple({rule for _, some in found for rule in some})
         mtu = mss + _MSS_HEADERS[family]
         receivers = {pair.destination for pair in pairs}
         masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
         evidence = (
             f"For {remedies.count_of(len(pairs), 'pair')} (IPv{family}) TCP gets an MSS of {mss}, as if the MTU were "
-            f"{mtu}; {remedies.host_names(receivers)} would announce more."
+            f"{mtu}; {remedies.host_names(receivers)} would announce more.{_rules_text(rules)}"
         )
         if masked:
             evidence += (
@@ -79,15 +85,51 @@ def clamped(case: Case) -> None:
             )
         else:
             evidence += " TCP therefore never uses the size that the path carries."
-        case.add(
-            Finding.about(
-                "mss_clamped", f"on the way to {remedies.host_names(receivers)}, or there",
-                {pair.source for pair in pairs} | receivers, [pair.key for pair in pairs], evidence,
-                "nft list ruleset | grep -i maxseg; iptables -t mangle -S | grep -i TCPMSS; ip route show | grep advmss"
-                "  # on the hosts and on routers that run Linux",
-                "Which router or firewall clamps the MSS of TCP, and may it stop once the path is mended?",
-            )
-        )  # fmt: skip
+        where, fix, ask = _where_clamped(rules if explained else (), receivers)
+        hosts = {pair.source for pair in pairs} | receivers
+        case.add(Finding.about("mss_clamped", where, hosts, [pair.key for pair in pairs], evidence, fix, ask))
+
+
+def _rules(case: Case, pair: Pair, used: int) -> _Rules:
+    """The rules of either end that set this MSS; if there is none, those of which nobody knows what they set.
+
+    One that clamps to the route's MTU is not among them: TCP itself neither announces nor sends more than that.
+    """
+    ends = [(name, rule) for name in (pair.source, pair.destination) for rule in case.mesh.host(name).clamps]
+    ends = [(name, rule) for name, rule in ends if rule.is_for(pair.family)]
+    fitting = [
+        (name, rule) for name, rule in ends
+        if rule.to == "size" and rule.mss is not None and used <= rule.mss <= used + _MSS_SLACK
+    ]  # fmt: skip
+    return tuple(fitting or ((name, rule) for name, rule in ends if rule.to == "unknown"))
+
+
+def _rules_text(rules: _Rules) -> str:
+    texts = [
+        f"chain {rule.chain} of table {rule.family} {rule.table} on host {name} "
+        + (f"sets {rule.mss}" if rule.to == "size" else "may do it: nft does not tell what it sets")
+        for name, rule in rules
+    ]
+    return f" {remedies.sentence(remedies.listing(texts))}." if texts else ""
+
+
+def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, str, str | None]:
+    """Where the clamp is, how to go on, and what to ask; without a rule that explains it, it may be anywhere."""
+    if not rules:
+        return (
+            f"on the way to {remedies.host_names(receivers)}, or there",
+            "nft list ruleset | grep -i maxseg; iptables -t mangle -S | grep -i TCPMSS; ip route show | grep advmss"
+            "  # on the hosts and on routers that run Linux",
+            "Which router or firewall clamps the MSS of TCP, and may it stop once the path is mended?",
+        )
+    _, rule = min(rules, key=lambda each: (each[0], each[1].family, each[1].table, each[1].chain))
+    having = remedies.listing(name for name, each in rules if each == rule)
+    words = shlex.join((rule.family, rule.table, rule.chain))
+    return (
+        remedies.host_names(name for name, _ in rules),
+        f"nft --handle list chain {words}; nft delete rule {words} handle N  # on {having}; mend first what it hides",
+        None,
+    )
 
 
 def differing(case: Case) -> None:

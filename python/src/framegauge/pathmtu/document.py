@@ -9,7 +9,7 @@ from typing import Any
 
 from framegauge.pathmtu.groups import subnet
 
-__all__ = ["Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
+__all__ = ["Clamp", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,21 @@ class Interface:
 
 
 @dataclass(frozen=True)
+class Clamp:
+    """A rule of a host that sets the MSS of TCP: a reading."""
+
+    family: str
+    table: str
+    chain: str
+    to: str
+    mss: int | None
+
+    def is_for(self, family: int) -> bool:
+        """Whether packets of this IP family meet it."""
+        return {"ip": 4, "ip6": 6}.get(self.family, family) == family
+
+
+@dataclass(frozen=True)
 class Host:
     """A host: what it says of itself, or why it says nothing."""
 
@@ -38,6 +53,7 @@ class Host:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     path_mtu_cache: tuple[tuple[str, int], ...] = ()
     addresses: tuple[str, ...] = ()
+    clamps: tuple[Clamp, ...] = ()
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
@@ -210,7 +226,13 @@ def _host(host: Mapping[str, Any]) -> Host:
         return Host(host["name"], host.get("error"), False, addresses=addresses)
     cache = tuple((each["destination"], each["mtu"]) for each in facts.get("path_mtu_cache") or ())
     interfaces = tuple(_interface(each) for each in facts["interfaces"])
-    return Host(host["name"], host.get("error"), True, interfaces, facts.get("sysctls") or {}, cache, addresses)
+    clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
+    sysctls = facts.get("sysctls") or {}
+    return Host(host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps)
+
+
+def _clamp(each: Mapping[str, Any]) -> Clamp:
+    return Clamp(each["family"], each["table"], each["chain"], each["to"], each.get("mss_bytes"))
 
 
 def _interface(each: Mapping[str, Any]) -> Interface:

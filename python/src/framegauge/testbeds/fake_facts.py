@@ -25,6 +25,7 @@ def facts(_: Json) -> Json:
     return {
         "hostname": "fake", "kernel": platform.release(), "interfaces": [nic],
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
+        "mss_clamps": {"rules": [], "error": None},
     }  # fmt: skip
 
 

@@ -1,0 +1,74 @@
+//! Rules that clamp the MSS of TCP, in what `nft --json list ruleset` prints.
+
+use serde_json::Value;
+
+/// What a rule makes of the MSS that passes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClampedTo {
+    /// This size in bytes.
+    Size(u32),
+    /// What the route's MTU leaves.
+    RouteMtu,
+    /// It depends on the packet, or nft does not tell: of rules that iptables made it knows no more than their kind.
+    Unknown,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MssClamp {
+    /// The family of its table, as nft calls it: `ip`, `ip6`, `inet`, `bridge`, `netdev`.
+    pub family: String,
+    /// Its table.
+    pub table: String,
+    /// Its chain.
+    pub chain: String,
+    /// What it sets.
+    pub to: ClampedTo,
+}
+
+/// It is no rule set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RulesetError {
+    /// Not even JSON.
+    #[error("found no JSON: {0}")]
+    NotJson(String),
+    /// JSON of something else.
+    #[error("found no list \"nftables\", expected a rule set")]
+    NoRuleset,
+}
+
+/// The clamping rules in their order. What is not understood of a rule is passed over: newer versions of nft know more.
+pub fn mss_clamps(ruleset: &[u8]) -> Result<Vec<MssClamp>, RulesetError> {
+    let ruleset: Value =
+        serde_json::from_slice(ruleset).map_err(|error| RulesetError::NotJson(error.to_string()))?;
+    let objects = ruleset.get("nftables").and_then(Value::as_array).ok_or(RulesetError::NoRuleset)?;
+    Ok(objects.iter().filter_map(|object| object.get("rule")).flat_map(of_rule).collect())
+}
+
+fn of_rule(rule: &Value) -> Vec<MssClamp> {
+    let named = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+    let statements = rule.get("expr").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    statements
+        .iter()
+        .filter_map(clamped_to)
+        .map(|to| MssClamp { family: named("family"), table: named("table"), chain: named("chain"), to })
+        .collect()
+}
+
+fn clamped_to(statement: &Value) -> Option<ClampedTo> {
+    let text = |pointer: &str| statement.pointer(pointer).and_then(Value::as_str);
+    if text("/xt/type") == Some("target") && text("/xt/name") == Some("TCPMSS") {
+        return Some(ClampedTo::Unknown);
+    }
+    let option = (text("/mangle/key/tcp option/name"), text("/mangle/key/tcp option/field"));
+    if option != (Some("maxseg"), Some("size")) {
+        return None;
+    }
+    let value = statement.pointer("/mangle/value")?;
+    let size = value.as_u64().and_then(|size| u32::try_from(size).ok());
+    Some(match size {
+        Some(size) => ClampedTo::Size(size),
+        None if text("/mangle/value/rt/key") == Some("mtu") => ClampedTo::RouteMtu,
+        None => ClampedTo::Unknown,
+    })
+}
