@@ -30,6 +30,7 @@ bench: build
 	$(VENV)/bin/python bench/latency.py
 	$(VENV)/bin/python bench/meters.py
 	$(VENV)/bin/python bench/fleet.py
+	$(VENV)/bin/python bench/check.py
 
 build: agent $(VENV)/installed
 

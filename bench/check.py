@@ -20,6 +20,7 @@ import re
 import shutil
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,43 +137,50 @@ def case(agent: Agent, path: Path, repetitions: int, peers: list[str]) -> dict[s
     return row
 
 
-def meshes(agent: Agent) -> list[dict[str, Any]]:
-    """16 hosts with two bad ones, in stages; 64 clean hosts on one switch."""
-    lab, rows = lab_file.load(FAULTS / "leaf-spine-two-bad-hosts.yaml"), []
-    for what, more in (("verdict", {"exact": False, "blame": False}), ("exact", {"blame": False}), ("blame", {})):
-        bed = LabTestbed(agent)
-        bed.up(lab.network)
-        document, _ = once(bed, lab, **more)
-        bed.down()
-        rows.append({"mesh": f"16 hosts, both families, 32 flows: {what}", "seconds": document["seconds"]})
-    for asked in (
-        check_plan.Asked(9000, (4,), 8, float("inf")),
-        check_plan.Asked(9000, None, 32, float("inf")),
-    ):
-        document = _sixty_four(agent, asked)
-        families = "IPv4" if asked.families else "both families"
-        what = f"64 clean hosts, {families}, {asked.flows} flows: {document['verdict']}"
-        rows.append({"mesh": what, "seconds": document["seconds"]})
-    for row in rows:
-        print(f"{row['mesh']}: {row['seconds']:.2f} s", flush=True)
-    return rows
-
-
-def pacing(agent: Agent) -> list[dict[str, Any]]:
-    """What it costs to send no more than the default does on links of these rates: pairs, and 16 hosts."""
+def meshes(agent: Agent, repetitions: int) -> list[dict[str, Any]]:
+    """16 hosts with two bad ones or a bad link, in stages; 64 clean hosts on one switch."""
     rows = []
-    for name in ("clean", "hop-1500-icmp-blocked", "leaf-spine-two-bad-hosts"):
-        for link in (10**9, 10**10, 10**11):
-            lab, bed = lab_file.load(FAULTS / f"{name}.yaml"), LabTestbed(agent)
-            bed.up(lab.network)
-            document, wrong = once(bed, lab, rate=check_plan.LINK_SHARE * link)
-            bed.down()
-            rows.append({"case": name, "link_bits_per_second": link, "seconds": document["seconds"], "wrong": wrong})
-            print(f"{name}, as on links of {link / 1e9:g} Gb/s: {document['seconds']:.2f} s", flush=True)
+    for name in ("leaf-spine-two-bad-hosts", "leaf-spine-bad-uplink"):
+        for what, more in (("verdict", {"exact": False, "blame": False}), ("exact", {"blame": False}), ("blame", {})):
+            words = f"16 hosts, {name.removeprefix('leaf-spine-')}, both families, 32 flows: {what}"
+            rows.append(_again(words, repetitions, lambda name=name, more=more: in_lab(agent, name, **more)))
+    for asked in (check_plan.Asked(9000, (4,), 8, float("inf")), check_plan.Asked(9000, None, 32, float("inf"))):
+        families = "IPv4" if asked.families else "both families"
+        words = f"64 clean hosts, {families}, {asked.flows} flows"
+        rows.append(_again(words, repetitions, lambda asked=asked: _sixty_four(agent, asked)))
     return rows
 
 
-def _sixty_four(agent: Agent, asked: check_plan.Asked) -> dict[str, Any]:
+def pacing(agent: Agent, repetitions: int) -> list[dict[str, Any]]:
+    """What it costs to send no more than the default does on links of these rates: pairs, and 16 hosts."""
+    return [
+        _again(f"{name}, as on links of {gigabits} Gb/s", repetitions,
+               lambda name=name, rate=check_plan.LINK_SHARE * gigabits * 1e9: in_lab(agent, name, rate=rate))
+        for name in ("clean", "hop-1500-icmp-blocked", "leaf-spine-two-bad-hosts")
+        for gigabits in (1, 10, 100)
+    ]  # fmt: skip
+
+
+def in_lab(agent: Agent, name: str, **more: Any) -> tuple[dict[str, Any], list[str]]:
+    """A check in a fresh lab."""
+    lab, bed = lab_file.load(FAULTS / f"{name}.yaml"), LabTestbed(agent)
+    bed.up(lab.network)
+    try:
+        return once(bed, lab, **more)
+    finally:
+        bed.down()
+
+
+def _again(what: str, repetitions: int, measure: Callable[[], tuple[dict[str, Any], list[str]]]) -> dict[str, Any]:
+    answers = [measure() for _ in range(repetitions)]
+    seconds = [document["seconds"] for document, _ in answers]
+    wrong = [line for _, lines in answers for line in lines]
+    print(f"{what}: {statistics.median(seconds):.2f} s ({min(seconds):.2f}-{max(seconds):.2f}), {len(wrong)} wrong",
+          flush=True)  # fmt: skip
+    return {"what": what, "seconds": seconds, "wrong": wrong}
+
+
+def _sixty_four(agent: Agent, asked: check_plan.Asked) -> tuple[dict[str, Any], list[str]]:
     from framegauge import hand, study_file
     from framegauge.testbeds.veth import VethTestbed
 
@@ -184,15 +192,19 @@ def _sixty_four(agent: Agent, asked: check_plan.Asked) -> dict[str, Any]:
     bed.up(hand.baseline(study_file.parse(text, "bench/check.py")))
     try:
         members = [check_plan.Member(host) for host in bed.hosts()]
-        return check.run(check_plan.prepare(members, asked), asked).document
+        document = check.run(check_plan.prepare(members, asked), asked).document
     finally:
         bed.down()
+    bad = (pair for pair in document["pairs"] if pair["verdict"] != "carries_target")
+    return document, [f"{pair['source']} to {pair['destination']}: {pair['verdict']}" for pair in bad]
 
 
 def main() -> None:
     """Run, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=20, help="labs of every case (default 20)")
+    parser.add_argument(
+        "--repetitions", type=int, default=20, help="labs of every case (default 20); of meshes and paces a quarter"
+    )
     parser.add_argument("--no-peers", action="store_true", help="only the check itself")
     options = parser.parse_args()
     peers = [] if options.no_peers else [name for name in PEERS if shutil.which(name.split()[0])]
@@ -202,7 +214,8 @@ def main() -> None:
     with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
         paths = sorted(path for path in FAULTS.glob("*.yaml") if not path.stem.startswith("leaf-spine"))
         rows = [case(agent, path, max(1, options.repetitions), peers) for path in paths]
-        found, paced = meshes(agent), pacing(agent)
+        few = max(1, options.repetitions // 4)
+        found, paced = meshes(agent, few), pacing(agent, few)
     say(f"figures: {save('bench-check', {'cases': rows, 'meshes': found, 'pacing': paced})}")
 
 
