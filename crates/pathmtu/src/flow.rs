@@ -12,9 +12,10 @@
 //! A size fails when it was refused, or silent twice and never delivered. That is a guess to search by; only the edge is claimed.
 
 use crate::claim::silence_by_loss;
+use crate::config::Config;
 use crate::sizes;
 use crate::verdict::{Told, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// The size that every path should carry.
@@ -28,8 +29,6 @@ const QUICK_CONTROLS: u32 = 8;
 /// They are spread over this time at least: a busy far end may answer nothing for a while.
 const UNREACHABLE_ROUND: u32 = 12;
 const UNREACHABLE_GAP: Duration = Duration::from_millis(60);
-/// Controls beside each probe of the edge: they are small, and the fewer are lost, the fewer probes the edge needs.
-const CONTROLS_A_PROBE: u32 = 3;
 /// Probes of the edge lie this far apart, so that one burst of loss does not strike all.
 const EDGE_GAP: Duration = Duration::from_millis(2);
 /// Probes of the edge in one go.
@@ -81,6 +80,7 @@ pub(crate) struct Flow {
     control: u32,
     exact: bool,
     false_claim: f64,
+    controls_a_probe: u32,
     /// The largest size delivered; 0 if none was.
     low: u32,
     tries: BTreeMap<u32, Tries>,
@@ -92,18 +92,23 @@ pub(crate) struct Flow {
     pub(crate) fragment: Option<u32>,
     /// Probes that are neither answered nor given up.
     pub(crate) outstanding: u32,
+    /// Numbers of probes that no later one is known to have overtaken.
+    pub(crate) under_way: VecDeque<u32>,
     /// Hints that were tried.
     tried_hints: Vec<u32>,
     verdict: Option<Verdict>,
 }
 
 impl Flow {
-    pub(crate) fn new(target: u32, control: u32, exact: bool, false_claim: f64) -> Flow {
+    pub(crate) fn new(config: &Config, control: u32) -> Flow {
+        // Without the search there is but one size to be wrong about.
+        let sizes = if config.exact { SIZES_TRIED } else { 1.0 };
         Flow {
-            target,
+            target: config.target,
             control,
-            exact,
-            false_claim: false_claim / SIZES_TRIED,
+            exact: config.exact,
+            false_claim: config.false_claim / sizes,
+            controls_a_probe: config.controls_a_probe.max(1),
             low: 0,
             tries: BTreeMap::new(),
             controls_sent: 0,
@@ -111,6 +116,7 @@ impl Flow {
             told: None,
             fragment: None,
             outstanding: 0,
+            under_way: VecDeque::new(),
             tried_hints: Vec::new(),
             verdict: None,
         }
@@ -204,7 +210,7 @@ impl Flow {
             return self.reach(siblings.answered);
         }
         let Some(ceiling) = self.ceiling() else {
-            return send([self.target, self.control]);
+            return self.try_sizes([self.target]);
         };
         if !self.exact {
             return self.edge(ceiling);
@@ -223,11 +229,8 @@ impl Flow {
     /// Nothing has been delivered yet.
     fn reach(&mut self, answered: bool) -> Step {
         if self.tries.is_empty() || (answered && self.controls_lost < QUICK_CONTROLS) {
-            let mut first = vec![self.control, self.target];
-            if self.control < ORDINARY && ORDINARY < self.target {
-                first.insert(1, ORDINARY);
-            }
-            return send(first);
+            let ordinary = (self.control < ORDINARY && ORDINARY < self.target).then_some(ORDINARY);
+            return self.try_sizes([self.target].into_iter().chain(ordinary));
         }
         if self.controls_lost >= UNREACHABLE_CONTROLS {
             return self.finish(Verdict::Unreachable);
@@ -240,7 +243,7 @@ impl Flow {
         let between = |size: &u32| self.low < *size && *size < ceiling;
         // Silent once may be loss: ask again before a size is believed to fail.
         if let Some((size, _)) = self.above().find(|(size, tries)| *size < ceiling && tries.silent == 1) {
-            return send([size, self.control]);
+            return self.try_sizes([size]);
         }
         let told = self.told.as_ref().and_then(|told| told.mtu_bytes);
         let known: Vec<u32> = told.iter().chain(&self.fragment).chain(&siblings.hints).copied().collect();
@@ -252,7 +255,7 @@ impl Flow {
             self.tried_hints.push(hint);
             let sizes: Vec<u32> = [hint, hint + 1].into_iter().filter(between).collect();
             if !sizes.is_empty() {
-                return send(sizes);
+                return self.try_sizes(sizes);
             }
         }
         if siblings.searching {
@@ -268,7 +271,12 @@ impl Flow {
         if siblings.lossy && !refused {
             sizes.push(self.target);
         }
-        send(sizes)
+        self.try_sizes(sizes)
+    }
+
+    /// The control last: its answer tells that the others had their time.
+    fn try_sizes(&self, sizes: impl IntoIterator<Item = u32>) -> Step {
+        send(sizes.into_iter().chain([self.control]))
     }
 
     /// Only whether `size` really fails is left to tell: somebody said so, or loss must be excluded.
@@ -278,9 +286,9 @@ impl Flow {
             return self.finish(Verdict::TooSmall);
         }
         let explained = |more: u32| {
-            let controls = self.controls_sent + CONTROLS_A_PROBE * more;
+            let controls = self.controls_sent + self.controls_a_probe * more;
             let lost = f64::from(self.controls_lost) / f64::from(self.controls_sent.max(1));
-            let lost = self.controls_lost + (lost * f64::from(CONTROLS_A_PROBE * more)).ceil() as u32;
+            let lost = self.controls_lost + (lost * f64::from(self.controls_a_probe * more)).ceil() as u32;
             silence_by_loss(tries.silent + more, controls, lost)
         };
         if explained(0) <= self.false_claim {
@@ -294,10 +302,10 @@ impl Flow {
         }
         let rounds =
             (1..EDGE_ROUNDS).find(|more| explained(*more) <= self.false_claim).unwrap_or(EDGE_ROUNDS);
-        let control = self.control;
+        let (control, controls_a_probe) = (self.control, self.controls_a_probe);
         let round = |round: u32| {
             let at = EDGE_GAP * round;
-            let controls = (0..CONTROLS_A_PROBE).map(move |_| (at, control));
+            let controls = (0..controls_a_probe).map(move |_| (at, control));
             std::iter::once((at, size)).chain(controls)
         };
         Step::Send((0..rounds).flat_map(round).collect())

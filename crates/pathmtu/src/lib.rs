@@ -14,6 +14,7 @@
 mod carrier;
 mod claim;
 mod clamps;
+mod config;
 mod flow;
 mod message;
 mod round_trip;
@@ -25,10 +26,11 @@ mod verdict;
 pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
 pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
+pub use config::Config;
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes,
 };
-pub use search::{Config, Next, Search};
+pub use search::{Next, Search};
 pub use trace::{Hop, HopOutcome, Trace, TraceConfig, TraceProbe, TraceSize};
 pub use verdict::{Controls, FlowReport, Report, Told, Verdict};

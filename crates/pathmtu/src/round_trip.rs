@@ -36,6 +36,12 @@ impl Patience {
         self.elsewhere = self.elsewhere.max(took);
     }
 
+    /// How much later than the answer to a probe, which took this long, the answer to an earlier one of its flow may come: it
+    /// may be larger, and links that share a flow's packets keep no order.
+    pub(crate) fn reordering(took: Duration) -> Duration {
+        (took / 2).clamp(LEAST, MOST)
+    }
+
     /// After which a packet has left the network, in all likelihood.
     pub(crate) fn crossing(&self) -> Duration {
         self.slowest.unwrap_or(LEAST).clamp(LEAST / 20, MOST)

@@ -1,6 +1,7 @@
 //! The search on all flows of a path: numbers probes, gives up on them, and lets flows learn from each other.
 
 use crate::SMALLEST_PROBE_BYTES;
+use crate::config::Config;
 use crate::flow::{Flow, Siblings, Step};
 use crate::round_trip::Patience;
 use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
@@ -18,27 +19,6 @@ const LEAST_WINDOW: u64 = 16 * 1024;
 const SLOWEST: u32 = 8;
 /// A late answer is still believed for so many probes.
 const REMEMBERED: usize = 4096;
-
-/// What to find out, and how sure to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Config {
-    /// The size that the path should carry, in bytes.
-    pub target: u32,
-    /// How many flows.
-    pub flows: u16,
-    /// Find the exact path MTU of flows that do not carry the target; otherwise only that they do not.
-    pub exact: bool,
-    /// The chance that one flow's claim is wrong that a size does not pass.
-    pub false_claim: f64,
-    /// Bytes that may be under way at once: more would overflow the far end's socket, and loss costs time. Small packets
-    /// count for [`LEAST_COST`]. Where controls are lost, less is.
-    pub in_flight_bytes: u32,
-    /// After so long, flows without a verdict could not be told.
-    pub patience: Duration,
-    /// Mean time from one packet to the next; zero: as fast as may be. For far ends that limit how often they answer: where
-    /// controls are lost it grows, up to [`SLOWEST`] times.
-    pub gap: Duration,
-}
 
 /// What the search wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +58,8 @@ pub struct Search {
     outstanding: HashMap<u32, Sent>,
     /// Numbers of probes in the order of sending, for giving up.
     order: VecDeque<u32>,
+    /// Numbers of probes that later ones of their flow have overtaken, and when to give up on them.
+    overtaken: BinaryHeap<Reverse<(Duration, u32)>>,
     /// Numbers of probes that may still be in the network, in the same order.
     crossing: VecDeque<u32>,
     given_up: HashMap<u32, Sent>,
@@ -101,7 +83,7 @@ impl Search {
     /// A search that has sent nothing.
     pub fn new(config: Config) -> Search {
         let control = SMALLEST_PROBE_BYTES.min(config.target);
-        let flow = Flow::new(config.target, control, config.exact, config.false_claim);
+        let flow = Flow::new(&config, control);
         Search {
             config,
             control,
@@ -113,6 +95,7 @@ impl Search {
             plans: 0,
             outstanding: HashMap::new(),
             order: VecDeque::new(),
+            overtaken: BinaryHeap::new(),
             crossing: VecDeque::new(),
             given_up: HashMap::new(),
             given_up_order: VecDeque::new(),
@@ -152,11 +135,12 @@ impl Search {
             numbers.front().and_then(|number| self.outstanding.get(number)).map(|sent| sent.at + time)
         };
         let expires = after(&self.order, self.patience.limit());
+        let overtaken = self.overtaken.peek().map(|Reverse((until, _))| *until);
         // Only what is held back waits for room.
         let held_back = self.planned.peek().is_some_and(|Reverse((due, ..))| *due <= now);
         let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
         let gap = Some(self.not_before).filter(|time| held_back && *time > now);
-        match due.into_iter().chain(expires).chain(room).chain(gap).min() {
+        match due.into_iter().chain(expires).chain(overtaken).chain(room).chain(gap).min() {
             Some(until) => Next::Wait(until.min(end)),
             None if held_back => Next::Wait(now),
             None => Next::Done,
@@ -169,6 +153,7 @@ impl Search {
         self.outstanding.insert(number, Sent { flow, bytes, at: now, gone: false });
         self.order.push_back(number);
         self.crossing.push_back(number);
+        self.flows[usize::from(flow)].under_way.push_back(number);
         self.in_flight_bytes += cost(bytes);
         self.not_before = now + self.gap_before(number);
         self.sent_packets += 1;
@@ -232,25 +217,45 @@ impl Search {
         found
     }
 
-    /// What was not answered in time counts as silence.
+    /// What was not answered in time counts as silence, and what later probes of its flow have overtaken.
     fn give_up(&mut self, now: Duration) {
+        while let Some(&Reverse((until, number))) = self.overtaken.peek()
+            && (until <= now || !self.outstanding.contains_key(&number))
+        {
+            self.overtaken.pop();
+            self.silent(number, now);
+        }
         let limit = self.patience.limit();
         while let Some(&number) = self.order.front() {
-            if let Some(sent) = self.outstanding.get(&number) {
-                if sent.at + limit > now {
-                    return;
-                }
-                let sent = *sent;
-                self.resolve(number);
-                self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
-                if sent.bytes == self.control && now >= self.window_cut + limit {
-                    self.window = (self.window / 2).max(LEAST_WINDOW);
-                    self.gap = (self.gap * 2).min(self.config.gap * SLOWEST);
-                    self.window_cut = now;
-                }
-                self.remember(number, sent);
+            if self.outstanding.get(&number).is_some_and(|sent| sent.at + limit > now) {
+                return;
             }
             self.order.pop_front();
+            self.silent(number, now);
+        }
+    }
+
+    /// Nobody waits for an answer to this probe any more, if anybody still did.
+    fn silent(&mut self, number: u32, now: Duration) {
+        let Some(sent) = self.resolve(number) else { return };
+        self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
+        if sent.bytes == self.control && now >= self.window_cut + self.patience.limit() {
+            self.window = (self.window / 2).max(LEAST_WINDOW);
+            self.gap = (self.gap * 2).min(self.config.gap * SLOWEST);
+            self.window_cut = now;
+        }
+        self.remember(number, sent);
+    }
+
+    /// Packets of a flow take one way, one behind the other: what was sent before this answered probe and comes much later
+    /// than its answer is lost, as TCP concludes (RACK, RFC 8985), however long answers have taken at other times.
+    fn overtake(&mut self, now: Duration, flow: u16, number: u32, took: Duration) {
+        let under_way = &mut self.flows[usize::from(flow)].under_way;
+        while under_way.front().is_some_and(|earlier| *earlier <= number) {
+            let Some(earlier) = under_way.pop_front() else { return };
+            if earlier < number && self.outstanding.contains_key(&earlier) {
+                self.overtaken.push(Reverse((now + Patience::reordering(took), earlier)));
+            }
         }
     }
 
@@ -321,6 +326,7 @@ impl Search {
         }
         let took = now.saturating_sub(sent.at);
         self.patience.answered(took);
+        self.overtake(now, flow, number, took);
         let flow = &mut self.flows[usize::from(sent.flow)];
         if let Some(fragment) = fragment_bytes {
             flow.on_fragments(sent.bytes, fragment);
@@ -338,9 +344,8 @@ impl Search {
 
     /// Somebody says that a probe was too big. What is said of a size that was delivered is ignored by the search.
     pub fn on_too_big(&mut self, flow: u16, number: u32, told: Told) {
-        let Some(sent) = self.outstanding.get(&number).copied().filter(|sent| sent.flow == flow) else {
-            return;
-        };
+        let known = self.outstanding.get(&number).or_else(|| self.given_up.get(&number));
+        let Some(sent) = known.copied().filter(|sent| sent.flow == flow) else { return };
         // Who names an MTU that the packet has is mistaken, or lies.
         if told.mtu_bytes.is_some_and(|mtu| mtu >= sent.bytes) {
             return;

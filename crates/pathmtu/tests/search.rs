@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Network, config, mtus, quiet, run};
-use framegauge_pathmtu::{Config, Verdict};
+use framegauge_pathmtu::{Config, Next, Search, Told, Verdict};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -106,7 +106,6 @@ fn without_exact_sizes_only_the_target_is_claimed() {
 #[test]
 fn a_liar_who_says_too_big_is_not_believed() {
     // The router names 1400, but 1500 arrives: what arrives is proof, what is said is a hint.
-    use framegauge_pathmtu::{Next, Search, Told};
     let mut search = Search::new(config(9000, 1));
     let mut now = Duration::ZERO;
     loop {
@@ -126,7 +125,6 @@ fn a_liar_who_says_too_big_is_not_believed() {
 
 #[test]
 fn what_arrives_in_fragments_was_not_carried() {
-    use framegauge_pathmtu::{Next, Search};
     let mut search = Search::new(config(9000, 2));
     let mut now = Duration::ZERO;
     loop {
@@ -153,7 +151,6 @@ fn what_arrives_in_fragments_was_not_carried() {
 
 #[test]
 fn what_is_said_of_other_flows_or_twice_is_ignored() {
-    use framegauge_pathmtu::{Next, Search};
     let mut search = Search::new(config(9000, 2));
     let mut now = Duration::ZERO;
     let mut others = 0;
@@ -175,9 +172,38 @@ fn what_is_said_of_other_flows_or_twice_is_ignored() {
 }
 
 #[test]
+fn a_slow_beginning_does_not_make_every_later_silence_long() {
+    // A host that is busy for a second while the first burst arrives, and quick from then on.
+    let slow_until = Duration::from_secs(1);
+    let mut search = Search::new(config(9000, 8));
+    let mut now = Duration::ZERO;
+    let mut answers = std::collections::VecDeque::new();
+    let ended = loop {
+        match search.poll(now, true) {
+            Next::Done => break now,
+            Next::Send { flow, number, bytes } if bytes <= 1500 => {
+                let quick = now + Duration::from_millis(1);
+                answers.push_back((quick.max(slow_until), flow, number, bytes));
+            }
+            Next::Send { .. } => {}
+            Next::Wait(until) => match answers.front().copied() {
+                Some((at, flow, number, bytes)) if at <= until => {
+                    answers.pop_front();
+                    now = now.max(at);
+                    search.on_delivered(now, flow, number, bytes, None);
+                }
+                _ => now = until,
+            },
+        }
+    };
+    assert_eq!(mtus(&search.report()), [Some(1500); 8]);
+    // Three times the slowest answer, for each of the rounds, would be more than ten seconds.
+    assert!(ended < Duration::from_millis(2500), "{ended:?}");
+}
+
+#[test]
 fn a_prober_that_takes_silence_for_delivery_would_be_wrong() {
     // The check of the check: the same network, but whatever is not answered is said to have arrived.
-    use framegauge_pathmtu::{Next, Search};
     let mut wrong = 0;
     for truth in [1400, 1500, 1504, 4000, 8950] {
         let mut search = Search::new(config(9000, 1));
@@ -209,12 +235,14 @@ proptest! {
         delay_micros in 10u64..60_000,
         jitter_micros in 0u64..60_000,
         router in any::<bool>(),
+        controls_a_probe in 1u32..=3,
         seed in any::<u64>(),
     ) {
         let delay = (Duration::from_micros(delay_micros), Duration::from_micros(delay_micros + jitter_micros));
         let quiet = quiet(truth.clone());
         let network = Network { loss, duplicates, delay, late, router, seed, ..quiet };
-        let (report, _) = run(config(target, truth.len() as u16), &network);
+        let asked = Config { controls_a_probe, ..config(target, truth.len() as u16) };
+        let (report, _) = run(asked, &network);
         for (flow, truth) in report.flows.iter().zip(&truth) {
             match flow.verdict {
                 Verdict::CarriesTarget => prop_assert!(*truth >= target && flow.path_mtu_bytes == Some(target)),

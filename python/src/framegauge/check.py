@@ -126,6 +126,8 @@ def _search(
         return {
             "target_mtu": asked.target_mtu, "flows": asked.flows, "exact": asked.exact,
             "false_claim": FALSE_CLAIM / claims, "bits_per_second": None if rate is None else int(rate),
+            # Where bytes count, more controls and fewer probes; where only the hosts' CPUs do, the least packets.
+            "controls_a_probe": 1 if rate is None else 3,
             "in_flight_bytes": IN_FLIGHT_BYTES, "patience_seconds": patience,
             "paths": [_order(path, *ports[path.key]) for path in own[member.name]],
         }  # fmt: skip

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,15 @@ Json = dict[str, Any]
 def ask_all(members: Any, method: str, *rest: Any) -> dict[str, Json]:
     """As a check does, and every answer is what the pipe's schema says."""
     answers = check_plan.ask_all(members, method, *rest)
+    result = validator(method)
     for answer in answers.values():
-        jsonschema.validate(answer, {"$ref": f"#/$defs/{method}.result", "$defs": PIPE["$defs"]})
+        result.validate(answer)
     return answers
+
+
+@cache
+def validator(method: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{method}.result", "$defs": PIPE["$defs"]})
 
 
 @pytest.fixture(scope="module")

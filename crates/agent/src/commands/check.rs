@@ -16,6 +16,7 @@ use std::time::Duration;
 
 pub(super) const MOST_PATHS: usize = 4096;
 const MOST_FLOWS: u16 = 1024;
+const MOST_CONTROLS: u32 = 16;
 const MOST_PORTS: usize = 4096;
 /// An IPv4 host must take packets of so many bytes (RFC 791); a check for less makes no sense.
 pub(super) const SIZES: (u32, u32) = (576, 65_535);
@@ -73,6 +74,7 @@ struct Run {
     flows: u16,
     exact: bool,
     false_claim: f64,
+    controls_a_probe: u32,
     bits_per_second: Option<u64>,
     in_flight_bytes: u32,
     patience_seconds: f64,
@@ -93,6 +95,7 @@ pub fn run(call: &Call) -> Answer {
     let asked: Run = params(&call.request)?;
     within("check.run", "target_mtu", asked.target_mtu, SIZES.0, SIZES.1)?;
     within("check.run", "flows", asked.flows, 1, MOST_FLOWS)?;
+    within("check.run", "controls_a_probe", asked.controls_a_probe, 1, MOST_CONTROLS)?;
     within("check.run", "paths", asked.paths.len(), 1, MOST_PATHS)?;
     let patience = nanoseconds("check.run", "patience_seconds", asked.patience_seconds, 86_400.0)?;
     chance("check.run", "false_claim", asked.false_claim)?;
@@ -105,6 +108,7 @@ pub fn run(call: &Call) -> Answer {
             flows: asked.flows,
             exact: asked.exact,
             false_claim: asked.false_claim,
+            controls_a_probe: asked.controls_a_probe,
             in_flight_bytes: asked.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::ZERO,

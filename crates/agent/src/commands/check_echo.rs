@@ -47,6 +47,7 @@ pub fn run(call: &Call) -> Answer {
             flows: 1,
             exact: true,
             false_claim: chance("check.echo", "false_claim", asked.false_claim)?,
+            controls_a_probe: 3,
             in_flight_bytes: asked.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::from_nanos(gap),

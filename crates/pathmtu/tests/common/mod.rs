@@ -120,6 +120,7 @@ pub fn config(target: u32, flows: u16) -> Config {
         flows,
         exact: true,
         false_claim: 1e-10,
+        controls_a_probe: 3,
         in_flight_bytes: 96 * 1024,
         patience,
         gap: Duration::ZERO,
