@@ -48,7 +48,8 @@ _HOST = {
     "check.facts": "",
     "check.routes": "destinations",
     "check.serve": "token addresses ports",
-    "check.run": "target_mtu flows exact false_claim controls_a_probe bits_per_second in_flight_bytes patience_seconds paths",
+    "check.run": "target_mtu flows exact false_claim controls_a_probe bits_per_second in_flight_bytes patience_seconds "
+    "paths",
     "check.echo": "token target_mtu false_claim bits_per_second in_flight_bytes gap_seconds patience_seconds paths",
     "check.trace": "hops patient small_bytes traces",
     "check.close": "",
