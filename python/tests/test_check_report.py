@@ -164,6 +164,20 @@ def test_the_page_of_64_hosts_and_both_families_is_below_a_megabyte():
     assert len(text.encode()) < 1_000_000
 
 
+@pytest.mark.parametrize(
+    "names", [("", "\x01"), ("\u0301", "\u0301\u0301"), ("\u200b", "漢" * 40), ("e\u0301" * 60, "b")]
+)
+def test_names_of_no_width_or_of_too_much_are_printed(names):
+    document = Lab((2,), (4,)).document()
+    for place, name in zip("ab", names, strict=True):
+        for host in document["hosts"]:
+            host["name"] = name if host["name"] == place else host["name"]
+        for pair in document["pairs"]:
+            for end in ("source", "destination"):
+                pair[end] = name if pair[end] == place else pair[end]
+    assert "\x01" not in printed(document)
+
+
 @settings(max_examples=150)
 @given(documents())
 def test_any_document_can_be_shown_and_no_name_becomes_markup(document):

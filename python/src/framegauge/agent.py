@@ -163,7 +163,7 @@ class Agent:
         """Send a request without waiting. `on_progress` runs in the reader's thread and must return at once."""
         with self._lock:
             if self._lost is not None:
-                raise AgentLost(self._lost)
+                raise AgentLost(f"{method}: {self._lost}")
             call = Call(self, next(self._numbers), method, on_progress)
             self._calls[call.number] = call
             message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": dict(params or {})}
@@ -179,7 +179,7 @@ class Agent:
                 broken = False
         if broken:
             self._reader.join(timeout=5)  # it knows how the agent ended
-            raise AgentLost(self._lost or "the agent closed the pipe")
+            raise AgentLost(f"{method}: {self._lost or 'the agent closed the pipe'}")
         return call
 
     def request(

@@ -47,15 +47,18 @@ def _print(console: Console, text: str, style: str = "", indent: int = 0) -> Non
 
 def _name(text: str, width: int) -> str:
     text = printable(text)
-    while cell_len(text) > width:
-        text = f"{text.rstrip('…')[:-1]}…"
+    if cell_len(text) > max(1, width):
+        while text and cell_len(text) >= width:
+            text = text[:-1]
+        text += "…"
     return text + " " * (width - cell_len(text))
 
 
 def _matrix(console: Console, matrix: Matrix) -> None:
     """Numbered rows send, columns of the same numbers receive. Signs alone where sizes do not fit."""
     what = "subnet" if matrix.of_subnets else "host"
-    named = min(NAME_WIDTH, max(map(cell_len, matrix.names), default=1))
+    # As they are printed: a name may be of nothing but what has no width, or gets one by being made printable.
+    named = min(NAME_WIDTH, max((cell_len(printable(name)) for name in matrix.names), default=1))
     is_short, wide = False, 0
     for is_short in (False, True):
         cells = [each.text(is_short) for each in matrix.cells.values()]
