@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -20,6 +21,9 @@ from framegauge.runner import Event, Outcome, Runner
 from framegauge.study import Study
 from framegauge.testbeds.fake import FakeModel, FakeTestbed
 
+# As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Runs are the same everywhere, so there is nothing to remember between them.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)

@@ -182,7 +182,6 @@ def test_it_outlives_the_terminal_that_it_was_built_in(path: str) -> None:
     with leaves_nothing():
         child, terminal = pty.fork()
         if child == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored, and inherited so
             os.execv("/bin/sh", ["sh", "-c", f"{sys.executable} -m framegauge.cli rack up {path} && echo ready; cat"])
         said = b""
         while b"ready" not in said:
