@@ -130,6 +130,13 @@ impl Server {
                 self.accept();
             }
         }
+        // Whose client has everything, but had not closed yet when the end came.
+        for client in std::mem::take(&mut self.clients) {
+            if let Phase::Draining { round, flow, sender: true } = client.phase {
+                let time = monotonic_nanoseconds() - self.started;
+                let _ = self.log.finish(client.socket.as_raw_fd(), time, round, flow);
+            }
+        }
         Ok(Served {
             bytes: self.bytes,
             connections: self.connections,
