@@ -31,7 +31,7 @@ pub enum Role {
     Rack,
     /// Measures on one host.
     Host {
-        /// Move into fresh network and mount namespaces first.
+        /// Work in fresh network and mount namespaces.
         fresh: bool,
         /// Move into this existing network namespace first.
         network: Option<String>,
@@ -51,17 +51,19 @@ impl Role {
         }
     }
 
+    /// Whether all work is to be done in fresh namespaces.
+    pub fn works_apart(&self) -> bool {
+        matches!(self, Self::Host { fresh: true, .. })
+    }
+
     /// What must happen while this is a process of one thread.
     pub fn prepare(&self) -> Result<()> {
-        if let Self::Host { fresh, network, cpus, .. } = self {
+        if let Self::Host { network, cpus, .. } = self {
             if let Some(name) = network {
                 namespace::enter_named(name)?;
             }
             if !cpus.is_empty() {
                 sched::bind(0, cpus)?;
-            }
-            if *fresh {
-                namespace::enter_fresh()?;
             }
         }
         Ok(())

@@ -6,17 +6,21 @@ mod arguments;
 mod child;
 mod commands;
 mod exec;
+mod lease;
 mod message;
 mod rack_state;
 mod session;
 
 use arguments::{Arguments, Role};
+use framegauge_drivers::namespace;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == "exec") {
-        return exec::run(words);
+    match words.next().and_then(|word| word.into_string().ok()).as_deref() {
+        Some("exec") => return exec::run(words),
+        Some("lease") => return lease::run(words.map(|word| word.to_string_lossy().into_owned())),
+        _ => {}
     }
     match arguments::parse(std::env::args().skip(1)) {
         Ok(Arguments::Text(text)) => {
@@ -35,7 +39,11 @@ fn run(role: Role) -> ExitCode {
     // Signals first: every later thread inherits the mask.
     let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
         role.prepare()?;
-        session::serve(role, signals)
+        if role.works_apart() {
+            namespace::apart(|| session::serve(role, signals))
+        } else {
+            session::serve(role, signals)
+        }
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

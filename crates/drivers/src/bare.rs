@@ -5,10 +5,10 @@ use framegauge_linux::namespace::Network;
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{OsError, Result};
 
-/// Brings the loopback interface of the host up whose agent is process `pid`.
-pub fn raise_loopback(pid: u32) -> Result<()> {
+/// Brings the loopback interface of the host up in which thread `id` works.
+pub fn raise_loopback(id: u32) -> Result<()> {
     let up = LinkChange { up: Some(true), ..LinkChange::default() };
-    Network::of_process(pid)?.run(|| rtnetlink::change_link("lo", up))
+    Network::of_thread(id)?.run(|| rtnetlink::change_link("lo", up))
 }
 
 /// Lets nothing build or merge aggregates on `interface`, so that what passes it are frames; read back.

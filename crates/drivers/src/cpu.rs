@@ -4,6 +4,7 @@
 //! kernel thread that polls its interface (threaded NAPI). Nothing else is ever counted to it: what runs
 //! in interrupts, and other programs, stay unattributed.
 
+use crate::meters::{CpuSeconds, CpuSnapshot, cpu_snapshot};
 use crate::processes::Processes;
 use framegauge_linux::error::Context;
 use framegauge_linux::perf::{self, Counter, Event};
@@ -136,6 +137,35 @@ impl CpuMeter {
             polls,
             meter_seconds: meter as f64 * 1e-9,
             not_measured: self.lacks,
+        })
+    }
+}
+
+/// Of a whole host that is somebody's own: everything that kept a CPU from being idle, whoever did it.
+pub struct WholeMeter {
+    begun: CpuSnapshot,
+}
+
+impl WholeMeter {
+    /// Begins.
+    pub fn begin() -> Result<Self> {
+        Ok(Self { begun: cpu_snapshot()? })
+    }
+
+    /// Ends. What the kernel does for others' programs is in it too: that is what an idle interval before is for.
+    pub fn end(self) -> Result<HostCpu> {
+        let used = cpu_snapshot()?.since(&self.begun);
+        let busy = |cpu: &CpuSeconds| cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq;
+        let cpu_seconds = used.cpus.iter().map(|(_, cpu)| busy(cpu)).sum();
+        let lacks =
+            ["instructions", "cycles"].map(|what| format!("{what}: not counted on a host of one's own"));
+        Ok(HostCpu {
+            elapsed_seconds: used.elapsed_seconds,
+            programs: CpuUse { cpu_seconds, instructions: None, cycles: None },
+            receive_path: Some(CpuUse::default()),
+            polls: None,
+            meter_seconds: 0.0,
+            not_measured: lacks.to_vec(),
         })
     }
 }

@@ -12,9 +12,13 @@ use std::net::IpAddr;
 pub use framegauge_linux::routes::Way;
 
 /// Settings that decide how this host deals with path MTUs; those that exist are told.
-const SYSCTLS: [&str; 17] = [
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const SYSCTLS: [&str; 23] = [
+    "net.core.rmem_max",
+    "net.core.wmem_max",
     "net.ipv4.ip_forward",
     "net.ipv4.ip_forward_use_pmtu",
+    "net.ipv4.ip_local_port_range",
     "net.ipv4.ip_no_pmtu_disc",
     "net.ipv4.fib_multipath_hash_policy",
     "net.ipv4.icmp_ratelimit",
@@ -23,10 +27,13 @@ const SYSCTLS: [&str; 17] = [
     "net.ipv4.route.min_pmtu",
     "net.ipv4.route.mtu_expires",
     "net.ipv4.tcp_base_mss",
+    "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_min_snd_mss",
     "net.ipv4.tcp_mtu_probe_floor",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_probe_interval",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
     "net.ipv6.conf.all.disable_ipv6",
     "net.ipv6.conf.all.forwarding",
     "net.ipv6.route.mtu_expires",
@@ -43,6 +50,8 @@ pub struct Facts {
     pub interfaces: Vec<InterfaceFacts>,
     /// Settings by their name.
     pub sysctls: BTreeMap<String, String>,
+    /// What its clock is made of; none where nobody says.
+    pub clock_source: Option<String>,
     /// The path MTUs that the kernel remembers.
     pub path_mtu_cache: Vec<PathMtuException>,
     /// Its rules that clamp the MSS, or why they could not be read.
@@ -90,6 +99,7 @@ pub fn gather() -> Result<Facts> {
     Ok(Facts {
         hostname: sysctl::read("kernel.hostname")?,
         kernel: process::kernel_release(),
+        clock_source: std::fs::read_to_string(CLOCK_SOURCE).ok().map(|name| name.trim().to_string()),
         sysctls: settings(names),
         path_mtu_cache: routes::path_mtu_exceptions()?,
         mss_clamps: crate::mss_clamps::read(),

@@ -1,11 +1,12 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
+use crate::napi::thread_napi;
 use framegauge_frames::{Family, Mtu, shaper_size_table};
 use framegauge_linux::error::Context;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading, TokenBucket};
 use framegauge_linux::rtnetlink::{self, LinkChange};
-use framegauge_linux::{OsError, Result, sched, sysctl};
+use framegauge_linux::{OsError, Result, sysctl};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,17 +15,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const QUEUE_PACKETS: u32 = 4000;
 /// Bytes that may wait in the shaper, more than TCP Small Queues lets any sensible number of flows queue.
 pub const SHAPER_LIMIT_BYTES: u32 = 32 << 20;
-
 /// What TCP Small Queues lets a flow keep below itself, beyond two aggregates.
 const SMALL_QUEUE_BYTES: &str = "32768";
 const FLUSH_TIMEOUT: &str = "gro_flush_timeout";
 const DEFER_INTERRUPTS: &str = "napi_defer_hard_irqs";
-const NO_SUCH_PROCESS: i32 = 3;
 const TSO_BY_RTT: &str = "net.ipv4.tcp_tso_rtt_log";
-
-/// A packet that arrives interrupts programs on a real host, so the thread that stands for that interrupt
-/// goes before them; it stays below the fabric.
-const RECEIVE_PRIORITY: i32 = 5;
 
 /// The shaper that bounds the sender's queue.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +101,9 @@ pub struct Applied {
     settings: HostSettings,
     undo: Vec<Undo>,
     pollers: Vec<i32>,
+    /// Sysctls that a reading tells.
+    watched: Vec<String>,
+    adopted: bool,
 }
 
 /// The on-link network of `address`, with its prefix length.
@@ -152,7 +150,8 @@ fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
 impl Applied {
     /// Applies `settings`; on failure everything that was changed is put back.
     pub fn apply(settings: HostSettings) -> Result<Self> {
-        let mut applied = Self { settings, undo: Vec::new(), pollers: Vec::new() };
+        let watched = quiet_sysctls(&settings).into_keys().collect();
+        let mut applied = Self { settings, undo: Vec::new(), pollers: Vec::new(), watched, adopted: false };
         match applied.apply_all() {
             Ok(()) => Ok(applied),
             Err(error) => {
@@ -160,6 +159,34 @@ impl Applied {
                 Err(error)
             }
         }
+    }
+
+    /// A host that is not ours: it is read as it is, and nothing is changed. `watched` are sysctls to read with it.
+    pub fn adopt(interface: String, address: IpAddr, watched: Vec<String>) -> Result<Self> {
+        let mtu = rtnetlink::link(&interface)?.mtu;
+        let settings = HostSettings {
+            interface,
+            mtu,
+            hardware: [0; 6],
+            address,
+            neighbours: Vec::new(),
+            tso: false,
+            gro: false,
+            checksum: false,
+            congestion_control: String::new(),
+            shaping: None,
+            sysctls: BTreeMap::new(),
+            cpus: Vec::new(),
+            threaded: false,
+            receive_cpu: None,
+            moderation_seconds: None,
+        };
+        Ok(Self { settings, undo: Vec::new(), pollers: Vec::new(), watched, adopted: true })
+    }
+
+    /// Whether nothing was applied: the host is somebody's own.
+    pub fn is_adopted(&self) -> bool {
+        self.adopted
     }
 
     fn apply_all(&mut self) -> Result<()> {
@@ -228,9 +255,8 @@ impl Applied {
         let on = |offload| ethtool::get(interface, offload).unwrap_or(false);
         let version = if self.settings.address.is_ipv4() { 4 } else { 6 };
         let mut sysctls = BTreeMap::new();
-        for name in quiet_sysctls(&self.settings).into_keys() {
-            let value = sysctl::read(&name)?;
-            sysctls.insert(name, value);
+        for name in &self.watched {
+            sysctls.insert(name.clone(), sysctl::read(name)?);
         }
         Ok(HostReading {
             interface: interface.to_string(),
@@ -323,41 +349,8 @@ fn moderation(interface: &str) -> Result<f64> {
     Ok(nanoseconds as f64 * 1e-9)
 }
 
-fn device_file(interface: &str, name: &str) -> String {
+pub(crate) fn device_file(interface: &str, name: &str) -> String {
     format!("/sys/class/net/{interface}/{name}")
-}
-
-/// Moves the receive path of `interface` to a kernel thread and binds that to `cpus`; the thread's id.
-fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
-    let path = device_file(interface, "threaded");
-    // Another rack may have an interface of this name, or the kernel may still be taking one down.
-    let others = napi_threads(interface);
-    fs::write(&path, "1").during(format!("write {path}"))?;
-    let mut ours = Vec::new();
-    for thread in napi_threads(interface).into_iter().filter(|thread| !others.contains(thread)) {
-        match sched::bind(thread, cpus) {
-            // Not ours, then.
-            Err(error) if error.code() == NO_SUCH_PROCESS => continue,
-            other => other?,
-        }
-        // Where this is refused the receive path waits for a slice like any program; lateness then tells.
-        let _ = sched::real_time(thread, RECEIVE_PRIORITY);
-        ours.push(thread);
-    }
-    Ok(ours)
-}
-
-/// The kernel threads that poll `interface`.
-fn napi_threads(interface: &str) -> Vec<i32> {
-    let prefix = format!("napi/{interface}-");
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix))
-        })
-        .collect()
 }
 
 /// Whether this kernel takes our shaper; `interface` is a device made for the question.

@@ -38,8 +38,8 @@ pub struct KernelSwitchSpec {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// The process id of its agent.
-    pub pid: u32,
+    /// A thread that works in it.
+    pub thread: u32,
     /// Its MTU in bytes.
     pub mtu: u32,
 }
@@ -139,7 +139,7 @@ fn quiet() -> Result<()> {
 /// where the kernel can put it in without waiting.
 fn attach(spec: &KernelSwitchSpec, switch: i32, index: usize, host: &Member) -> Result<i32> {
     let name = format!("fgp{index}");
-    rtnetlink::create_veth(&name, &interface(index), host.pid)?;
+    rtnetlink::create_veth(&name, &interface(index), host.thread)?;
     let change =
         LinkChange { mtu: Some(spec.port_mtu), queue_packets: Some(QUEUE_PACKETS), ..LinkChange::default() };
     rtnetlink::change_link(&name, change)?;

@@ -28,11 +28,11 @@ fn malformed(error: impl std::fmt::Display) -> framegauge_linux::OsError {
     }
 }
 
-/// Reads the counters of this process's network namespace.
+/// Reads the counters of this thread's network namespace.
 pub fn host(interface: &str) -> Result<HostCounters> {
-    let mut nstat = parse_snmp(&text("/proc/self/net/snmp")?).map_err(malformed)?;
-    nstat.extend(parse_netstat(&text("/proc/self/net/netstat")?).map_err(malformed)?);
-    if let Ok(six) = fs::read_to_string("/proc/self/net/snmp6") {
+    let mut nstat = parse_snmp(&text("/proc/thread-self/net/snmp")?).map_err(malformed)?;
+    nstat.extend(parse_netstat(&text("/proc/thread-self/net/netstat")?).map_err(malformed)?);
+    if let Ok(six) = fs::read_to_string("/proc/thread-self/net/snmp6") {
         nstat.extend(parse_snmp6(&six).map_err(malformed)?);
     }
     Ok(HostCounters { interface: rtnetlink::link(interface)?.statistics, nstat })
@@ -58,6 +58,17 @@ pub struct CpuInterval {
     pub cpus: Vec<(u32, CpuSeconds)>,
     /// By CPU, how often it worked through the network's softirqs.
     pub softirqs: Vec<(u32, NetworkSoftirqs)>,
+}
+
+impl CpuInterval {
+    /// Counts `seconds` for which this process has spun on `cpu`, instead of leaving it idle, as idle.
+    pub fn was_idle(&mut self, cpu: Option<usize>, seconds: f64) {
+        self.process_seconds -= seconds;
+        if let Some((_, used)) = self.cpus.iter_mut().find(|(number, _)| Some(*number as usize) == cpu) {
+            used.user = (used.user - seconds).max(0.0);
+            used.idle += seconds;
+        }
+    }
 }
 
 /// Reads the CPU states.

@@ -9,6 +9,7 @@ use framegauge_linux::namespace::Network;
 use framegauge_linux::{OsError, Result, process, rtnetlink, sched, tap::Tap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 const GROUP_PREFIX: &str = "framegauge-";
 
@@ -124,21 +125,40 @@ impl RackSpec {
     }
 }
 
-/// Gives each host (by the process id of its agent) a TAP and joins them by a fabric.
+/// Where TAPs are made, one namespace for as long as this process lives.
+///
+/// A TAP's descriptor holds the namespace in which it was opened, for ever if GRO has merged packets of it (Linux 6.18:
+/// what GRO frees of merged packets is never given back to the socket that they are charged to). Opened in a host's own,
+/// every run would leave namespaces behind, some hundred a minute on a busy rack, until the machine is slow.
+fn workshop() -> Result<&'static Network> {
+    static WORKSHOP: Mutex<Option<&'static Network>> = Mutex::new(None);
+    let mut made = WORKSHOP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match *made {
+        Some(network) => Ok(network),
+        None => Ok(*made.insert(Box::leak(Box::new(Network::fresh()?)))),
+    }
+}
+
+/// Gives each host (by a thread that works in it) a TAP and joins them by a fabric.
 pub fn join_by_fabric(spec: &RackSpec, hosts: &[(String, u32)], cpu: Option<usize>) -> Result<RunningFabric> {
     let names: Vec<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
     let config = spec.fabric(&names)?;
     let mut attachments = Vec::with_capacity(hosts.len());
-    for (index, (_, pid)) in hosts.iter().enumerate() {
+    let workshop = workshop()?;
+    for (index, (_, thread)) in hosts.iter().enumerate() {
         let name = interface(index);
-        let tap = Network::of_process(*pid)?.run(|| Tap::create(&name, spec.checksum, spec.tso))?;
+        let tap = workshop.run(|| {
+            let tap = Tap::create(&name, spec.checksum, spec.tso)?;
+            rtnetlink::move_link(&name, *thread)?;
+            Ok(tap)
+        })?;
         attachments.push(Attachment { tap, hardware: hardware(index) });
     }
     RunningFabric::start(&config, attachments, spec.lro, cpu)
 }
 
-/// Joins two hosts (by the process ids of their agents) by the kernel's own veth pair.
+/// Joins two hosts (each by a thread that works in it) by the kernel's own veth pair.
 pub fn join_by_veth(first: u32, second: u32) -> Result<()> {
     let (near, far) = (interface(0), interface(1));
-    Network::of_process(first)?.run(|| rtnetlink::create_veth(&near, &far, second))
+    Network::of_thread(first)?.run(|| rtnetlink::create_veth(&near, &far, second))
 }

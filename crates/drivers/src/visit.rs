@@ -27,7 +27,8 @@ pub fn enter(pid: u32, start_ticks: u64) -> Result<()> {
     };
     alive()?;
     let group = group_of(pid).ok_or_else(|| refused(pid, "it is not the agent of a rack's host"))?;
-    let (network, cpus) = (Network::of_process(pid)?, sched::allowed_cpus_of(pid as i32));
+    let (network, cpus) =
+        (Network::of_thread(process::second_thread(pid)?)?, sched::allowed_cpus_of(pid as i32));
     group.join()?;
     // From here on the host's end is ours; but what was opened above must have been the host's.
     alive()?;

@@ -111,6 +111,18 @@ pub fn spawn_agent(arguments: &[&str]) -> Result<Child> {
     command.spawn().during("start a host's agent")
 }
 
+/// Starts this same program again with pipes, through `sudo -n` if asked to: it never waits for a password.
+pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
+    let own = std::env::current_exe().during("find this program")?;
+    let mut command = if sudo { Command::new("sudo") } else { Command::new(&own) };
+    if sudo {
+        command.args(["-n", "--"]).arg(&own);
+    }
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
+    command.spawn().during(if sudo { "start sudo" } else { "start this program again" })
+}
+
 /// Has the kernel kill the program when the thread that starts it ends: also where this process is killed nothing stays.
 pub fn end_with_starter(program: &mut Command) {
     let starter = std::process::id();
@@ -140,6 +152,13 @@ pub fn signal(child: &Child, signal: i32) -> Result<()> {
 pub fn effective_user() -> u32 {
     // SAFETY: cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// The thread of process `pid` that has been its longest, apart from its first; that one where it is the only one.
+pub fn second_thread(pid: u32) -> Result<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).during("list a process's threads")?;
+    let mut ids = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok());
+    Ok(ids.find(|id| *id != pid).unwrap_or(pid))
 }
 
 /// The kernel's release, as `uname -r` prints it.

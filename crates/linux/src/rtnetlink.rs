@@ -150,8 +150,8 @@ pub fn change_link(name: &str, change: LinkChange) -> Result<()> {
     Socket::route()?.request(message, &operation).map(drop)
 }
 
-/// Creates a veth pair: `name` here, `peer` in the network namespace of process `peer_pid`.
-pub fn create_veth(name: &str, peer: &str, peer_pid: u32) -> Result<()> {
+/// Creates a veth pair: `name` here, `peer` in the network namespace of thread `peer_thread`.
+pub fn create_veth(name: &str, peer: &str, peer_thread: u32) -> Result<()> {
     let mut message = Message::new(RTM_NEWLINK, CREATE | EXCLUSIVE, &link_header(0, 0, 0));
     message.text(libc::IFLA_IFNAME, name).nest(libc::IFLA_LINKINFO, |info| {
         info.attribute(1, b"veth").nest(2, |data| {
@@ -159,11 +159,18 @@ pub fn create_veth(name: &str, peer: &str, peer_pid: u32) -> Result<()> {
                 other
                     .raw(&link_header(0, 0, 0))
                     .text(libc::IFLA_IFNAME, peer)
-                    .u32(libc::IFLA_NET_NS_PID, peer_pid);
+                    .u32(libc::IFLA_NET_NS_PID, peer_thread);
             });
         });
     });
     Socket::route()?.request(message, &format!("create the veth pair {name} - {peer}")).map(drop)
+}
+
+/// Moves an interface to the network namespace of thread `id`, where it is down.
+pub fn move_link(name: &str, id: u32) -> Result<()> {
+    let mut message = Message::new(RTM_NEWLINK, 0, &link_header(link(name)?.index, 0, 0));
+    message.u32(libc::IFLA_NET_NS_PID, id);
+    Socket::route()?.request(message, &format!("move the interface {name} to thread {id}")).map(drop)
 }
 
 /// Deletes an interface.

@@ -80,7 +80,8 @@ impl Tap {
             return Ok(Some(read as usize));
         }
         match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::EAGAIN) => Ok(None),
+            // The device went with its namespace: its host has nothing to send any more.
+            error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBADFD)) => Ok(None),
             source => Err(OsError { operation: "read from a TAP device".into(), source }),
         }
     }

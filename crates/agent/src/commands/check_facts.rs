@@ -26,6 +26,7 @@ pub fn run(call: &Call) -> Answer {
         "kernel": found.kernel,
         "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
         "sysctls": found.sysctls,
+        "clock_source": found.clock_source,
         "path_mtu_cache": cache,
         "mss_clamps": {
             "rules": clamps.ok().map(|rules| rules.iter().map(clamp).collect::<Vec<Value>>()),

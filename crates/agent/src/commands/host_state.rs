@@ -1,11 +1,10 @@
 //! What a host agent holds.
 
-use super::Check;
+use super::{Check, Lease, Meter};
 use crate::arguments::Role;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::Result;
-use framegauge_drivers::cpu::CpuMeter;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::processes::Processes;
 use framegauge_drivers::rr_serving::RrServing;
@@ -21,13 +20,15 @@ pub struct HostState {
     /// The capture under way.
     pub capture: Mutex<Option<HandshakeCapture>>,
     /// The CPU meter at work.
-    pub meter: Mutex<Option<CpuMeter>>,
+    pub meter: Mutex<Option<Meter>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
     /// The serving end of requests.
     pub rr_serving: Mutex<Option<RrServing>>,
     /// The part in a check.
     pub check: Mutex<Option<Check>>,
+    /// Changed settings that last while they are renewed.
+    pub lease: Mutex<Option<Lease>>,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -48,6 +49,7 @@ impl HostState {
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
             check: Mutex::default(),
+            lease: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })
@@ -66,6 +68,9 @@ impl HostState {
     /// Puts everything back.
     pub fn end(&self) {
         self.processes.end_all();
+        if let Some(mut lease) = lock(&self.lease).take() {
+            lease.stop();
+        }
         if let Some(mut applied) = lock(&self.applied).take() {
             applied.restore();
         }

@@ -7,11 +7,13 @@ mod check_facts;
 mod cpu;
 mod fields;
 mod frames_wire;
+mod host_adopt;
 mod host_apply;
 mod host_counters;
 mod host_frames;
 mod host_read;
 mod host_state;
+mod lease;
 mod measure;
 mod processes;
 mod rack_bare;
@@ -25,7 +27,9 @@ mod streams;
 mod wire;
 
 pub use check::Check;
+pub use cpu::Meter;
 pub use host_state::HostState;
+pub use lease::Lease;
 
 use crate::arguments::Role;
 use crate::message::{Answer, Failure};
@@ -62,12 +66,16 @@ fn rack(method: &str, call: &Call) -> Answer {
 
 fn host(method: &str, call: &Call) -> Answer {
     match method {
+        "host.adopt" => host_adopt::run(call),
         "host.apply" => host_apply::run(call),
         "host.read" => host_read::run(call),
         "check.facts" => check_facts::run(call),
         "check.routes" => check_facts::routes(call),
         "host.frames" => host_frames::run(call),
         "host.counters" => host_counters::run(call),
+        "lease.begin" => lease::begin(call),
+        "lease.renew" => lease::renew(call),
+        "lease.end" => lease::end(call),
         "cpu.begin" => cpu::begin(call),
         "cpu.end" => cpu::end(call),
         "check.serve" => check::serve(call),

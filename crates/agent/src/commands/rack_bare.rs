@@ -39,11 +39,11 @@ pub fn run(call: &Call) -> Answer {
 }
 
 fn start(call: &Call, hosts: &[String], rack: &mut Rack) -> Answer {
-    let pids = start_hosts(call, hosts, rack)?;
-    let mut described: Vec<Value> = Vec::with_capacity(pids.len());
-    for (name, pid) in pids {
-        bare::raise_loopback(pid)?;
-        described.push(json!({"name": name, "pid": pid}));
+    let threads = start_hosts(call, hosts, rack)?;
+    let mut described: Vec<Value> = Vec::with_capacity(threads.len());
+    for (name, thread) in threads {
+        bare::raise_loopback(thread)?;
+        described.push(json!({"name": name, "pid": rack.hosts[&name].pid(), "thread": thread}));
     }
     Ok(json!({"hosts": described}))
 }

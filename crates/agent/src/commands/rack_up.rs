@@ -8,6 +8,7 @@ use crate::session::Call;
 use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
 use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
+use framegauge_drivers::process;
 use framegauge_drivers::rack::{self, RackSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -100,7 +101,7 @@ pub fn check_names(method: &str, hosts: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts an agent a host, in fresh namespaces and a cgroup of its own; their process ids, in the order of `hosts`.
+/// Starts an agent a host, in fresh namespaces and a cgroup of its own; for each of `hosts` a thread that works in it.
 pub fn start_hosts(call: &Call, hosts: &[String], rack: &mut Rack) -> Result<Vec<(String, u32)>, Failure> {
     let group = call.session.rack.group()?;
     let cpus = rack.cpus.hosts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
@@ -125,7 +126,10 @@ pub fn start_hosts(call: &Call, hosts: &[String], rack: &mut Rack) -> Result<Vec
     }
     match failed {
         Some(failure) => Err(failure),
-        None => Ok(hosts.iter().map(|host| (host.clone(), rack.hosts[host].pid())).collect()),
+        None => hosts
+            .iter()
+            .map(|host| Ok((host.clone(), process::second_thread(rack.hosts[host].pid())?)))
+            .collect(),
     }
 }
 
@@ -206,19 +210,19 @@ impl Up {
     }
 
     fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
-        let pids = start_hosts(call, &self.names(), rack)?;
-        match (self.testbed, pids.as_slice()) {
+        let threads = start_hosts(call, &self.names(), rack)?;
+        match (self.testbed, threads.as_slice()) {
             (Testbed::Fabric, _) => {
-                rack.fabric = Some(rack::join_by_fabric(&self.spec(), &pids, rack.cpus.fabric)?);
+                rack.fabric = Some(rack::join_by_fabric(&self.spec(), &threads, rack.cpus.fabric)?);
             }
             (Testbed::Kernel, [first, second]) => rack::join_by_veth(first.1, second.1)?,
-            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&pids, &rack.cpus.hosts)?),
+            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
         }
         self.apply(rack)?;
         if let Some(switch) = &rack.switch {
             switch.await_forwarding()?;
         }
-        self.describe(&pids)
+        self.describe(rack, &threads)
     }
 
     fn spec(&self) -> RackSpec {
@@ -234,7 +238,7 @@ impl Up {
         }
     }
 
-    fn switch(&self, pids: &[(String, u32)], cpus: &[usize]) -> Result<KernelSwitch, Failure> {
+    fn switch(&self, threads: &[(String, u32)], cpus: &[usize]) -> Result<KernelSwitch, Failure> {
         let spec = KernelSwitchSpec {
             shaping: self.link.bits_per_second.map(|bits_per_second| Shaping {
                 bits_per_second,
@@ -247,12 +251,12 @@ impl Up {
             family: self.family(),
             cpus: cpus.to_vec(),
         };
-        let member = |((name, pid), host): (&(String, u32), &Host)| Member {
+        let member = |((name, thread), host): (&(String, u32), &Host)| Member {
             name: name.clone(),
-            pid: *pid,
+            thread: *thread,
             mtu: host.mtu,
         };
-        let members: Vec<Member> = pids.iter().zip(&self.hosts).map(member).collect();
+        let members: Vec<Member> = threads.iter().zip(&self.hosts).map(member).collect();
         Ok(KernelSwitch::build(&spec, &members)?)
     }
 
@@ -317,15 +321,15 @@ impl Up {
         })
     }
 
-    fn describe(&self, pids: &[(String, u32)]) -> Answer {
+    fn describe(&self, rack: &Rack, threads: &[(String, u32)]) -> Answer {
         let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
         let mut hosts = Vec::new();
         let mut ceilings = BTreeMap::new();
-        for (index, (name, pid)) in pids.iter().enumerate() {
+        for (index, (name, thread)) in threads.iter().enumerate() {
             let mac = rack::hardware(index).map(|byte| format!("{byte:02x}")).join(":");
-            hosts.push(json!({"name": name, "pid": pid, "interface": rack::interface(index),
-                              "address": rack::address(index, self.family), "mac": mac}));
+            hosts.push(json!({"name": name, "pid": rack.hosts[name].pid(), "thread": thread, "mac": mac,
+                              "interface": rack::interface(index), "address": rack::address(index, self.family)}));
             let mtu =
                 Mtu::new(self.hosts[index].mtu).map_err(|error| Failure::invalid_params("rack.up", error))?;
             let best = rate.map(|rate| ceiling(mtu, family, true, rate).goodput_bits_per_second);

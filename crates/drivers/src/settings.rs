@@ -1,0 +1,127 @@
+//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `sysctl:net.ipv4.tcp_rmem`.
+
+use crate::{OsError, Result};
+use framegauge_linux::ethtool::{self, Offload};
+use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
+use framegauge_linux::sysctl;
+use std::fmt;
+
+/// Which setting.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// The MTU of an interface, in bytes.
+    Mtu(String),
+    /// An offload of an interface, "on" or "off".
+    Offload(Switch, String),
+    /// A setting under `/proc/sys`.
+    Sysctl(String),
+}
+
+/// An offload by the name that `ethtool -K` has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Switch {
+    /// TCP segmentation.
+    Tso,
+    /// Generic segmentation.
+    Gso,
+    /// Generic receive offload.
+    Gro,
+    /// Checksums on transmit.
+    Tx,
+}
+
+impl Switch {
+    const ALL: [(&str, Self, Offload); 4] = [
+        ("tso", Self::Tso, Offload::Tso),
+        ("gso", Self::Gso, Offload::Gso),
+        ("gro", Self::Gro, Offload::Gro),
+        ("tx", Self::Tx, Offload::TxChecksum),
+    ];
+
+    fn row(self) -> (&'static str, Offload) {
+        let row = Self::ALL.iter().find(|row| row.1 == self).expect("every switch has its row");
+        (row.0, row.2)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mtu(interface) => write!(out, "mtu:{interface}"),
+            Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
+            Self::Sysctl(name) => write!(out, "sysctl:{name}"),
+        }
+    }
+}
+
+impl Setting {
+    /// Reads a name such as `mtu:eth0`; what is wrong with it otherwise.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro: or tx:IFACE, or sysctl:NAME";
+        let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'=".contains(&byte);
+        if name.is_empty()
+            || name.len() > 128
+            || !name.bytes().all(plain)
+            || name.split('.').any(str::is_empty)
+        {
+            return Err(format!("found {text:?}, {EXPECTED}"));
+        }
+        let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
+        match (kind, switch) {
+            ("mtu", _) => Ok(Self::Mtu(name.into())),
+            ("sysctl", _) => Ok(Self::Sysctl(name.into())),
+            (_, Some(switch)) => Ok(Self::Offload(switch, name.into())),
+            _ => Err(format!("found {text:?}, {EXPECTED}")),
+        }
+    }
+
+    /// Its value now.
+    pub fn read(&self) -> Result<String> {
+        match self {
+            Self::Mtu(interface) => Ok(link(interface)?.mtu.to_string()),
+            Self::Offload(switch, interface) => {
+                Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
+            }
+            Self::Sysctl(name) => sysctl::read(name),
+        }
+    }
+
+    /// Sets it. A device may refuse silently: read it back.
+    pub fn write(&self, value: &str) -> Result<()> {
+        let wrong = || OsError::errno(format!("set {self} to {value:?}"), 22);
+        match self {
+            Self::Mtu(interface) => {
+                let mtu = value.parse().map_err(|_| wrong())?;
+                change_link(interface, LinkChange { mtu: Some(mtu), ..LinkChange::default() })
+            }
+            Self::Offload(switch, interface) => match value {
+                "on" => ethtool::set(interface, switch.row().1, true),
+                "off" => ethtool::set(interface, switch.row().1, false),
+                _ => Err(wrong()),
+            },
+            Self::Sysctl(name) => sysctl::write(name, value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_being_said() {
+        for text in ["mtu:eth0", "tso:bond0.7", "gso:e", "gro:e", "tx:e", "sysctl:net.ipv4.tcp_rmem"] {
+            assert_eq!(Setting::parse(text).expect("a setting").to_string(), text);
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_a_setting() {
+        for text in
+            ["", "mtu", "mtu:", "mtu:a/b", "lro:eth0", "sysctl:../x", "sysctl:a..b", "sysctl:a b", "mtu:a=b"]
+        {
+            assert!(Setting::parse(text).is_err(), "{text}");
+        }
+    }
+}
