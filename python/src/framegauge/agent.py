@@ -25,7 +25,7 @@ from typing import IO, Any, Protocol
 from framegauge import __version__
 from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, from_agent
 
-__all__ = ["Agent", "Call", "Pending", "Requests", "find_agent", "privileged", "read_spool"]
+__all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "find_agent", "privileged", "read_spool"]
 
 PROTOCOL = 1
 PIECE_BYTES = 1 << 20  # the most that one spool.read may ask for
@@ -33,6 +33,7 @@ ANSWER_SECONDS = 30.0
 
 Json = dict[str, Any]
 Progress = Callable[[float, str], None]
+Meet = Callable[[IO[bytes], IO[bytes]], None]  # with the standard input and output of what was started
 
 
 class Pending(Protocol):
@@ -108,8 +109,9 @@ class Call:
 class Agent:
     """A running agent. `close` (or leaving the `with` block) leaves no process behind."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], meet: Meet | None = None, name: str = "") -> None:
         self.command = list(command)
+        self._name = f"{name}: " if name else ""
         self.about: Json = {}
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self._calls: dict[int, Call] = {}
@@ -130,12 +132,36 @@ class Agent:
             self._errors.close()
             raise AgentMissing(f"cannot start {self.command[0]}: {error.strerror}") from None
         self._reader = threading.Thread(target=self._read, name="agent reader", daemon=True)
+        if meet is not None:
+            self._meet(meet)
         self._reader.start()
 
+    def _meet(self, meet: Meet) -> None:
+        """Whatever has to be said before the agent is there; a failure ends what was started."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            meet(self._process.stdin, self._process.stdout)
+        except BaseException as error:
+            self._process.kill()
+            self._process.wait()
+            self._process.stdin.close()
+            self._process.stdout.close()
+            tail = self._last_words()
+            self._errors.close()
+            if isinstance(error, AgentFailure | AgentMissing):
+                raise type(error)(f"{self._name}{error}" + (f": {tail}" if tail else "")) from None
+            if isinstance(error, OSError):
+                raise AgentLost(f"{self._name}{tail or error.strerror}") from None
+            raise
+
     @classmethod
-    def open(cls, command: Sequence[str]) -> Agent:
-        """Start an agent and greet it; AgentError -32001 if it speaks another protocol."""
-        agent = cls(command)
+    def open(cls, command: Sequence[str], meet: Meet | None = None, name: str = "") -> Agent:
+        """Start an agent and greet it; AgentError -32001 if it speaks another protocol.
+
+        `meet` speaks with what was started until the agent is there; `name` is what errors call its host.
+        """
+        agent = cls(command, meet, name)
         try:
             agent.hello()
         except BaseException:
@@ -259,16 +285,20 @@ class Agent:
         else:
             call.finish(message["result"], None)
 
-    def _lose(self, why: str) -> None:
-        code = self._process.poll()
-        how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
-        tail = ""
+    def _last_words(self) -> str:
+        """The last lines of standard error, in one."""
         with contextlib.suppress(OSError, ValueError):
             end = os.fstat(self._errors.fileno()).st_size
             last = os.pread(self._errors.fileno(), 2000, max(0, end - 2000)).decode("utf-8", "replace").split("\n")
-            tail = "; ".join(line.strip() for line in last[-4:] if line.strip())
+            return "; ".join(line.strip() for line in last[-4:] if line.strip())
+        return ""
+
+    def _lose(self, why: str) -> None:
+        code = self._process.poll()
+        how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        tail = self._last_words()
         with self._lock:
-            self._lost = f"the agent went away ({why or how})" + (f": {tail}" if tail else "")
+            self._lost = f"{self._name}the agent went away ({why or how})" + (f": {tail}" if tail else "")
             calls, self._calls = self._calls, {}
         for call in calls.values():
             call.finish({}, AgentLost(f"{call.method}: {self._lost}"))

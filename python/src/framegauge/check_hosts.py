@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from framegauge.agent import Agent, find_agent, privileged
 from framegauge.check_plan import Member, Target
 from framegauge.errors import InputError
+from framegauge.machines import Machine
+from framegauge.ssh import Remote
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.listed import ListedHosts
+from framegauge.testbeds.listed import ListedHosts, remote
 
 __all__ = ["opened"]
 
@@ -20,31 +22,38 @@ Say = Callable[[str], None]
 
 @contextmanager
 def opened(
-    words: Sequence[str], testbed: str | None, say: Say, one_ended: Sequence[str] = ()
+    words: Sequence[str],
+    testbed: str | None,
+    say: Say,
+    one_ended: Sequence[str] = (),
+    machines: Sequence[Machine] = (),
 ) -> Iterator[tuple[list[Member], list[Target]]]:
     """The members of a check, and its targets without an agent.
 
-    `words` are HOST or HOST%IFACE, with a testbed those of its hosts that are meant. `one_ended` are addresses and
+    `words` are HOST or HOST%IFACE, with a testbed those of its hosts that are meant; `machines` are hosts of an
+    inventory, which come after them. `one_ended` are addresses and
     names, with a testbed those of its hosts, too; then no words mean this host, or all others of the testbed.
     """
     asked = [word.partition("%") for word in words]
     if any(not name or (percent and not interface) for name, percent, interface in asked):
         raise InputError(f"check: found {' '.join(words)}, expected HOST or HOST%INTERFACE")
     if testbed is None:
-        if not one_ended and len(words) < 2:
+        if not one_ended and len(words) + len(machines) < 2:
             raise InputError(
-                f"check: found {len(words)} hosts, expected two or more, or --testbed FILE, or --one-ended TARGET; for "
-                "example: framegauge check local netns:other"
+                f"check: found {len(words) + len(machines)} hosts, expected two or more, --hosts FILE, --testbed FILE "
+                "or --one-ended TARGET; for example: framegauge check local netns:other"
             )
-        asked = asked or [("local", "", "")]
-        names = [name for name, _, _ in asked]
+        asked = asked or ([] if machines else [("local", "", "")])
+        names = [*(name for name, _, _ in asked), *(machine.name for machine in machines)]
         if len(set(names)) < len(names):
             raise InputError(f"check: found {' '.join(names)}, expected each host once")
         targets = [_target(name) for name in one_ended]
-        listed = ListedHosts(names, say)
+        known = [Remote(each.name, each.destination, each.options, each.agent) for each in machines]
+        listed = ListedHosts([*(remote(name) for name, _, _ in asked), *known], say)
+        interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
         try:
             hosts = listed.hosts()
-            members = [Member(host, interface or None) for host, (_, _, interface) in zip(hosts, asked, strict=True)]
+            members = [Member(host, interface or None) for host, interface in zip(hosts, interfaces, strict=True)]
             yield members, targets
         finally:
             listed.close()

@@ -28,11 +28,14 @@ examples:
   framegauge study --preset demo            a verdict on an emulated 1 Gb/s pair, in about two minutes
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack
-  framegauge report results/rack --json
+  framegauge report results/rack --html rack.html    the same again, as a page (--json, --markdown, --pictures)
+  framegauge compare results/before results/after   is it worse now? (see framegauge compare --help)
+  framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)
+  framegauge hosts inventory.ini            NICs, MTUs and TCP settings of your own hosts (see framegauge hosts --help)
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
   framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
-  framegauge schema > study.schema.json     for your editor; framegauge schema check is that of check --json
+  framegauge schema > study.schema.json     for your editor; schema summary, check and compare are of what is printed
 
 planned, not there yet: diagnose, simulate, rollout, watch
 
@@ -60,14 +63,20 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--resume", action="store_true", help="continue the study in --out")
     study.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
     study.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    report = verbs.add_parser("report", help="judge the runs of a results folder again, and print")
+    report = verbs.add_parser("report", help="judge the runs of a results folder again; print it, or write a page")
     report.add_argument("folder", type=Path, metavar="DIR")
     report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    report.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
+    report.add_argument("--markdown", type=Path, metavar="FILE", help="write the answer and the tables as Markdown")
+    report.add_argument("--pictures", type=Path, metavar="DIR", help="write every chart as SVG and PNG")
+    verbs.add_parser("compare", help="say whether one folder of runs is worse than another", add_help=False)
     verbs.add_parser("rack", help="build a rack and keep it, for use by hand", add_help=False)
     verbs.add_parser("check", help="find the path MTU of every pair, and the link to blame", add_help=False)
+    verbs.add_parser("hosts", help="what the hosts of an inventory are, and what a firewall must allow", add_help=False)
+    verbs.add_parser("plan", help="what a study would run, and which effects it could find", add_help=False)
     verbs.add_parser("wire", help="what encapsulations take from an MTU, and what is left for TCP", add_help=False)
-    schema = verbs.add_parser("schema", help="print the JSON Schema of a study file, or of what check --json prints")
-    schema.add_argument("what", nargs="?", choices=("study", "check"), default="study")
+    schema = verbs.add_parser("schema", help="print the JSON Schema of a study file, or of what --json prints")
+    schema.add_argument("what", nargs="?", choices=("study", "summary", "check", "compare"), default="study")
     needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
     needs.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
@@ -116,6 +125,19 @@ def _run(words: list[str]) -> list[str] | int | None:
         from framegauge import cli_check
 
         return cli_check.run(words[1:])
+    if words[:1] == ["hosts"]:
+        from framegauge import cli_hosts
+
+        return cli_hosts.run(words[1:])
+    if words[:1] == ["compare"]:
+        from framegauge import cli_compare
+
+        return cli_compare.run(words[1:])
+    if words[:1] == ["plan"]:
+        from framegauge import cli_plan
+
+        cli_plan.run(words[1:])
+        return None
     if words[:1] == ["wire"]:
         from framegauge import cli_wire
 
@@ -176,6 +198,7 @@ def _study(options: argparse.Namespace) -> None:
         finished = commands.run_study(study, folder, options.resume, reporter, reporter.say)
     _print(finished.summary, options.json)
     print(f"results: {finished.folder}", file=sys.stderr)
+    print(f"report: {finished.page}", file=sys.stderr)
     outcome = finished.outcome
     if outcome.interrupted:
         resume = f"framegauge study --resume --out {finished.folder}"
@@ -187,9 +210,12 @@ def _study(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     from framegauge import commands
+    from framegauge.documents import Wanted
 
-    found = commands.report(options.folder)
+    found, written = commands.report(options.folder, Wanted(options.html, options.markdown, options.pictures))
     _print(found, options.json)
+    for path in written:
+        print(f"written: {path}", file=sys.stderr)
     _demand_evidence(found)
 
 
@@ -217,9 +243,15 @@ def _demand_evidence(found: dict[str, object]) -> None:
 def _schema(options: argparse.Namespace) -> None:
     from framegauge import study_file
     from framegauge.pathmtu import schema
+    from framegauge.report.schema import comparison_schema, summary_schema
 
-    found = study_file.json_schema() if options.what == "study" else schema.json_schema()
-    print(json.dumps(found, indent=2))
+    makers = {
+        "study": study_file.json_schema,
+        "summary": summary_schema,
+        "check": schema.json_schema,
+        "compare": comparison_schema,
+    }
+    print(json.dumps(makers[options.what](), indent=2))
 
 
 def _requirements(options: argparse.Namespace) -> None:

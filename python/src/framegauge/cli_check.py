@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from framegauge.errors import FramegaugeError, InputError
+from framegauge.errors import InputError, failing_as
 
 if TYPE_CHECKING:
     from framegauge.check_plan import Asked, Member, Target
@@ -19,8 +19,9 @@ __all__ = ["parser", "run"]
 
 _MORE = """\
 A HOST is local (this machine), netns:NAME (a network namespace of it, as `ip netns` shows; needs root, through sudo),
-or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an overlay, say. Each gets an
-agent that sends and answers UDP probes; no ICMP is needed, and no privilege on a host.
+a name that ssh knows, or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an
+overlay, say. Each gets an agent that sends and answers UDP probes; no ICMP is needed, and no privilege on a host. Over
+ssh the agent is copied to a cache folder where it is missing; --hosts FILE takes an inventory, ours or Ansible's.
 
 Every direction of every pair is probed over many source ports, so that one bad path of several is found. What a path
 is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
@@ -35,6 +36,8 @@ By default each host sends at most 1 % of its link's rate; --rate unlimited is f
 
 examples:
   framegauge check local netns:blue
+  framegauge check local db1 db2
+  framegauge check --hosts inventory.ini --group storage
   framegauge check netns:a netns:b%vxlan0 --target-mtu 8950
   framegauge check --testbed examples/faults/ecmp-one-of-four.yaml --rate unlimited
   framegauge check --testbed examples/rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
@@ -58,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, or a host of --testbed")
+    whole.add_argument(
+        "hosts", nargs="*", metavar="HOST", help="local, netns:NAME, what ssh knows, or a host of --testbed"
+    )
+    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
     whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
     whole.add_argument("--target-mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
     family = whole.add_mutually_exclusive_group()
@@ -83,13 +90,8 @@ def parser() -> argparse.ArgumentParser:
 
 def run(words: Sequence[str]) -> int:
     """Check, show, and give the exit code."""
-    try:
+    with failing_as(COULD_NOT_TELL):  # 1 says that there is a fault
         return _run(words)
-    except FramegaugeError as error:
-        # 1 says that there is a fault; who could not check could not tell.
-        if error.exit_code == FramegaugeError.exit_code:
-            error.exit_code = COULD_NOT_TELL
-        raise
 
 
 def _run(words: Sequence[str]) -> int:
@@ -100,7 +102,14 @@ def _run(words: Sequence[str]) -> int:
         raise InputError(f"--html: found no folder {options.html.absolute().parent}, expected one")
     from framegauge import check_hosts
 
-    with check_hosts.opened(options.hosts, options.testbed, _say, options.one_ended) as (members, targets):
+    machines = []
+    if options.inventory is not None:
+        from framegauge import inventory
+
+        if options.testbed is not None:
+            raise InputError("--hosts: found --testbed, too, expected one of them")
+        machines = inventory.load(options.inventory, options.group)
+    with check_hosts.opened(options.hosts, options.testbed, _say, options.one_ended, machines) as (members, targets):
         if watch is None:
             return _once(members, targets, asked, options)
         return _repeat(members, targets, asked, options, watch)

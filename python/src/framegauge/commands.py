@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import platform
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from framegauge import __version__, study_file
+from framegauge import __version__, documents, reach, study_file
 from framegauge.agent import Agent, find_agent, privileged
+from framegauge.announce import changes_of
 from framegauge.blocks import order
 from framegauge.errors import InputError, MissingRequirement, StudyError
+from framegauge.machines import full
 from framegauge.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.report import summary
 from framegauge.results import Journal, read, write_tables
 from framegauge.runner import Event, Outcome, Runner
+from framegauge.ssh import place
 from framegauge.study import Study, arms, cells, level_text
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
 from framegauge.testbeds.rack import RackTestbed
+from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
 
 __all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", "resumed_study", "run_study"]
 
+SCOPES = {"fake": "invented", "ssh": "measured"}
+PAGE = "report.html"  # in every results folder
 NOT_MEASURED = ("perf",)  # serves no metric that a study can have today, so its lack weakens no verdict
 
 Say = Callable[[str], None]
@@ -40,6 +46,7 @@ class Finished:
     folder: Path
     outcome: Outcome
     summary: dict[str, Any]
+    page: Path
 
 
 @contextmanager
@@ -63,6 +70,12 @@ def _open(kind: str, study: Study | None, say: Say) -> Testbed:
             raise StudyError([f"testbed.fake.faults: {error}"]) from None
         model = FakeModel(study.seed, settings.noise, goodput_loss=settings.goodput_loss, faults=faults)
         return FakeTestbed(model)
+    if kind == "ssh" and study is not None:
+        bed = study.testbed
+        return SshTestbed(
+            full(bed.machines), say, reach, family=bed.family, bits_per_second=bed.link.rate, lease_seconds=bed.lease,
+            goes_on=bed.when_lost == "continue",
+        )  # fmt: skip
     agent = Agent.open(privileged([find_agent(), "rack"], say))
     return VethTestbed(agent) if kind == "veth" else RackTestbed(agent)
 
@@ -104,15 +117,17 @@ def run_study(
 
     `opener` opens the testbed, where the study's own is to be on another machine.
     """
-    lacking = [] if study.testbed.kind == "fake" else missing_programs(study)
+    lacking = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
     if lacking:
         raise MissingRequirement(lacking)
     plan = {
         "question": study.question,
-        "scope": "invented" if study.testbed.kind == "fake" else "emulated",
+        "scope": SCOPES.get(study.testbed.kind, "emulated"),
         "treatment": study.treatment,
         "margins": study.margin(),
         "planned_runs": len(order(study)),
+        "planned_blocks": study.blocks,
+        "stop": study.stop,
         "framegauge": __version__,
     }
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
@@ -129,22 +144,29 @@ def run_study(
                     for item in lacks["degraded"]
                     if item["name"] not in NOT_MEASURED
                 ]
-                # An invented network is quiet at once.
-                pause = (lambda _: None) if study.testbed.kind == "fake" else time.sleep
-                runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, pause=pause)
+                # An invented network is quiet at once, and no real time is part of its system's.
+                invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
+                clocks = invented if study.testbed.kind == "fake" else {}
+                settled = partial(summary.is_settled, plan)
+                runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, **clocks)
                 outcome = runner.run()
         except BaseException:
             journal.discard()
             raise
         write_tables(journal)
-        found = summary.summarise(read(folder))
+        saved = read(folder)
+        found = summary.summarise(saved)
         journal.save("summary.json", summary.text(found).encode())
-    return Finished(folder, outcome, found)
+        journal.save(PAGE, documents.page(saved, found).encode())
+    return Finished(folder, outcome, found, folder / PAGE)
 
 
-def report(folder: Path) -> dict[str, Any]:
-    """The summary of a results folder, judged again from its runs."""
-    return summary.summarise(read(folder))
+def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:
+    """The summary of a results folder, judged again from its runs; and what of it was written where."""
+    wanted.check()
+    saved = read(folder)
+    found = summary.summarise(saved)
+    return found, documents.write(saved, found, wanted)
 
 
 def plan_lines(study: Study) -> list[str]:
@@ -158,6 +180,7 @@ def plan_lines(study: Study) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
+    lines += changes_of(study, place(find_agent())) if study.testbed.kind == "ssh" else []
     seen = {slot.cell.index: slot for slot in slots}
     for index in sorted(seen):
         stated = stated_conditions(study, seen[index])

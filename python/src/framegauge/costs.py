@@ -102,7 +102,7 @@ def accounts(record: Json) -> Json:
 
 def readings(record: Json) -> Json:
     """For the line of a run: where the system's CPU time went, as shares of it, and the meter's own."""
-    if "cpu" not in record:
+    if "cpu" not in record or not record["measure"]["cpus"]:
         return {}
     found = accounts(record)
     system = found["system"]
@@ -111,6 +111,7 @@ def readings(record: Json) -> Json:
     meter = sum(reading["meter_seconds"] for reading in record["cpu"].values())
     return {
         **shares,
+        "frames_per_gigabyte": _frames_per_gigabyte(record),
         "cpu_system_seconds": system,
         "meter_seconds": meter,
         "frames_per_poll": {host: each for host, each in _frames_per_poll(record) if each is not None},
@@ -124,6 +125,13 @@ def _frames_per_poll(record: Json) -> Iterable[tuple[str, float | None]]:
         yield host, frames / reading["polls"] if reading["polls"] else None
 
 
+def _frames_per_gigabyte(record: Json) -> float | None:
+    """Data and acknowledgements alike, at the hosts that receive the data."""
+    amounts = record["workload"].get("received_bytes", {})
+    frames = sum(_received_frames(record, host) for host in amounts)
+    return 1e9 * frames / sum(amounts.values()) if any(amounts.values()) else None
+
+
 def _received_frames(record: Json, host: str) -> int:
     fabric = record["measure"]["fabric"]
     for each in fabric["hosts"] if fabric is not None else []:
@@ -135,8 +143,8 @@ def _received_frames(record: Json, host: str) -> int:
 
 def disagreements(record: Json) -> Sequence[str]:
     """The parts can never be more than the whole, but for the readings' resolution."""
-    if "cpu" not in record:
-        return []
+    if "cpu" not in record or not record["measure"]["cpus"]:
+        return []  # hosts of the user's own have no common system
     found = accounts(record)
     slack = found["resolution"] + CLOSING_SHARE * found["system"]
     if found["unattributed"] >= -slack:

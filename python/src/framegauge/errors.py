@@ -23,7 +23,8 @@ FramegaugeError (exit 1)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "QuantityError",
     "Refused",
     "StudyError",
+    "failing_as",
 ]
 
 
@@ -165,3 +167,14 @@ def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeEr
         what, asked, limit = data.get("what"), data.get("asked"), data.get("limit")
         return Refused(f"{what}: asked {asked}, the limit here is {limit} ({message})")
     return AgentError(code, message, data)
+
+
+@contextmanager
+def failing_as(code: int) -> Iterator[None]:
+    """For commands whose exit code 1 is an answer: what would end with that ends with `code` instead."""
+    try:
+        yield
+    except FramegaugeError as error:
+        if error.exit_code == FramegaugeError.exit_code:
+            error.exit_code = code
+        raise

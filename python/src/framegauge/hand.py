@@ -56,7 +56,7 @@ def up(study: Study, name: str, say: Say) -> Json:
         built = bed.up(conditions)
         hosts = [
             {
-                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid")},
+                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread")},
                 "mtu": built["ceilings"][host["name"]]["mtu"],
             }
             for host in built["hosts"]

@@ -52,8 +52,8 @@ class Reminder:
     detours: list[tuple[str, str]]
 
 
-def links(plan: Plan, pids: Mapping[str, int]) -> list[str]:
-    """For `ip -batch`, in any namespace: every cable, with its ends in the nodes of these process ids."""
+def links(plan: Plan, threads: Mapping[str, int]) -> list[str]:
+    """For `ip -batch`, in any namespace: every cable, with its ends in the nodes where these threads work."""
     ends: dict[int, list[tuple[str, Interface]]] = {}
     for node, interfaces in plan.interfaces.items():
         for each in interfaces:
@@ -61,7 +61,7 @@ def links(plan: Plan, pids: Mapping[str, int]) -> list[str]:
                 ends.setdefault(each.link, []).append((node, each))
 
     def end(node: str, interface: Interface) -> str:
-        return f"{interface.name} index {interface.index} mtu {interface.mtu} netns {pids[node]}"
+        return f"{interface.name} index {interface.index} mtu {interface.mtu} netns {threads[node]}"
 
     return [
         f"link add name {end(*first)} type veth peer name {end(*second)}" for _, (first, second) in sorted(ends.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from framegauge.blocks import Slot, block_order
 from framegauge.study import OFFLOADS, Study, host_mtus, nic_of
@@ -24,6 +24,7 @@ HOST_OVERHEAD_SECONDS = 0.05  # and each further host
 PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Factors whose value has a unit, as conditions and verdicts name them.
 _KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
+_TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
 
 
 def _factors(study: Study, slot: Slot) -> dict[str, Any]:
@@ -34,15 +35,15 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
     """What a slot asks of the testbed."""
     factors, bed = _factors(study, slot), study.testbed
     return Conditions(
-        testbed="kernel" if bed.kind == "veth" else "fabric",
+        testbed=_TESTBEDS.get(bed.kind, "fabric"),
         mtu=host_mtus(factors["mtu"], bed.host_names),
-        rtt_seconds=factors["rtt"],
+        rtt_seconds=factors["rtt"] or 0.0,
         **nic_of(factors),
         congestion_control=factors["congestion_control"],
         bits_per_second=bed.link.rate,
         buffer_bytes=bed.link.buffer,
         port_mtu=bed.link.port_mtu,
-        moderation_seconds=factors["moderation"],
+        moderation_seconds=factors["moderation"] or 0.0,
         aggregate_bytes=bed.nic.aggregate,
         shaper_factor=bed.shaper.factor,
         shaper_burst_bytes=bed.shaper.burst,
@@ -96,6 +97,9 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
         if value is not None or name not in followers
     }
     found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
+    if study.testbed.kind == "ssh":
+        # Nothing that nobody asked for: hosts of the user's own are as they are.
+        return {name: value for name, value in found.items() if value is not None}
     return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
 
 

@@ -23,7 +23,8 @@ HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: what fidelity.py sti
 
 def failures(conditions: Conditions, record: Json) -> list[str]:
     """One line for each thing that the record does not prove; empty: the treatment is proven."""
-    return [line for check in _CHECKS for line in check(conditions, record)]
+    checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
+    return [line for check in checks for line in check(conditions, record)]
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -127,6 +128,34 @@ def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
         yield f"mean segment payload: expected {least:.0f} to {largest} bytes, found {mean:.1f}"
 
 
+def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What the sending sockets of the run say, where other programs' segments cross the interfaces too."""
+    mean, mss = record["workload"].get("mean_segment_payload_bytes"), segment_bytes(conditions)
+    if mean is None or not is_bulk(conditions, record):
+        return
+    largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+    if not BULK_SHARE * mss <= mean <= largest:
+        yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {largest} bytes, found {mean:.1f}"
+
+
+def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What the kernel says is on, of what was asked."""
+    asked = {
+        "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
+    }  # fmt: skip
+    for where, _, reading in _readings(record):
+        for name, on in asked.items():
+            if on is not None and reading["offloads"][name] is not on:
+                yield _differs(f"{name} of {where}", on, reading["offloads"][name])
+
+
+def _live_congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = conditions.congestion_control
+    for host, found in record["workload"]["congestion_control"].items() if asked is not None else ():
+        if list(found) != [asked]:
+            yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
+
+
 def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
     asked = conditions.congestion_control
     for host, found in record["workload"]["congestion_control"].items():
@@ -208,4 +237,8 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, _shaper, _sysctls, _clean_start, _rtt,
+)  # fmt: skip
+# Of a host of the user's own nothing is asked that others' traffic or settings would decide.
+_ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
+    _mtu, _mss, _own_segments, _offloads, _live_congestion_control, _nodelay, _sysctls,
 )  # fmt: skip

@@ -70,7 +70,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
         return False
     if conditions.testbed == "kernel":
         # Its aggregates are TSO's, which arrive whole; whether GRO makes some depends on what a poll finds.
-        return conditions.tso
+        return bool(conditions.tso)
     if conditions.bits_per_second is None:
         return False
     frame_seconds = 8 * (max(conditions.mtu.values()) + WIRE_OVERHEAD_BYTES) / conditions.bits_per_second

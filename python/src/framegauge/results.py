@@ -7,6 +7,7 @@
     runs/<number>/     record.json (everything that was read) and bulk records (Arrow IPC)
     runs.parquet, runs.csv   derived from runs.jsonl, rewritten whole
     summary.json       the verdicts
+    report.html        the same as a page, with charts
 
 A run is finished when its line is complete: all its other files are synced before. A line torn by
 `kill -9` or by a full disk is cut off when the study resumes. One process writes at a time (flock).
@@ -19,8 +20,9 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True)
 class Run:
-    """One line of runs.jsonl. `excluded` holds the reasons why the run is no evidence; empty if it is."""
+    """One line of runs.jsonl. `excluded` holds the reasons why the run is no evidence; empty if it is.
+
+    `began` is when, in UTC, as ISO 8601 text; "" in journals that were written before it was noted.
+    """
 
     number: int
     block: int
@@ -54,6 +59,7 @@ class Run:
     readings: Mapping[str, Any] = field(default_factory=dict)
     degraded: Sequence[str] = ()
     seconds: float = 0.0
+    began: str = ""
     schema: int = SCHEMA
 
     @property
@@ -141,10 +147,8 @@ def _run(line: bytes, where: str) -> Run:
     if not isinstance(found, dict):
         raise TypeError("no object")
     check_schema(found, where)
-    names = {each.name for each in fields(Run)}
-    if not found.keys() <= names:
-        raise TypeError("unknown keys")
-    return Run(**found)
+    # A newer framegauge of the same schema may have added some: a line must not look torn because of them.
+    return Run(**{each.name: found[each.name] for each in fields(Run) if each.name in found})
 
 
 def check_schema(found: Mapping[str, Any], where: str) -> None:
@@ -314,22 +318,51 @@ def _lock_folder(folder: Path) -> int:
 
 
 def write_tables(journal: Journal) -> None:
-    """runs.parquet and runs.csv: one row a run, mappings flattened to columns with their path as name."""
+    """runs.parquet and runs.csv: one row a run, mappings flattened to columns with their path as name.
+
+    Numbers are numbers, times are times, lists are lists; in CSV, which has neither, times are ISO 8601 and lists are
+    joined by "; ".
+    """
     rows = [_flat(asdict(run)) for run in journal.runs]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = pa.table({name: _column([row.get(name) for row in rows]) for name in names})
-    for name, write in (("runs.parquet", pyarrow.parquet.write_table), ("runs.csv", pyarrow.csv.write_csv)):
+    order = [each.name for each in fields(Run)]
+    names = sorted({name: None for row in rows for name in row}, key=lambda name: order.index(name.split(".")[0]))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    typed = {name: _column(name, values) for name, values in columns.items()}
+    plain = {name: _plain(map(_joined, values)) for name, values in columns.items()}
+    for file, write, table in (
+        ("runs.parquet", pyarrow.parquet.write_table, typed),
+        ("runs.csv", pyarrow.csv.write_csv, plain),
+    ):
         sink = pa.BufferOutputStream()
-        write(table, sink)
-        journal.save(name, sink.getvalue().to_pybytes())
+        write(pa.table(table), sink)
+        journal.save(file, sink.getvalue().to_pybytes())
 
 
-def _column(values: Sequence[Any]) -> pa.Array:
-    """A column of one type; a column that mixes types (levels: 9000 and h1=9000,h2=1500) becomes text."""
+def _column(name: str, values: Sequence[Any]) -> pa.Array:
+    """A column of one type, the same in every folder wherever the name says what it is."""
+    if name == "began":
+        times = [datetime.fromisoformat(value) if value else None for value in values]
+        return pa.array(times, pa.timestamp("ms", "UTC"))
+    if any(isinstance(value, list | tuple) for value in values):
+        texts = [value if value is None else [str(item) for item in value] for value in values]
+        return pa.array(texts, pa.list_(pa.string()))
+    column = _plain(values)
+    # Whole numbers of a metric are still measured; and a column without a value has some type in every reader.
+    as_float = pa.types.is_null(column.type) or (name.startswith("metrics.") and pa.types.is_integer(column.type))
+    return column.cast(pa.float64()) if as_float else column
+
+
+def _plain(values: Iterable[Any]) -> pa.Array:
+    """Of one type; a column that mixes types (levels: 9000 and h1=9000,h2=1500) becomes text."""
+    found = list(values)
     try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values])
+        return pa.array(found)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in found])
+
+
+def _joined(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -337,8 +370,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, item in value.items():
         if isinstance(item, Mapping):
             found |= _flat(item, f"{prefix}{key}.")
-        elif isinstance(item, list | tuple):
-            found[prefix + key] = "; ".join(map(str, item))
         else:
             found[prefix + key] = item
     return found

@@ -6,27 +6,36 @@ import io
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge import conservation, costs, fidelity, proof, queueing
+from framegauge import conservation, costs, fidelity, proof, queueing, steady
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
-from framegauge.errors import AgentError, AgentFailure, AgentTimeout, ProgramFailure
+from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout, ProgramFailure
 from framegauge.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.quantities import print_bits_per_second
 from framegauge.results import Journal, Run
 from framegauge.study import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
 from framegauge.workloads.base import Workload
 
-__all__ = ["Event", "Outcome", "Runner"]
+__all__ = ["Event", "Outcome", "Runner", "utc"]
 
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
+LOAD_TOLERANCE = 0.02  # of an equal load: slow start, and whole aggregates at the end
 LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
+
+
+def utc() -> datetime:
+    """The wall clock: only to say when a run began, never to measure how long it took."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,9 @@ class Outcome:
 
     runs: int
     planned: int
-    interrupted: bool
-    out_of_budget: bool
+    interrupted: bool = False
+    out_of_budget: bool = False
+    settled_after: int | None = None  # blocks, if it ended before its last one
 
 
 class Runner:
@@ -62,20 +72,26 @@ class Runner:
         *,
         on_event: Callable[[Event], None] = lambda _: None,
         degraded: Sequence[str] = (),
+        settled: Callable[[int, Sequence[Run]], bool] = lambda _blocks, _runs: False,
         now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], datetime] = utc,
         pause: Callable[[float], None] = time.sleep,
+        cpu_time: Callable[[], float] = time.process_time,
     ) -> None:
         self._study, self._testbed, self._journal = study, testbed, journal
-        self._on_event, self._degraded = on_event, list(degraded)
-        self._now, self._pause = now, pause
+        self._on_event, self._degraded, self._settled = on_event, list(degraded), settled
+        self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
         self._guessed = self._took = 0.0
 
     def run(self) -> Outcome:
-        """Until the study is finished, the budget spent, or Ctrl-C. Errors that no retry mends pass."""
+        """Until all is settled, the study finished, the budget spent, or Ctrl-C. Errors that no retry mends pass."""
         begun = self._now()
         try:
             for block in range(self._study.blocks):
+                begins = all(run.block < block for run in self._journal.runs)
+                if begins and self._settled(block, self._journal.runs):
+                    return self._outcome(settled_after=block)
                 slots = [slot for slot in block_order(self._study, block) if self._attempts_left(slot)]
                 spent = self._now() - begun
                 if slots and block >= LEAST_BLOCKS and spent + self._guess(slots) > self._study.budget:
@@ -87,8 +103,8 @@ class Runner:
             return self._outcome(interrupted=True)
         return self._outcome()
 
-    def _outcome(self, interrupted: bool = False, out_of_budget: bool = False) -> Outcome:
-        return Outcome(len(self._journal.runs), self._planned, interrupted, out_of_budget)
+    def _outcome(self, **how: Any) -> Outcome:
+        return Outcome(len(self._journal.runs), self._planned, **how)
 
     def _tried(self, slot: Slot) -> list[Run]:
         return [run for run in self._journal.runs if run.key == slot.key]
@@ -133,6 +149,7 @@ class Runner:
             metrics={},
             excluded=[],
             degraded=self._degraded,
+            began=self._wall().astimezone(UTC).isoformat(timespec="milliseconds"),
         )
         record: Json = {"conditions": conditions.as_json()}
         bulk: dict[str, bytes] = {}
@@ -140,9 +157,11 @@ class Runner:
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
-            except (AgentError, AgentTimeout, ProgramFailure) as error:
+            except (AgentError, AgentLost, AgentTimeout, ProgramFailure) as error:
                 # A request that the agent does not understand stays wrong however often it is repeated.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
+                    raise
+                if isinstance(error, AgentLost) and not self._testbed.outlives_agents:
                     raise
                 run = replace(run, excluded=[f"error: {error}"])
         took = self._now() - begun
@@ -175,16 +194,18 @@ class Runner:
         # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
         record["counters_before"] = self._quiet(hosts)
         bed.begin()
-        own = time.process_time()
+        own = self._cpu_time()
         if meters.cpu:
             _ask(hosts, "cpu.begin")
         done = workload.run(hosts, secrets.token_hex(16), on_progress)
         record["workload"] = done.record
+        if done.record.get("alone_bytes"):
+            record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
         # Before the last look at the counters: taking the CPU meter away takes the kernel some 10 ms.
         if meters.cpu:
             record["cpu"] = _ask(hosts, "cpu.end")
         record["counters_after"] = self._quiet(hosts)
-        record["controller_seconds"] = time.process_time() - own
+        record["controller_seconds"] = self._cpu_time() - own
         record["measure"] = bed.end()
         if meters.wire:
             record["wire"] = _ask(hosts, "wire.end")
@@ -197,8 +218,12 @@ class Runner:
             bulk["drops"] = bed.fetch(fabric["drops"])
 
     def _quiet(self, hosts: Sequence[Host]) -> Json:
-        """Every host's counters, once two looks in a row are the same: what is still under way has ended."""
+        """Every host's counters, once two looks in a row are the same: what is still under way has ended. Where others
+        use the network too, after a moment: it is never quiet."""
         last = _ask(hosts, "host.counters")
+        if not self._testbed.is_private:
+            self._pause(QUIET_SECONDS)
+            return _ask(hosts, "host.counters")
         for _ in range(QUIET_LOOKS):
             self._pause(QUIET_SECONDS)
             now = _ask(hosts, "host.counters")
@@ -225,21 +250,34 @@ def _checked(
     done = record["workload"]
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables) | costs.metrics(record)
+    part = steady.of_streams(done, tables)
+    if part is not None:
+        metrics["goodput"] = part.bits_per_second
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded += [f"load: {line}" for line in _load(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     ceiling = None if None in ceilings else min(ceilings)
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings["ceiling_bits_per_second"] = ceiling
+    readings["steady"] = None if part is None else part.as_json()
+    readings["predicted_seconds"] = record.get("predicted_seconds")
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
     if lacking := done.get("not_measured", {}) | lacking:
         readings["not_measured"] = lacking
     unproved = [*done.get("not_proved", []), *([] if "wire" in record else ["MSS on the wire: the meter is off"])]
     degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
     return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
+
+
+def _load(offered: float | None, carried: float | None) -> Iterator[str]:
+    """What is wrong with the load of a run that was to be offered so much."""
+    if offered is not None and (carried is None or abs(carried / offered - 1) > LOAD_TOLERANCE):
+        found = "none" if carried is None else print_bits_per_second(carried)
+        yield f"found a goodput of {found}, expected the {print_bits_per_second(offered)} that were offered"
 
 
 def _table(data: bytes) -> pa.Table:

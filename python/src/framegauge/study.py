@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from framegauge.study_types import Bytes, Factor, FrameLimit, Model, Mtu, Problem, Rate, Seconds, Share
+from framegauge.study_margins import Margins, usual
+from framegauge.study_testbed import Testbed
+from framegauge.study_types import Factor, Model, Mtu, Problem, Seconds
 from framegauge.study_workloads import Workload
 
 __all__ = [
@@ -30,96 +32,24 @@ __all__ = [
     "nic_of",
 ]
 
-RACK_HOSTS = 12
-MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
 MODERATION = "50 us"
 # The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
 OFFLOADS = ("tso", "lro", "gro", "checksum")
 
 
-class Link(Model):
-    """The link from each host to the switch. `rate: unshaped` (veth only): the CPU is the limit."""
-
-    rate: Rate = 10**9
-    buffer: Bytes = 512 * 1024
-    port_mtu: FrameLimit = 9216
-
-
-class Nic(Model):
-    """The modelled NIC: `aggregate` is the largest that a shaped host builds. What it offloads is a factor."""
-
-    aggregate: Bytes = 36 * 1024
-
-    @model_validator(mode="before")
-    @classmethod
-    def _moved(cls, value: object) -> object:
-        if isinstance(value, Mapping) and "moderation" in value:
-            raise Problem(("moderation",), value["moderation"], "it in factors.moderation: it is a factor")
-        return value
-
-
-class Shaper(Model):
-    """What bounds the sender's queue: tbf at `factor` x line rate; one mechanism for every arm."""
-
-    factor: Annotated[float, Field(gt=0, le=1)] = 0.999
-    burst: Bytes = 70_000
-
-
-class Fake(Model):
-    """An invented network, for trying things out and for tests: its figures are no evidence."""
-
-    noise: Share = 0.003
-    goodput_loss: Share = 0.0
-    faults: list[StrictStr] = []
-
-
-class Testbed(Model):
-    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network.
-
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two.
-    """
-
-    kind: Literal["rack", "veth", "fake"]
-    topology: Literal["pair", "rack"] = "pair"
-    hosts: Annotated[StrictInt, Field(ge=2)] | None = None
-    link: Link = Field(default_factory=Link)
-    nic: Nic = Field(default_factory=Nic)
-    shaper: Shaper = Field(default_factory=Shaper)
-    family: Literal[4, 6] = 4
-    fake: Fake | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Testbed:
-        if self.link.rate is None and self.kind != "veth":
-            raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
-        if self.fake is not None and self.kind != "fake":
-            raise Problem(("fake",), "fake", "no such key unless kind: fake")
-        if self.topology == "pair" and self.hosts is not None:
-            raise Problem(("hosts",), self.hosts, "no such key unless topology: rack")
-        if self.topology == "rack" and self.hosts is None:
-            self.hosts = RACK_HOSTS
-        if self.hosts is not None and self.hosts > MOST_HOSTS[self.kind]:
-            raise Problem(("hosts",), self.hosts, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
-        return self
-
-    @property
-    def host_names(self) -> list[str]:
-        """h1 to hN."""
-        return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
-
-
 class Factors(Model):
-    """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given."""
+    """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given. Hosts of
+    the user's own are left as they are in whatever is not given."""
 
     mtu: Factor[Mtu]
     rtt: Factor[Seconds] | None = None
-    offloads: Factor[StrictBool] = Field(default_factory=lambda: Factor[StrictBool](levels=[False]))
+    offloads: Factor[StrictBool] | None = None
     tso: Factor[StrictBool] | None = None
     lro: Factor[StrictBool] | None = None
     gro: Factor[StrictBool] | None = None
     checksum: Factor[StrictBool] | None = None
     moderation: Factor[Seconds] | None = None
-    congestion_control: Factor[StrictStr] = Field(default_factory=lambda: Factor[StrictStr](levels=["cubic"]))
+    congestion_control: Factor[StrictStr] | None = None
     nagle: Factor[StrictBool] | None = None
 
     def levels(self, name: str) -> list[Any]:
@@ -145,39 +75,17 @@ class Meters(Model):
         return self
 
 
-class Margins(Model):
-    """The smallest relative effect worth acting on, by metric; only these metrics are judged."""
-
-    goodput: Share | None = None
-    completion_time: Share | None = None
-    fairness: Share | None = None
-    latency_p50: Share | None = None
-    latency_p99: Share | None = None
-    latency_p999: Share | None = None
-    transactions: Share | None = None
-    receiver_cpu_cost: Share | None = None
-    sender_cpu_cost: Share | None = None
-    receiver_instructions: Share | None = None
-    sender_instructions: Share | None = None
-    receiver_cycles: Share | None = None
-    sender_cycles: Share | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Margins:
-        given = {name: value for name, value in self if value is not None}
-        if not given or 0 in given.values():
-            known = ", ".join(type(self).model_fields)
-            raise Problem((), given, f"a margin above 0 % for at least one metric ({known})")
-        return self
-
-
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle"
 ]
 
 
 class Study(Model):
-    """One question, and the experiment that answers it."""
+    """One question, and the experiment that answers it.
+
+    `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
+    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost).
+    """
 
     question: StrictStr = "Do jumbo frames help?"
     testbed: Testbed
@@ -186,8 +94,10 @@ class Study(Model):
     treatment: TreatmentName = "mtu"
     control: StrictBool = True
     blocks: Annotated[StrictInt, Field(ge=2, le=10_000)] = 6
+    stop: Literal["settled", "blocks"] = "settled"
+    fraction: Annotated[StrictInt, Field(ge=1, le=16)] = 1
     budget: Seconds = 600.0
-    margins: Margins
+    margins: Margins = Field(default_factory=Margins.model_construct)
     seed: Annotated[StrictInt, Field(ge=0)] = 1
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     meters: Meters = Field(default_factory=Meters)
@@ -195,22 +105,38 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        veth = self.testbed.kind == "veth"
-        if self.factors.rtt is None:
-            self.factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
-        if self.factors.moderation is None:
-            self.factors.moderation = Factor[Seconds].model_validate("0 s" if veth else MODERATION)
+        veth, own = self.testbed.kind == "veth", self.testbed.kind == "ssh"
+        if not self.margin():
+            self.margins = usual({each.parameters.key for each in self.workloads}, self.meters.cpu)
+        if not own:
+            self._fill(veth)
+        if own and "wire" not in self.meters.model_fields_set:
+            self.meters = self.meters.model_copy(update={"wire": False})  # a capture needs root
         if getattr(self.factors, self.treatment) is None:
             raise Problem(("treatment",), self.treatment, f"a factor with levels: factors.{self.treatment} has none")
         levels = self.treatment_factor.levels
         if len(levels) < 2 and not self.control:
             where = ("factors", self.treatment)
             raise Problem(where, levels[0], "two or more levels for the treatment, or control: true")
-        if veth and self.factors.rtt.levels != [0.0]:
-            raise Problem(("factors", "rtt"), self.factors.rtt.levels, "0 on testbed veth: it cannot delay")
-        for problem in (*_mtu_problems(self), *_nic_problems(self), *_workload_problems(self)):
+        if (veth or own) and self.factors.levels("rtt") not in ([None], [0.0]):
+            expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
+            raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
+        problems = (*_mtu_problems(self), *_nic_problems(self), *_workload_problems(self), *_fraction_problems(self))
+        for problem in problems:
             raise problem
         return self
+
+    def _fill(self, veth: bool) -> None:
+        """What was not given, of hosts that are built."""
+        factors = self.factors
+        if factors.rtt is None:
+            factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
+        if factors.moderation is None:
+            factors.moderation = Factor[Seconds].model_validate("0 s" if veth else MODERATION)
+        if factors.offloads is None:
+            factors.offloads = Factor[StrictBool](levels=[False])
+        if factors.congestion_control is None:
+            factors.congestion_control = Factor[StrictStr](levels=["cubic"])
 
     @property
     def treatment_factor(self) -> Factor[Any]:
@@ -220,7 +146,7 @@ class Study(Model):
 
     def margin(self) -> dict[str, float]:
         """Margins as shares, by metric."""
-        return {name: value for name, value in self.margins if value is not None}
+        return self.margins.shares()
 
 
 def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
@@ -230,8 +156,8 @@ def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int
     return {name: level[name] if name in level else level["default"] for name in names}
 
 
-def nic_of(factors: Mapping[str, Any]) -> dict[str, bool]:
-    """tso, lro, gro and checksum, which follow `offloads` where they are not given."""
+def nic_of(factors: Mapping[str, Any]) -> dict[str, Any]:
+    """tso, lro, gro and checksum, which follow `offloads` where they are not given; None: as they are."""
     return {name: factors["offloads"] if factors[name] is None else factors[name] for name in OFFLOADS}
 
 
@@ -243,13 +169,15 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
             strange = [name for name in level if name not in (*names, "default")]
             absent = [name for name in names if name not in level and "default" not in level]
             if strange or absent:
-                expected = "an MTU for each of h1 to " + names[-1] + ("" if len(names) == 2 else ", or a default")
+                expected = f"an MTU for each of {names[0]} to {names[-1]}" + (
+                    "" if len(names) == 2 else ", or a default"
+                )
                 yield Problem(where, dict(level), expected)
                 continue
         smallest = min(host_mtus(level, names).values())
         if study.testbed.family == 6 and smallest < 1280:
             yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
-        if study.testbed.kind != "veth" and smallest > study.testbed.link.port_mtu:
+        if study.testbed.kind not in ("veth", "ssh") and smallest > study.testbed.link.port_mtu:
             expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: larger frames die at the switch"
             yield Problem(("factors", "mtu"), smallest, expected)
 
@@ -257,10 +185,15 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
 def _nic_problems(study: Study) -> Iterator[Problem]:
     """Combinations that no NIC, or not the kernel's own link, can have."""
     names = ("offloads", *OFFLOADS)
+    if study.testbed.kind == "ssh":
+        for name in ("lro", "moderation"):
+            if study.factors.levels(name) not in ([None], [0.0]):
+                expected = f"no such factor on testbed ssh: {name} stays as it is"
+                raise Problem(("factors", name), study.factors.levels(name), expected)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
         for name in ("tso", "lro"):
-            if nic[name] and not nic["checksum"]:
+            if nic[name] and nic["checksum"] is False:
                 where = "checksum" if study.factors.checksum is not None else name
                 expected = f"checksum on wherever {name} is on: aggregates need it"
                 yield Problem(("factors", where), f"{name} on, checksum off", expected)
@@ -289,6 +222,9 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if hosts < least:
             where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
             yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
+        if study.testbed.kind == "ssh" and parameters.key in ("iperf3", "ftp"):
+            expected = "stream, rr or mixed on testbed ssh: no programs are started there"
+            yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         if study.factors.nagle is not None and not parameters.obeys_nagle:
             expected = f"no such factor with workload {parameters.key}: it cannot obey"
             yield Problem(("factors", "nagle"), ", ".join(_on(each) for each in study.factors.nagle.levels), expected)
@@ -333,11 +269,39 @@ def arms(study: Study) -> list[Arm]:
     return found + [Arm("treatment", level) for level in factor.levels if level != factor.baseline]
 
 
-def cells(study: Study) -> list[Cell]:
-    """Every combination of the other factors' levels and the workloads' parameters."""
+def _axes(study: Study) -> dict[str, int]:
+    """What the cells differ in, with its number of levels: the other factors, and the workloads' conditions as one."""
     names = [name for name in Factors.model_fields if name != study.treatment]
-    grid = itertools.product(*(study.factors.levels(name) for name in names))
-    factors = [dict(zip(names, levels, strict=True)) for levels in grid]
+    found = {name: len(study.factors.levels(name)) for name in names}
+    found["workloads"] = sum(len(work.parameters.conditions()) for work in study.workloads)
+    return {name: count for name, count in found.items() if count > 1}
+
+
+def _fraction_problems(study: Study) -> Iterator[Problem]:
+    if study.fraction == 1:
+        return
+    axes = _axes(study)
+    uneven = [f"{name} ({count})" for name, count in axes.items() if count % study.fraction]
+    if len(axes) < 3 or uneven:
+        found = ", ".join(f"{name} ({count})" for name, count in axes.items()) or "nothing"
+        expected = f"1, or at least three varied besides the treatment, each with a multiple of {study.fraction} levels"
+        yield Problem(("fraction",), f"{study.fraction} with {found}", expected)
+
+
+def cells(study: Study) -> list[Cell]:
+    """Every combination of the other factors' levels and the workloads' parameters, or a fraction of them.
+
+    A fraction 1/s keeps those whose level numbers add up to a multiple of s: an orthogonal array of one strength less
+    than there are varied factors (Hedayat, Sloane & Stufken 1999, chapter 1; with two levels the usual half fraction,
+    whose defining relation is the highest interaction). Any two factors still meet in all combinations, equally often;
+    the effect of one is mixed up with the interaction of all others.
+    """
+    names = [name for name in Factors.model_fields if name != study.treatment]
+    levels = [list(enumerate(study.factors.levels(name))) for name in names]
     each = [(work.parameters.key, one) for work in study.workloads for one in work.parameters.conditions()]
-    pairs = itertools.product(each, factors)
-    return [Cell(index, key, parameters, chosen) for index, ((key, parameters), chosen) in enumerate(pairs)]
+    found: list[Cell] = []
+    for (place, (key, parameters)), chosen in itertools.product(enumerate(each), itertools.product(*levels)):
+        if (place + sum(number for number, _ in chosen)) % study.fraction == 0:
+            factors = dict(zip(names, (level for _, level in chosen), strict=True))
+            found.append(Cell(len(found), key, parameters, factors))
+    return found

@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from framegauge import yaml_file
+from framegauge import inventory, yaml_file
 from framegauge.errors import StudyError
+from framegauge.machines import Machine
 from framegauge.study import Study
 
 __all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
@@ -17,7 +18,12 @@ __all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
 
 def load(path: str | Path) -> Study:
     """The study in a YAML file; StudyError names each problem, also a file that cannot be read."""
-    return parse(yaml_file.read(path, "a study file"), str(path))
+    folder = Path(path).parent
+
+    def hosts(name: str, group: str) -> list[Machine]:
+        return inventory.load(folder / name, group)
+
+    return yaml_file.parse(yaml_file.read(path, "a study file"), str(path), Study, "study", context={"hosts": hosts})
 
 
 def presets() -> list[str]:

@@ -30,7 +30,7 @@ __all__ = ["WORKLOADS", "Bulk", "Ftp", "Iperf3", "Mixed", "Parameters", "Request
 
 RATE_EXPECTED = "requests a second above 0, such as 1000, or null for a closed loop"
 
-Pattern = Literal["one-to-one", "many-to-one", "many-to-many"]
+Pattern = Literal["one-to-one", "many-to-one", "half-to-half", "many-to-many"]
 Patterns = Annotated[list[Pattern], BeforeValidator(as_list, json_schema_input_type=Pattern | list[Pattern])]
 Fan = Literal["one-to-one", "many-to-one"]
 Fans = Annotated[list[Fan], BeforeValidator(as_list, json_schema_input_type=Fan | list[Fan])]
@@ -78,7 +78,11 @@ def _above_zero(model: Model, *names: str) -> None:
 
 
 class Stream(Parameters):
-    """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions."""
+    """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions.
+
+    `rate`: each client offers no more, so that what is compared carries an equal load; a run that carries less is no
+    evidence. null: as fast as it goes.
+    """
 
     key: ClassVar[str] = "stream"
 
@@ -88,6 +92,7 @@ class Stream(Parameters):
     reverse: Flags = [False]
     bidir: Flags = [False]
     pattern: Patterns = ["one-to-one"]
+    rate: Rates = [None]
     repeat: Seconds = 0.5
     sample: Seconds = 0.01
 
@@ -99,6 +104,8 @@ class Stream(Parameters):
         _above_zero(self, "size", "duration")
         if True in self.reverse and True in self.bidir:
             raise Problem(("bidir",), True, "false where reverse is true: both directions are one condition")
+        if self.rate != [None] and self.duration is None:
+            raise Problem(("rate",), self.rate, "null with size: an equal load needs a duration")
         if "many-to-many" in self.pattern and True in self.bidir:
             raise Problem(("bidir",), True, "false with many-to-many: every host sends to every other already")
         return self
@@ -109,6 +116,8 @@ class Stream(Parameters):
             {"size_bytes": self.size} if self.size is not None else {"duration_seconds": self.duration or []}
         )
         axes |= {"flows": self.flows, "reverse": self.reverse, "bidir": self.bidir, "pattern": self.pattern}
+        if self.rate != [None]:
+            axes["offered_bits_per_second"] = self.rate
         return _grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
 
 

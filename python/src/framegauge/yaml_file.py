@@ -42,11 +42,16 @@ def read(path: str | Path, what: str) -> str:
 
 
 def parse(
-    text: str, name: str, model: type[Shape], root: str, rules: Callable[[Shape], Iterable[Problem]] = lambda _: ()
+    text: str,
+    name: str,
+    model: type[Shape],
+    root: str,
+    rules: Callable[[Shape], Iterable[Problem]] = lambda _: (),
+    context: Mapping[str, Any] | None = None,
 ) -> Shape:
     """The `model` in `text`; `name` stands for the file in messages, `root` for the whole of it.
 
-    `rules` finds what is wrong with a whole that the model itself accepts.
+    `rules` finds what is wrong with a whole that the model itself accepts; `context` is what its validators may ask.
     """
     node, data = _composed(text, name)
     if node is None or not isinstance(data, dict):
@@ -55,7 +60,7 @@ def parse(
     if problems:
         raise StudyError(problems)
     try:
-        found = model.model_validate(data)
+        found = model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")

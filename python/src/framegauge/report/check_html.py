@@ -25,8 +25,8 @@ from framegauge.report.check_matrix import (
     headline,
     matrices,
     plan_text,
-    printable,
 )  # fmt: skip
+from framegauge.report.names import printable
 
 __all__ = ["page"]
 

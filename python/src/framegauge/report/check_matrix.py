@@ -22,7 +22,6 @@ __all__ = [
     "legend",
     "matrices",
     "plan_text",
-    "printable",
 ]
 
 LEGEND = {
@@ -139,11 +138,6 @@ def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
     is_partial = is_partial or 0 < len(bad) < len(pairs)
     is_one_ended = any(map(_is_one_ended, pairs))
     return Cell(worst, min(sizes, default=None), is_partial, len(bad), len(pairs), is_one_ended)
-
-
-def printable(text: str) -> str:
-    """Names come from outside: what would move a cursor, or is no character at all, is replaced."""
-    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def legend(matrix: Matrix, is_short: bool = False) -> str:

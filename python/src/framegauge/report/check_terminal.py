@@ -13,7 +13,8 @@ from rich.text import Text
 
 from framegauge import quantities
 from framegauge.pathmtu.findings import CATALOGUE, title
-from framegauge.report.check_matrix import NOT_PROBED, Matrix, counts, headline, legend, matrices, plan_text, printable
+from framegauge.report.check_matrix import NOT_PROBED, Matrix, counts, headline, legend, matrices, plan_text
+from framegauge.report.names import printable
 
 __all__ = ["show"]
 

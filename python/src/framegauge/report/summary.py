@@ -7,20 +7,55 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from framegauge.report.interactions import interactions
+from framegauge.report.why import why
 from framegauge.results import Run, Saved
-from framegauge.statistics.judge import METRICS, Comparison, Row, judge, not_measured
+from framegauge.statistics.judge import METRICS, Comparison, Row, judge, log_ratios_by_cell, not_measured
+from framegauge.statistics.judge import is_settled as statistics_settled
+from framegauge.statistics.ratio import ALPHA, Ratio
+from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict
 
-__all__ = ["compare", "is_evidence", "summarise", "text"]
+__all__ = ["compare", "factor_key", "interval", "is_evidence", "is_settled", "spreads", "summarise", "text"]
 
 SCHEMA = 1
+MOST_LOST = 0.25  # of a study's comparisons: with so many and more of them gone, the rest is not what was planned
 # How a factor is named in `baseline` and `treatment`: with its unit, where the value has one.
 _KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
 
 
+def factor_key(treatment: str) -> str:
+    """The treatment's key in the two sides of a verdict: with its unit, where it has one."""
+    return _KEYS.get(treatment, treatment)
+
+
 def compare(saved: Saved) -> list[Comparison]:
     """Every comparison of the folder's runs."""
-    return judge([_row(run) for run in saved.runs], saved.plan["margins"])
+    return judge([_row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
+
+
+def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
+    """Whether a study of this plan may stop after so many blocks: it looks now, and everything has its verdict."""
+    rule = _rule(plan)
+    if not rule.looks_after(blocks):
+        return False
+    return statistics_settled(judge([_row(run) for run in runs], plan["margins"], rule, explain=False))
+
+
+def spreads(saved: Saved) -> dict[str, list[float]]:
+    """Standard deviations of the log ratios of blocks, by metric, of every cell and arm with three blocks or more."""
+    rows = [_row(run) for run in saved.runs]
+    found: dict[str, list[float]] = {}
+    for metric in METRICS:
+        for arm in {row.arm for row in rows if row.role != "baseline"}:
+            cells = log_ratios_by_cell(rows, metric, arm).values()
+            found.setdefault(metric, []).extend(statistics.stdev(logs.values()) for logs in cells if len(logs) > 2)
+    return {metric: values for metric, values in found.items() if values}
+
+
+def _rule(plan: Mapping[str, Any]) -> StoppingRule:
+    """Folders that were written before studies could stop have no such key."""
+    return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
 
 
 def _row(run: Run) -> Row:
@@ -39,13 +74,30 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "question": saved.plan["question"],
         "scope": saved.plan["scope"],
         "faithful": is_faithful(found),
+        "suspect": _suspect(found),
+        "family": {
+            "error": ALPHA,
+            "treatments": sum(each.judged is not None and each.role != "control" for each in found),
+            "controls": sum(each.judged is not None and each.role == "control" for each in found),
+        },
+        "stopping": {
+            "stop": saved.plan.get("stop", "blocks"),
+            "planned_blocks": saved.plan.get("planned_blocks"),
+            "blocks": 1 + max((run.block for run in saved.runs), default=-1),
+        },
         "verdicts": [_verdict(each, saved.plan["treatment"], degraded) for each in found],
+        "interactions": interactions(
+            [_row(run) for run in saved.runs],
+            list(saved.plan["margins"]),
+            factor_key(saved.plan["treatment"]),
+        ),
+        "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
         "not_measured": [
             {"metric": metric, "why": why}
             for metric, why in not_measured([_row(run) for run in saved.runs], saved.plan["margins"]).items()
         ],
         "cpu": _cpu(saved.runs),
-        "caveats": _caveats(saved.plan["margins"]),
+        "caveats": _caveats(saved.plan["margins"], saved.plan["scope"]),
         "excluded": [
             {
                 "run": run.number,
@@ -53,7 +105,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
                 "arm": run.arm,
                 "workload": run.workload,
                 "conditions": dict(run.conditions),
-                _KEYS.get(saved.plan["treatment"], saved.plan["treatment"]): run.level,
+                factor_key(saved.plan["treatment"]): run.level,
                 "reasons": list(run.excluded),
             }
             for run in saved.runs
@@ -71,9 +123,15 @@ def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
     return {name: statistics.median(found) for name, found in values.items()} if all(values.values()) else None
 
 
-def _caveats(metrics: Collection[str]) -> list[str]:
+def _caveats(metrics: Collection[str], scope: str) -> list[str]:
     """What a figure is no evidence for, and which of them repeat (docs/cpu-cost.md)."""
     lines = []
+    if scope == "measured":
+        if any(metric.endswith("_cpu_cost") for metric in metrics):
+            lines.append(
+                "CPU figures are of whole hosts: what else ran there is in them, less what ran before each run"
+            )
+        return lines
     if any(METRICS[metric].unit.endswith("_per_gigabyte") for metric in metrics):
         lines.append("CPU figures are of this machine's kernel and a virtual NIC: no evidence about hardware")
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
@@ -81,9 +139,24 @@ def _caveats(metrics: Collection[str]) -> list[str]:
     return lines
 
 
+def _suspect(found: Sequence[Comparison]) -> list[str]:
+    """Why the study as a whole is suspect, a line each: whatever makes an A/A control differ may act everywhere. Runs
+    that were not lost at random cost their own comparison only, unless they cost many."""
+    many = _lost_many(found)
+    mine = [each for each in found if each.verdict is Verdict.SUSPECT and (each.control_differs or many)]
+    return list({each.warnings[0]: None for each in mine if each.warnings})
+
+
+def _lost_many(found: Sequence[Comparison]) -> bool:
+    """Of all comparisons, or of those of the treatments."""
+    lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found]
+    treated = [gone for gone, each in zip(lost, found, strict=True) if each.role != "control"]
+    return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
+
+
 def is_faithful(found: Sequence[Comparison]) -> bool:
-    """Whether every comparison rests on faithful runs, lost (if at all) at random."""
-    return bool(found) and all(each.verdict not in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found)
+    """Whether the study is evidence for what it judges: no A/A control differs, and few comparisons lost their runs."""
+    return bool(found) and not _lost_many(found) and not any(each.control_differs for each in found)
 
 
 def is_evidence(summary: Mapping[str, Any]) -> bool:
@@ -92,7 +165,7 @@ def is_evidence(summary: Mapping[str, Any]) -> bool:
 
 
 def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict[str, Any]:
-    key, ratio = _KEYS.get(treatment, treatment), found.ratio
+    key, ratio = factor_key(treatment), found.ratio
     return {
         "workload": found.workload,
         "conditions": dict(found.conditions),
@@ -101,11 +174,21 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
         "baseline": {key: found.baseline_level, "estimate": found.baseline},
         "treatment": {key: found.treatment_level, "estimate": found.treatment},
         "ratio": None if ratio is None else ratio.ratio,
-        "ci95": None if ratio is None or ratio.low is None else [ratio.low, ratio.high],
+        "ci95": interval(ratio),
+        "margin": found.margin,
+        "judged": None
+        if found.judged is None
+        else {"confidence": 1 - found.judged.alpha, "interval": interval(found.judged)},
+        "assumption": None if found.judged is None else found.judged.assumption,
         "verdict": str(found.verdict),
         "runs": found.runs,
         "warnings": [*found.warnings, *(f"degraded: {line}" for line in degraded)],
     }
+
+
+def interval(found: Ratio | None) -> list[float] | None:
+    """As it is written: low and high, or none."""
+    return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 
 
 def text(summary: Mapping[str, Any]) -> str:

@@ -6,29 +6,35 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from framegauge.statistics.ratio import Ratio, estimate
-from framegauge.statistics.verdict import Verdict, decide, exclusions_differ, warnings
+from framegauge.statistics import doubts, family
+from framegauge.statistics.ratio import ALPHA, Ratio, estimate
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.verdict import SETTLED, Verdict, decide, exclusions_differ
 
-__all__ = ["METRICS", "Comparison", "Metric", "Row", "judge", "not_measured"]
+__all__ = ["METRICS", "Comparison", "Metric", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
+
+MOST_LOST = 0.5  # a comparison that lost more of its runs is not judged: what is left is not what was planned
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's base unit and direction."""
+    """A metric's base unit and direction. `skewed`: not even its logarithm is nearly normal."""
 
     unit: str
     higher_is_better: bool
+    skewed: bool = False
 
 
 METRICS: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True),
     "completion_time": Metric("seconds", False),
-    "fairness": Metric("share", True),
+    "fairness": Metric("share", True, skewed=True),
     "latency_p50": Metric("seconds", False),
-    "latency_p99": Metric("seconds", False),
-    "latency_p999": Metric("seconds", False),
+    "latency_p99": Metric("seconds", False, skewed=True),
+    "latency_p999": Metric("seconds", False, skewed=True),
     "transactions": Metric("per_second", True),
     "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
@@ -36,6 +42,10 @@ METRICS: Mapping[str, Metric] = {
     "sender_instructions": Metric("instructions_per_gigabyte", False),
     "receiver_cycles": Metric("cycles_per_gigabyte", False),
     "sender_cycles": Metric("cycles_per_gigabyte", False),
+    # Of other tools' files only: what a study measures of it are the costs above, of whole hosts.
+    "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
+    "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
+    "retransmits": Metric("per_gigabyte", False, skewed=True),
 }
 
 
@@ -57,7 +67,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of one arm against the baseline, within one cell."""
+    """One metric of one arm against the baseline, within one cell.
+
+    `ratio` has the 95 % interval of this comparison alone; `judged` that of the verdict, wide enough that all
+    comparisons of the study together err with 5 %.
+    """
 
     cell: int
     workload: str
@@ -73,23 +87,55 @@ class Comparison:
     verdict: Verdict
     runs: int
     warnings: Sequence[str] = field(default=())
+    judged: Ratio | None = None
+    control_differs: bool = False  # the A/A control beside it: something acts that may act everywhere
 
 
-def judge(rows: Sequence[Row], margins: Mapping[str, float]) -> list[Comparison]:
-    """All comparisons, cell by cell in the study's order, the A/A control before the treatments."""
-    found: list[Comparison] = []
-    for cell in sorted({row.cell for row in rows}):
-        inside = [row for row in rows if row.cell == cell]
-        others = {row.arm: row for row in inside if row.role != "baseline"}
-        ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
-        for metric, margin in margins.items():
-            if not any(metric in row.metrics for row in inside if not row.excluded) and any(
-                not row.excluded for row in inside
-            ):
-                continue  # this workload does not have the metric
-            compared = [_compare(inside, rows, example, metric, margin) for example in ordered]
-            found += _heed_control(compared)
-    return found
+@dataclass(frozen=True)
+class _Pairs:
+    """What a comparison is made of, before it is known how strictly it is to be judged."""
+
+    empty: Comparison
+    baseline: Sequence[float]
+    treatment: Sequence[float]
+    doubt: str | None  # why there is no verdict, whatever the values say
+    verdict: Verdict = Verdict.SUSPECT  # then
+
+    def at(self, alpha: float, rule: StoppingRule) -> Ratio:
+        """The ratio with the interval that errs with `alpha` over all looks."""
+        nominal = rule.nominal(alpha, len(self.baseline))
+        return estimate(self.baseline, self.treatment, nominal, METRICS[self.empty.metric].skewed)
+
+    def decide(self, alpha: float, rule: StoppingRule) -> Verdict:
+        """The verdict at that level."""
+        return decide(self.at(alpha, rule), self.empty.margin, METRICS[self.empty.metric].higher_is_better)
+
+
+def judge(
+    rows: Sequence[Row], margins: Mapping[str, float], rule: StoppingRule | None = None, explain: bool = True
+) -> list[Comparison]:
+    """All comparisons, cell by cell in the study's order, the A/A control before the treatments.
+
+    The treatments are one family, the A/A controls another: neither makes a false claim with more than 5 %. Without
+    `explain` verdicts come without what weakens them, sooner.
+    """
+    rule = rule or StoppingRule()
+    pairs = list(_all_pairs(rows, margins))
+    found: dict[int, Comparison] = {}
+    for controls in (True, False):
+        mine = {index: each for index, each in enumerate(pairs) if (each.empty.role == "control") is controls}
+        claims = [partial(_claims, each, rule) for each in mine.values() if each.baseline]
+        levels = iter(family.levels(claims, ALPHA))
+        for index, each in mine.items():
+            found[index] = _judged(each, next(levels), rule, len(claims), explain) if each.baseline else _nothing(each)
+    ordered = [found[index] for index in range(len(pairs))]
+    return [each for cell in _cells(ordered) for each in _heed_control(cell)]
+
+
+def is_settled(found: Sequence[Comparison]) -> bool:
+    """Whether more blocks are of no use: every comparison of a treatment has its verdict."""
+    treatments = [each for each in found if each.role != "control"] or list(found)
+    return bool(treatments) and all(each.verdict in SETTLED for each in treatments)
 
 
 def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
@@ -104,6 +150,32 @@ def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str,
     return found
 
 
+def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
+    """Of one arm against the baseline, by cell and block: what interactions are made of."""
+    found: dict[int, dict[int, float]] = {}
+    for cell in sorted({row.cell for row in rows}):
+        inside = [row for row in rows if row.cell == cell]
+        before, after = _values(inside, "baseline", metric), _values(inside, arm, metric)
+        blocks = sorted(before.keys() & after.keys())
+        if blocks:
+            found[cell] = {block: math.log(after[block] / before[block]) for block in blocks}
+    return found
+
+
+def _all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterable[_Pairs]:
+    for cell in sorted({row.cell for row in rows}):
+        inside = [row for row in rows if row.cell == cell]
+        others = {row.arm: row for row in inside if row.role != "baseline"}
+        ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
+        for metric, margin in margins.items():
+            if not any(metric in row.metrics for row in inside if not row.excluded) and any(
+                not row.excluded for row in inside
+            ):
+                continue  # this workload does not have the metric
+            for example in ordered:
+                yield _pairs(inside, rows, example, metric, margin)
+
+
 def _geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
@@ -114,34 +186,23 @@ def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
     }
 
 
-def _compare(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str, margin: float) -> Comparison:
+def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str, margin: float) -> _Pairs:
     """One arm against the baseline; `inside` is the cell, `rows` the whole study."""
     before, after = _values(inside, "baseline", metric), _values(inside, example.arm, metric)
     blocks = sorted(before.keys() & after.keys())
-    baseline, treatment = [before[block] for block in blocks], [after[block] for block in blocks]
     level = next((row.level for row in inside if row.role == "baseline"), None)
     empty = Comparison(
         example.cell, example.workload, example.conditions, metric, example.role, level, example.level,
-        None, None, None, margin, Verdict.NOT_JUDGED, 0, ("no pair of runs that could be evidence",),
+        None, None, None, margin, Verdict.NOT_JUDGED, 0,
     )  # fmt: skip
-    differ = _exclusions(inside, example.arm) or _exclusions(rows, example.arm)
-    if not blocks:
-        return replace(empty, warnings=(*empty.warnings, *([differ] if differ else [])))
-    better_when_higher = METRICS[metric].higher_is_better
-    ratio = estimate(baseline, treatment)
-    lines = warnings(baseline, treatment, margin, better_when_higher)
-    verdict = decide(ratio, margin, better_when_higher)
-    if differ:
-        verdict, lines = Verdict.SUSPECT, [differ, *lines]
-    return replace(
-        empty,
-        baseline=_geometric_mean(baseline),
-        treatment=_geometric_mean(treatment),
-        ratio=ratio,
-        verdict=verdict,
-        runs=2 * len(blocks),
-        warnings=tuple(lines),
-    )
+    values = [before[block] for block in blocks], [after[block] for block in blocks]
+    if (differ := _exclusions(inside, example.arm) or _exclusions(rows, example.arm)) is not None:
+        return _Pairs(empty, *values, differ)
+    asked = {row.block for row in inside if row.arm in ("baseline", example.arm)}
+    if len(blocks) < (1 - MOST_LOST) * len(asked):
+        lost = f"{len(asked) - len(blocks)} of {len(asked)} blocks were lost: too many to judge the rest"
+        return _Pairs(empty, *values, lost, Verdict.NOT_JUDGED)
+    return _Pairs(empty, *values, None)
 
 
 def _exclusions(rows: Iterable[Row], arm: str) -> str | None:
@@ -154,14 +215,53 @@ def _exclusions(rows: Iterable[Row], arm: str) -> str | None:
     return exclusions_differ((first[0], first[1]), (second[0], second[1]))
 
 
+def _claims(pairs: _Pairs, rule: StoppingRule, alpha: float) -> bool:
+    return pairs.decide(alpha, rule) in SETTLED
+
+
+def _nothing(pairs: _Pairs) -> Comparison:
+    lines = ("no pair of runs that could be evidence", *([pairs.doubt] if pairs.doubt else []))
+    return replace(pairs.empty, warnings=lines)
+
+
+def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
+    """The comparison with its verdict at the level that its family of `count` leaves it."""
+    doubt = [pairs.doubt] if pairs.doubt else []
+    metric, margin = METRICS[pairs.empty.metric], pairs.empty.margin
+    alone, judged = pairs.at(ALPHA, rule), pairs.at(alpha, rule)
+    verdict = decide(judged, margin, metric.higher_is_better)
+    asked = (pairs.baseline, pairs.treatment, judged, margin, metric.higher_is_better, metric.skewed)
+    lines = doubts.warnings(*asked) if explain else []
+    if verdict is Verdict.UNDECIDED and (single := decide(alone, margin, metric.higher_is_better)) in SETTLED:
+        lines.insert(0, f"alone it would be {single}: among {count} comparisons that may be chance")
+    return replace(
+        pairs.empty,
+        baseline=_geometric_mean(pairs.baseline),
+        treatment=_geometric_mean(pairs.treatment),
+        ratio=alone,
+        judged=judged,
+        verdict=pairs.verdict if doubt else verdict,
+        runs=2 * len(pairs.baseline),
+        warnings=(*doubt, *lines),
+    )
+
+
+def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
+    """By cell and metric, in order."""
+    grouped: dict[tuple[int, str], list[Comparison]] = {}
+    for each in found:
+        grouped.setdefault((each.cell, each.metric), []).append(each)
+    return list(grouped.values())
+
+
 def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
-    """If the A/A control differs from its twin beyond the margin, nothing in the cell is a verdict."""
+    """If the A/A control differs from its twin beyond the margin, nothing beside it is a verdict."""
     control = next((each for each in compared if each.role == "control"), None)
     if control is None or control.verdict not in (Verdict.BETTER, Verdict.WORSE):
         return list(compared)
     line = f"the A/A control was {control.verdict} than its own level: something else than the treatment acts"
     return [
-        replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings))
+        replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), control_differs=True)
         if each.verdict is not Verdict.NOT_JUDGED
         else each
         for each in compared

@@ -3,7 +3,8 @@
 Assumption, named: the logarithms of the ratios of the blocks are independent and roughly normal. The
 block is the unit: however many transfers a run holds, it counts once. The estimate is the geometric mean
 of the ratios; the interval is Student's t on their logarithms (paired t test; Student 1908), n - 1
-degrees of freedom.
+degrees of freedom. Metrics whose logarithms are skewed get a studentised bootstrap (`bootstrap`) where
+there are blocks enough for it.
 """
 
 from __future__ import annotations
@@ -13,42 +14,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
-__all__ = ["Ratio", "blocks_to_settle", "estimate"]
+from framegauge.statistics import bootstrap
 
-LEVEL = 0.95
+__all__ = ["Ratio", "blocks_to_settle", "estimate", "log_ratios"]
+
+ALPHA = 0.05
 MOST_BLOCKS = 10_000
+STUDENT = "log ratios of the blocks are independent and roughly normal (paired t)"
+BOOTSTRAP = "log ratios of the blocks are independent and alike (studentised bootstrap)"
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Geometric-mean ratio with its 95 % interval; `low` and `high` are None below two blocks."""
+    """Geometric-mean ratio with its interval at level `alpha`; `low` and `high` are None below two blocks."""
 
     ratio: float
     low: float | None
     high: float | None
     blocks: int
     log_deviation: float | None  # sample standard deviation of the log ratios
+    alpha: float = ALPHA
+    assumption: str = STUDENT
 
 
-def _quantile(degrees: int) -> float:
-    return float(stats.t.ppf((1 + LEVEL) / 2, degrees))
+def quantile(degrees: float, alpha: float = ALPHA) -> float:
+    """Of Student's t, two-sided; infinite at level 0."""
+    return -float(special.stdtrit(degrees, alpha / 2)) if alpha > 0 else math.inf
 
 
-def estimate(baseline: Sequence[float], treatment: Sequence[float]) -> Ratio:
-    """The ratio of paired positive values, one pair a block; ValueError if they are not that."""
+def log_ratios(baseline: Sequence[float], treatment: Sequence[float]) -> np.ndarray:
+    """Of paired positive values, one pair a block; ValueError if they are not that."""
     if len(baseline) != len(treatment) or not baseline:
         raise ValueError("one value a block on both sides, at least one block")
     if min(*baseline, *treatment) <= 0 or not all(map(math.isfinite, (*baseline, *treatment))):
         raise ValueError("a ratio needs finite values above 0")
-    logs = np.log(np.asarray(treatment, dtype=float)) - np.log(np.asarray(baseline, dtype=float))
+    logs: np.ndarray = np.log(np.asarray(treatment, dtype=float)) - np.log(np.asarray(baseline, dtype=float))
+    return logs
+
+
+def estimate(
+    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, skewed: bool = False
+) -> Ratio:
+    """The ratio of paired positive values, one pair a block; ValueError if they are not that."""
+    logs = log_ratios(baseline, treatment)
     centre, count = float(logs.mean()), len(logs)
     if count < 2:
-        return Ratio(math.exp(centre), None, None, count, None)
+        return Ratio(math.exp(centre), None, None, count, None, alpha)
     deviation = float(logs.std(ddof=1))
-    half = _quantile(count - 1) * deviation / math.sqrt(count)
-    return Ratio(math.exp(centre), math.exp(centre - half), math.exp(centre + half), count, deviation)
+    if skewed and deviation > 0 and bootstrap.can(count, alpha):
+        low, high = bootstrap.studentised(logs, alpha)
+        return Ratio(math.exp(centre), math.exp(low), math.exp(high), count, deviation, alpha, BOOTSTRAP)
+    half = quantile(count - 1, alpha) * deviation / math.sqrt(count) if deviation else 0.0
+    low, high = (math.exp(min(700.0, max(-700.0, centre + side * half))) for side in (-1, 1))
+    return Ratio(math.exp(centre), low, high, count, deviation, alpha)
 
 
 def blocks_to_settle(found: Ratio, margin: float) -> int | None:
@@ -60,7 +80,7 @@ def blocks_to_settle(found: Ratio, margin: float) -> int | None:
     if found.log_deviation is None:
         return None
     distance = abs(abs(math.log(found.ratio)) - math.log1p(margin))
-    for count in range(found.blocks + 1, MOST_BLOCKS + 1):
-        if _quantile(count - 1) * found.log_deviation / math.sqrt(count) < distance:
-            return count
-    return None
+    counts = np.arange(found.blocks + 1, MOST_BLOCKS + 1)
+    widths = -special.stdtrit(counts - 1, found.alpha / 2) * found.log_deviation / np.sqrt(counts)
+    enough = np.nonzero(widths < distance)[0]
+    return int(counts[enough[0]]) if len(enough) else None

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from framegauge.agent import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
 
-__all__ = ["Conditions", "Host", "Json", "Pending", "Progress", "Requests", "Testbed", "afterwards"]
+__all__ = ["Conditions", "Host", "Json", "Pending", "Place", "Progress", "Requests", "Testbed", "afterwards"]
 
 
 @contextmanager
@@ -33,17 +33,18 @@ def afterwards(put_back: Callable[[], object]) -> Iterator[None]:
 class Conditions:
     """Everything that a run is to be under, in base units.
 
-    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it.
+    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it. What else
+    is None is left as it is; only hosts of the user's own have that.
     """
 
-    testbed: Literal["fabric", "kernel"]
+    testbed: Literal["fabric", "kernel", "hosts"]
     mtu: Mapping[str, int]
     rtt_seconds: float
-    tso: bool
-    lro: bool
-    gro: bool
-    checksum: bool
-    congestion_control: str
+    tso: bool | None
+    lro: bool | None
+    gro: bool | None
+    checksum: bool | None
+    congestion_control: str | None
     bits_per_second: int | None
     buffer_bytes: int
     port_mtu: int
@@ -74,10 +75,20 @@ class Host:
     agent: Requests
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a host's data go in and out."""
+
+    interface: str
+    address: str
+
+
 class Testbed(Protocol):
     """Where runs happen. One set of hosts at a time; `up` always makes fresh ones."""
 
     scope: str
+    is_private: bool  # nobody else's traffic crosses its hosts' interfaces
+    outlives_agents: bool  # a run in which a host's agent is lost is a gap, and the next may find it again
 
     def requirements(self, bits_per_second: int | None) -> Json:
         """What is missing, and what is degraded: `{"missing": […], "degraded": […]}`."""
@@ -93,6 +104,10 @@ class Testbed(Protocol):
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that are up, in order."""
+        ...
+
+    def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
+        """How long one new connection should take for so much, by slow start; None where no model says."""
         ...
 
     def begin(self) -> None:

@@ -34,6 +34,8 @@ class FakeRack:
     """A rack agent in memory: `request` as Agent.request, without a pipe."""
 
     def __init__(self, model: FakeModel | None = None) -> None:
+        # With its first array pyarrow imports pandas, where that is installed: not within a run, whose CPU is metered.
+        pa.array([0])
         self.model = model or FakeModel()
         self._random = np.random.default_rng(self.model.seed)
         self._rack: BuiltRack | None = None
@@ -76,6 +78,7 @@ class FakeRack:
         """The result of one request; FakeError for an error answer."""
         known: dict[str, Callable[[Json], Json]] = {
             "requirements": lambda _: {"missing": list(self.model.missing), "degraded": list(self.model.degraded)},
+            "frames.predict": _predict,
             "rack.up": self._up,
             "rack.bare": self._bare,
             "rack.down": self._down,
@@ -122,6 +125,7 @@ class FakeRack:
             {
                 "name": name,
                 "pid": 100 + index,
+                "thread": 101 + index,
                 "interface": f"fg{index}",
                 "address": rack.address(name),
                 "mac": "02:00",
@@ -218,6 +222,11 @@ class Answered:
         if self._error is not None:
             raise self._error
         return self._result
+
+
+def _predict(params: Json) -> Json:
+    """The invented network has no slow start: a handshake, then the line."""
+    return {"completion_seconds": params["rtt_seconds"] + 8 * params["size_bytes"] / params["bits_per_second"]}
 
 
 class FakeTestbed(RackTestbed):

@@ -23,7 +23,7 @@ def facts(_: Json) -> Json:
         "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum"), True),
     }  # fmt: skip
     return {
-        "hostname": "fake", "kernel": platform.release(), "interfaces": [nic],
+        "hostname": "fake", "kernel": platform.release(), "clock_source": "tsc", "interfaces": [nic],
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
         "mss_clamps": {"rules": [], "error": None},
     }  # fmt: skip

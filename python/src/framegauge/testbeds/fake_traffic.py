@@ -20,6 +20,7 @@ __all__ = ["FakeTraffic"]
 STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 STREAM_PORT, RR_PORT = 40001, 40002
 LOGIN_SECONDS = 0.003
+SAMPLE_SECONDS = 0.01
 SERVER_SECONDS = 2e-5  # a server's own time for a response
 
 
@@ -94,7 +95,7 @@ class FakeTraffic:
         rack.connect(client, server, rounds * flows)
         segments = rack.move(sender, receiver, amount)
         rack.elapsed = max(rack.elapsed, rounds * one + 0.01)
-        samples = pa.table({"time_seconds": [0.0], "round": [0], "flow": [0], "cwnd_segments": [10]})
+        samples = _samples(rounds, flows, one, self._rtt, amount, payload)
         said: Json = {
             "retransmits": 0,
             "srtt_median_seconds": self._rtt + 0.001,
@@ -303,6 +304,26 @@ def _log(begun: float, text: str) -> str:
 
 def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
     return "", 0
+
+
+def _samples(rounds: int, flows: int, one: float, rtt: float, amount: int, payload: int) -> pa.Table:
+    """What sending sockets say every SAMPLE_SECONDS, and at the end of each transfer: they fill one queue evenly."""
+    steps = np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one)
+    each, share = len(steps), amount / (rounds * flows)
+    count = rounds * flows * each
+    round_of = np.repeat(np.arange(rounds), flows * each)
+    within = np.tile(steps, rounds * flows)
+    return pa.table(
+        {
+            "time_seconds": round_of * one + within,
+            "round": pa.array(round_of, pa.uint32()),
+            "flow": pa.array(np.tile(np.repeat(np.arange(flows), each), rounds), pa.uint32()),
+            "srtt_seconds": np.full(count, rtt + 0.001),
+            "cwnd_segments": pa.array(np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100), pa.uint32(), safe=False),
+            "mss_bytes": pa.array(np.full(count, payload), pa.uint32()),
+            "bytes_acked": pa.array(share * within / one, pa.uint64(), safe=False),
+        }
+    )
 
 
 def _transfers(rounds: int, flows: int, one: float, connect: float, amount: int) -> pa.Table:

@@ -45,6 +45,7 @@ class LabNode:
     name: str
     kind: str
     process_id: int
+    thread: int  # of that process, in the node's network
     interfaces: tuple[Interface, ...]
     agent: Relay
 
@@ -67,12 +68,15 @@ class LabTestbed:
         built = self._agent.request("rack.bare", {"hosts": list(network.nodes)}, timeout_seconds=UP_SECONDS)
         try:
             pids = {host["name"]: host["pid"] for host in built["hosts"]}
+            threads = {host["name"]: host["thread"] for host in built["hosts"]}
             self._nodes = {
-                name: LabNode(name, node.kind, pids[name], tuple(made.interfaces[name]), Relay(self._agent, name))
+                name: LabNode(
+                    name, node.kind, pids[name], threads[name], tuple(made.interfaces[name]), Relay(self._agent, name)
+                )
                 for name, node in network.nodes.items()
             }
             self._plan = made
-            self._run({next(iter(network.nodes)): _batch(links(made, pids))}, "join the nodes")
+            self._run({next(iter(network.nodes)): _batch(links(made, threads))}, "join the nodes")
             self._run({name: _script(each) for name, each in recipes.items()}, "set the nodes up")
             self._frames_only()
             self._run({name: _awaiting(node) for name, node in self._nodes.items()}, "wait for the links")
@@ -215,4 +219,6 @@ def _described(node: LabNode) -> Json:
         {"interface": each.name, "to": each.to, "mtu": each.mtu, "addresses": list(each.addresses.values())}
         for each in node.interfaces
     ]
-    return {"name": node.name, "kind": node.kind, "pid": node.process_id, "interfaces": interfaces}
+    return {
+        "name": node.name, "kind": node.kind, "pid": node.process_id, "thread": node.thread, "interfaces": interfaces,
+    }  # fmt: skip

@@ -57,6 +57,8 @@ class RackTestbed:
 
     kind = "fabric"
     scope = "emulated"
+    is_private = True
+    outlives_agents = False
 
     def __init__(self, agent: RackAgent) -> None:
         self._agent = agent
@@ -101,6 +103,20 @@ class RackTestbed:
     def hosts(self) -> Sequence[Host]:
         """The hosts that are up."""
         return self._hosts
+
+    def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
+        """`frames.predict`: of a shaped link, and hosts of one MTU."""
+        if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
+            return None
+        asked = {
+            "size_bytes": size_bytes,
+            "mtu": next(iter(conditions.mtu.values())),
+            "family": conditions.family,
+            "bits_per_second": conditions.bits_per_second,
+            "rtt_seconds": conditions.rtt_seconds,
+        }
+        seconds: float = self._agent.request("frames.predict", asked)["completion_seconds"]
+        return seconds
 
     def begin(self) -> None:
         """Start the fabric's meters."""

@@ -94,11 +94,14 @@ class Workload(Protocol):
 
 
 def pairs(pattern: str, hosts: Sequence[Host]) -> list[tuple[Host, Host]]:
-    """Client and server of every connection: h1 to h2; all to the last; or each to every other."""
+    """Client and server of every connection: h1 to h2; all to the last; first half to second; each to every other."""
     if pattern == "one-to-one":
         return [(hosts[0], hosts[1])]
     if pattern == "many-to-one":
         return [(host, hosts[-1]) for host in hosts[:-1]]
+    if pattern == "half-to-half":
+        half = len(hosts) // 2
+        return [(client, server) for client in hosts[:half] for server in hosts[half:]]
     return [(client, server) for client in hosts for server in hosts if client is not server]
 
 

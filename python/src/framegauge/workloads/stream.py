@@ -68,7 +68,10 @@ class _Run:
 
 @dataclass(frozen=True)
 class Stream:
-    """Exactly one of `size_bytes` (a transfer of that size a flow, in rounds) and `duration_seconds`."""
+    """Exactly one of `size_bytes` (a transfer of that size a flow, in rounds) and `duration_seconds`.
+
+    `offered_bits_per_second` bounds each client's payload (the kernel paces payload, so that MTUs carry the same).
+    """
 
     size_bytes: int | None = None
     duration_seconds: float | None = None
@@ -76,6 +79,7 @@ class Stream:
     reverse: bool = False
     bidir: bool = False
     pattern: str = "one-to-one"
+    offered_bits_per_second: int | None = None
     repeat_seconds: float = 0.5
     sample_seconds: float = 0.01
     name: str = "stream"
@@ -110,6 +114,7 @@ class Stream:
                     repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
                     reverse=run.reverse,
                     sample_seconds=self.sample_seconds,
+                    pacing_bits_per_second=self._pacing,
                 )
                 return lambda host: host.agent.request(
                     "stream.run", asked, timeout_seconds=patience, on_progress=progress
@@ -119,6 +124,11 @@ class Stream:
             tasks = [(run.client, task(run, None if index else on_progress)) for index, run in enumerate(planned)]
             results = side_by_side(tasks)
         return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
+
+    @property
+    def _pacing(self) -> int | None:
+        """Of each flow."""
+        return None if self.offered_bits_per_second is None else self.offered_bits_per_second // self.flows
 
     def _plan(self, hosts: Sequence[Host]) -> list[_Run]:
         ways = (False, True) if self.bidir else (self.reverse,)
@@ -146,6 +156,9 @@ class Stream:
             "received_bytes": received,
             "bytes": sum(received.values()),
             "transfer_bytes": self.size_bytes,
+            # One connection after the other, and none beside: what a model of a new connection can say something of.
+            "alone_bytes": self.size_bytes if self.flows == 1 and len(planned) == 1 else None,
+            "offered_bits_per_second": None if self._pacing is None else self._pacing * self.flows * len(planned),
             "congestion_control": {host: sorted(names) for host, names in control.items()},
             "srtt_median_seconds": _median(each["srtt_median_seconds"] for each in said),
             "mean_segment_payload_bytes": _mean(each["mean_segment_payload_bytes"] for each in said),

@@ -1,0 +1,1 @@
+"""Charts from plain data: Vega-Lite specifications (Altair), drawn to SVG and PNG without a browser."""

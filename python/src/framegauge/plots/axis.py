@@ -1,0 +1,55 @@
+"""Ticks that say changes in percent on a logarithmic axis of ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import altair as alt
+
+__all__ = ["ratio_domain", "ratio_ticks", "ratios"]
+
+MOST_TICKS = 6
+FURTHEST = 4.0  # by this factor at most an interval may widen the axis beyond the ratios
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+_FACTORS = (0.001, 0.01, 0.03, 0.1, 0.2, 0.33, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 100, 1000)
+
+
+def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], margin: float) -> tuple[float, float]:
+    """What the axis must show: all ratios and the margin's band, and intervals unless they are far wider."""
+    low, high = min(*ratios, 1 / (1 + margin), 1.0), max(*ratios, 1 + margin, 1.0)
+    low = max(min(low, *(each[0] for each in intervals), low), low / FURTHEST)
+    high = min(max(high, *(each[1] for each in intervals), high), high * FURTHEST)
+    room = (high / low) ** 0.04
+    return low / room, high * room
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """At most MOST_TICKS ratios, among them 1: whole steps of percent, or round factors on a wide axis."""
+    for step in _STEPS:
+        first, last = math.ceil((low - 1) / step - 1e-9), math.floor((high - 1) / step + 1e-9)
+        if last - first < MOST_TICKS:
+            return [round(1 + number * step, 6) for number in range(first, last + 1)]
+    inside = [factor for factor in _FACTORS if low <= factor <= high]
+    while len(inside) > MOST_TICKS:
+        inside = [factor for number, factor in enumerate(inside) if (number - inside.index(1)) % 2 == 0]
+    return inside
+
+
+def ratios(low: float, high: float, title: str) -> alt.X:
+    """A logarithmic axis of ratios from the field `x`, labelled by what they change."""
+    values = ratio_ticks(low, high)
+    labels = [_label(value) for value in values]
+    return alt.X(
+        "x:Q",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        axis=alt.Axis(
+            values=values, title=title, labelExpr=f"{labels!r}[indexof({values!r}, datum.value)]", labelOverlap=False
+        ),
+    )
+
+
+def _label(ratio: float) -> str:
+    if ratio == 1:
+        return "same"
+    return f"{100 * (ratio - 1):+.3g} %".replace("-", "\u2212") if ratio < 3 else f"× {ratio:g}"

@@ -1,0 +1,132 @@
+"""Draws a chart: SVG for the page, whose colours follow the page's theme, and SVG or PNG to keep.
+
+Every colour of a chart is one of ROLES, by the hex value that it has on white paper. In the page these values become
+CSS variables, so that one drawing serves light and dark. Nothing drawn refers to a font file, a script or a network.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+__all__ = ["FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "finish", "for_page", "png", "standalone", "svg"]
+
+WIDTH = 340  # pixels of the plot: with its edges it fits a phone without being scaled down much
+TEXT_PIXELS = 11
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+PNG_SCALE = 3.0
+# Each value is met once: it is how a colour is known again in the drawing.
+ROLES: Mapping[str, str] = {
+    "page": "#ffffff",
+    "text": "#1a1d21",
+    "soft": "#59636f",
+    "line": "#d5dae1",
+    "band": "#dfe7f0",
+    "baseline": "#66717e",
+    "control": "#8a6410",
+    "first": "#0b57b0",
+    "second": "#b5400f",
+    "third": "#00714f",
+    "fourth": "#7d3c98",
+    "better": "#14602b",
+    "worse": "#9b1c1a",
+    "undecided": "#6b4500",
+}
+_SVG = "http://www.w3.org/2000/svg"
+_KEPT = {
+    "d", "dx", "dy", "fill", "fill-opacity", "font-family", "font-size", "font-weight", "height", "opacity", "stroke",
+    "stroke-dasharray", "stroke-opacity", "stroke-width", "stroke-miterlimit", "text-anchor", "transform", "viewBox",
+    "width", "x", "x1", "x2", "y", "y1", "y2",
+}  # fmt: skip
+_NOTHING = {"", "M0,0h0v0h0Z"}
+ElementTree.register_namespace("", _SVG)
+
+
+def finish(layers: Sequence[alt.Chart], height: float) -> alt.LayerChart:
+    """Layers, the first at the bottom, as one chart in the house's looks: no frame, quiet axes, text in TEXT_PIXELS."""
+    axis = {
+        "labelColor": ROLES["soft"], "titleColor": ROLES["text"], "gridColor": ROLES["line"],
+        "domainColor": ROLES["soft"], "tickColor": ROLES["soft"], "labelFontSize": TEXT_PIXELS,
+        "titleFontSize": TEXT_PIXELS, "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT,
+    }  # fmt: skip
+    drawn = alt.LayerChart(layer=list(layers), width=WIDTH, height=height, background=ROLES["page"], padding=6)
+    done: alt.LayerChart = drawn.configure(
+        axis=axis, view={"stroke": None}, text={"font": FONT, "fontSize": TEXT_PIXELS, "color": ROLES["text"]}
+    )
+    return done
+
+
+def svg(chart: alt.LayerChart) -> str:
+    """The chart as vl-convert draws it, with the colours of white paper."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    # Altair may be newer than what draws: then the newest that there is.
+    known = version if version in vl_convert.get_vegalite_versions() else None
+    # Data are in the chart: an address in it would be an error, not a request.
+    drawn: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=known, allowed_base_urls=[])
+    return drawn
+
+
+def for_page(drawn: str, name: str, title: str, text: str) -> str:
+    """A drawing for the page: an image with a title and the text that replaces it, in the colours of the theme."""
+    root = _slim(drawn)
+    colours = {value: f"var(--{role})" for role, value in ROLES.items()}
+    for element in root.iter():
+        for key in ("fill", "stroke"):
+            value = element.get(key)
+            if value is not None and value.lower() in colours:
+                element.set(key, colours[value.lower()])
+        element.attrib.pop("font-family", None)
+    for background in [each for each in root if each.tag == f"{{{_SVG}}}rect"]:
+        root.remove(background)
+    _name(root, name, title, text)
+    root.set("class", "chart")
+    # The style sheet gives the size; these keep the room free until it does.
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def standalone(drawn: str, name: str, title: str, text: str) -> str:
+    """A drawing as a file of its own, on white."""
+    root = _slim(drawn)
+    _name(root, name, title, text)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def png(drawn: str) -> bytes:
+    """A drawing as a PNG of three times its size in pixels."""
+    drawing: bytes = vl_convert.svg_to_png(drawn, scale=PNG_SCALE)
+    return drawing
+
+
+def _slim(drawn: str) -> Any:
+    """The tree without what only scripts and inspectors need."""
+    root = ElementTree.fromstring(drawn)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{{{_SVG}}}path" and child.get("d", "") in _NOTHING:
+                parent.remove(child)
+    for _ in range(4):  # groups that only held groups that held nothing
+        for parent in list(root.iter()):
+            for child in list(parent):
+                if child.tag == f"{{{_SVG}}}g" and len(child) == 0:
+                    parent.remove(child)
+    for element in root.iter():
+        for key in [key for key in element.attrib if key not in _KEPT]:
+            del element.attrib[key]
+        if element.get("transform") == "translate(0,0)":
+            del element.attrib["transform"]
+    return root
+
+
+def _name(root: Any, name: str, title: str, text: str) -> None:
+    """An accessible name and description, as the first children."""
+    for place, (tag, content) in enumerate((("title", title), ("desc", text))):
+        child = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{name}-{tag}"})
+        child.text = content
+        root.insert(place, child)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{name}-title")
+    root.set("aria-describedby", f"{name}-desc")

@@ -1,0 +1,84 @@
+"""The effects of a study: ratios with their intervals against the band of no practical difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from framegauge.plots import axis, rows
+from framegauge.plots.draw import ROLES, finish
+
+__all__ = ["Effect", "effect"]
+
+MARK_PIXELS = 12
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One comparison. `ratio` is None where there is none; `judged` is the interval that the verdict was read from."""
+
+    row: rows.Row
+    ratio: float | None
+    interval: Sequence[float] | None = None
+    judged: Sequence[float] | None = None
+    is_control: bool = False
+
+
+def effect(found: Sequence[Effect], margin: float | None, title: str) -> alt.LayerChart:
+    """One row a comparison. Thick: 95 % interval; thin: judged; circle: treatment, hollow diamond: A/A control."""
+    placed = rows.place([each.row for each in found], MARK_PIXELS)
+    ratios = [each.ratio for each in found if each.ratio is not None] or [1.0]
+    intervals = [one for each in found for one in (each.interval, each.judged) if one is not None]
+    low, high = axis.ratio_domain(ratios, intervals, margin or 0.0)
+    x, y = axis.ratios(low, high, title), rows.scale(placed)
+    layers: list[alt.Chart] = []
+    if margin is not None:
+        band = {"x": 1 / (1 + margin), "x2": 1 + margin}
+        layers.append(
+            alt.Chart(alt.InlineData([band])).mark_rect(fill=ROLES["band"]).encode(
+                x=x, x2="x2:Q", y=alt.value(0), y2=alt.value(placed.height)
+            )
+        )  # fmt: skip
+    # In pieces, so that no line runs through words.
+    same = [{"x": 1, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2} for mark in placed.marks]
+    layers.append(
+        alt.Chart(alt.InlineData(same)).mark_rule(stroke=ROLES["soft"], strokeWidth=1).encode(x=x, y=y, y2="y2:Q")
+    )
+    layers += rows.texts([each.row for each in found], placed)
+    for name, width in (("judged", 1.25), ("interval", 4.5)):
+        if lines := _lines(found, placed, name, low, high):
+            layers.append(
+                alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=width).encode(
+                    x=x, x2="x2:Q", y=y, color=alt.Color("colour:N", scale=None)
+                )
+            )  # fmt: skip
+    for is_control, shape in ((False, "circle"), (True, "diamond")):
+        points = [
+            {"x": each.ratio, "y": mark, "colour": ROLES[each.row.role]}
+            for each, mark in zip(found, placed.marks, strict=True)
+            if each.ratio is not None and each.is_control is is_control
+        ]
+        if points:
+            layers.append(
+                alt.Chart(alt.InlineData(points)).mark_point(
+                    shape=shape, size=90, filled=True, fill=ROLES["page"], strokeWidth=2, opacity=1
+                ).encode(x=x, y=y, stroke=alt.Stroke("colour:N", scale=None))
+                if is_control
+                else alt.Chart(alt.InlineData(points)).mark_point(shape=shape, size=90, filled=True, opacity=1).encode(
+                    x=x, y=y, fill=alt.Fill("colour:N", scale=None)
+                )
+            )  # fmt: skip
+    return finish(layers, placed.height)
+
+
+def _lines(
+    found: Sequence[Effect], placed: rows.Placed, name: str, low: float, high: float
+) -> list[dict[str, float | str]]:
+    """The intervals of one kind, cut off at the ends of the axis."""
+    return [
+        {"x": max(low, one[0]), "x2": min(high, one[1]), "y": mark, "colour": ROLES[each.row.role]}
+        for each, mark in zip(found, placed.marks, strict=True)
+        if each.ratio is not None and (one := getattr(each, name)) is not None
+    ]

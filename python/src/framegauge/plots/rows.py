@@ -1,0 +1,98 @@
+"""Where rows go: a heading for each group, below it one row a thing, its words above its marks.
+
+The words stand over the plot and not beside it, so that a chart is no wider than a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import altair as alt
+
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH
+
+__all__ = ["Placed", "Row", "place", "scale", "texts"]
+
+HEADING_PIXELS = 17
+GAP_PIXELS = 8
+LONGEST_HEADING = 54  # characters that fit into the width
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing: its group's heading, what it is, and what came out (at the right), in the colour of a role."""
+
+    heading: str
+    label: str
+    note: str = ""
+    role: str = "text"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Pixels from the top: of each row's words and of its marks; the headings' lines with theirs; all of it."""
+
+    words: Sequence[float]
+    marks: Sequence[float]
+    headings: Sequence[tuple[str, float]]
+    height: float
+
+
+def place(rows: Sequence[Row], mark_pixels: float) -> Placed:
+    """Places rows whose marks are `mark_pixels` high. Rows with the same heading must follow one another."""
+    words, marks, headings, y = [], [], [], 2.0
+    for before, row in pairwise((None, *rows)):
+        assert row is not None
+        if row.heading and (before is None or before.heading != row.heading):
+            y += GAP_PIXELS if before is not None else 0
+            for line in _lines(row.heading):
+                headings.append((line, y + HEADING_PIXELS / 2))
+                y += HEADING_PIXELS
+        words.append(y + TEXT_PIXELS / 2 + 2)
+        y += TEXT_PIXELS + 6
+        marks.append(y + mark_pixels / 2)
+        y += mark_pixels + 4
+    return Placed(words, marks, headings, y + 2)
+
+
+def _lines(heading: str) -> list[str]:
+    """A long heading in lines, cut between its parts."""
+    lines = [""]
+    for part in heading.split(", "):
+        joined = f"{lines[-1]}, {part}" if lines[-1] else part
+        if len(joined) > LONGEST_HEADING and lines[-1]:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return lines
+
+
+def scale(placed: Placed) -> alt.Y:
+    """Pixels from the top, from the field `y`; no axis."""
+    return alt.Y("y:Q", scale=alt.Scale(domain=[0, placed.height], range=[0, placed.height], nice=False), axis=None)
+
+
+def texts(rows: Sequence[Row], placed: Placed) -> list[alt.Chart]:
+    """The words of all rows and headings as layers."""
+    headings = [{"y": y, "text": line} for line, y in placed.headings]
+    labels = [{"y": y, "text": row.label} for row, y in zip(rows, placed.words, strict=True)]
+    notes = [
+        {"y": y, "text": row.note, "colour": ROLES[row.role]}
+        for row, y in zip(rows, placed.words, strict=True)
+        if row.note
+    ]
+    y, left, right = scale(placed), alt.value(0), alt.value(WIDTH)
+    layers = []
+    if headings:
+        bold = alt.Chart(alt.InlineData(headings)).mark_text(align="left", baseline="middle", fontWeight="bold")
+        layers.append(bold.encode(x=left, y=y, text="text:N"))
+    if labels:
+        plain = alt.Chart(alt.InlineData(labels)).mark_text(align="left", baseline="middle")
+        layers.append(plain.encode(x=left, y=y, text="text:N"))
+    if notes:
+        bold = alt.Chart(alt.InlineData(notes)).mark_text(align="right", baseline="middle", fontWeight="bold")
+        layers.append(bold.encode(x=right, y=y, text="text:N", color=alt.Color("colour:N", scale=None)))
+    return layers

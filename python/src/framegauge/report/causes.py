@@ -1,0 +1,57 @@
+"""Why goodput changed, for people: the parts of each ratio, and what frames have to do with its CPU cost.
+
+Reads a summary, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge.report import words
+
+__all__ = ["HEAD", "PARTS", "lines", "rows"]
+
+# As they are named in the summary.
+PARTS = ("header overhead", "window growth", "CPU", "unexplained")
+HEAD = ("comparison", "", "goodput", *PARTS, "unexplained, 95 % interval", "frames a GB", "CPU cost due to frames")
+
+
+def lines(summary: Mapping[str, Any]) -> list[str]:
+    """One line a comparison: the change, its parts, and what is said of the part that nothing explains."""
+    return [_line(entry) for entry in summary.get("why", ())]
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    parts = {part["name"]: part for part in entry["parts"]}
+    shown = [name for name in PARTS if name in parts and (name != "window growth" or _said(parts[name]) != _said({}))]
+    named = [f"{name} {_said(parts[name])}" for name in shown]
+    share = entry.get("cpu_share_of_frames")
+    frames = "" if share is None else f"; {100 * share:.0f} % of the CPU cost is due to the number of frames"
+    rest = parts.get("unexplained")
+    doubt = f" ({rest['evidence']})" if rest else ""
+    what = f"{words.of_cell(entry)}, {words.levels(entry['treatment'])}"
+    return f"{what}: {_said(entry)} = {', '.join(named)}{doubt}{frames}"
+
+
+def _said(part: Mapping[str, Any]) -> str:
+    """Its change with one decimal: what stands in one line must add up for the eye."""
+    percent = round(100 * (float(part.get("ratio", 1)) - 1), 1)
+    return f"{percent:+.1f} %".replace("-", "\u2212") if percent else "0.0 %"
+
+
+def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The same as a table with HEAD."""
+    for entry in summary.get("why", ()):
+        parts = {part["name"]: part for part in entry["parts"]}
+        share = entry.get("cpu_share_of_frames")
+        frames = [entry["measured"][side]["frames_per_gigabyte"] for side in ("baseline", "treatment")]
+        yield [
+            words.of_cell(entry),
+            words.levels(entry["treatment"]),
+            _said(entry),
+            *(_said(parts[name]) if name in parts else "-" for name in PARTS),
+            words.change_interval(parts["unexplained"]["ci95"]) if "unexplained" in parts else "-",
+            "-" if None in frames else " → ".join(words.figure(float(f"{count:.3g}")) for count in frames),
+            "-" if share is None else f"{100 * share:.0f} %",
+        ]

@@ -1,0 +1,93 @@
+"""What makes an answer trustworthy, and what it does not cover, in lines for people. Reads a summary, nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge.report import words
+
+__all__ = ["how_sure", "limits"]
+
+_SETTLED = {"better", "worse", "no practical difference"}
+_SCOPES = {
+    "measured": "Measured: on hosts of your own, as they were while it ran; other traffic on them is in the figures",
+    "emulated": "Emulated: real Linux TCP on an emulated network of this machine, no real NIC and no real switch",
+    "invented": "Invented: the figures of the fake testbed, made up to try things out; they say nothing of any network",
+}
+
+
+def how_sure(summary: Mapping[str, Any]) -> list[str]:
+    """The error of all verdicts together, how the study ended, and what its controls and runs say."""
+    return [line for part in (_family, _stopping, _controls, _runs) for line in part(summary)]
+
+
+def limits(summary: Mapping[str, Any]) -> list[str]:
+    """What was not measured, what weakens the verdicts, and what the figures are no evidence for."""
+    lines = [_SCOPES.get(summary["scope"], f"Scope: {summary['scope']}")]
+    lines += [
+        f"{words.metric(each['metric'])} was not measured: {each['why']}" for each in summary.get("not_measured", ())
+    ]
+    lines += list(summary.get("caveats", ()))
+    lines += dict.fromkeys(
+        line for each in summary["verdicts"] for line in each["warnings"] if line.startswith("degraded: ")
+    )
+    return [line[0].upper() + line[1:] for line in lines]
+
+
+def _family(summary: Mapping[str, Any]) -> Iterator[str]:
+    family = summary.get("family")
+    if not family or not family["treatments"]:
+        return
+    count, error = family["treatments"], words.margin(family["error"])
+    if count == 1:
+        yield f"The one verdict errs with at most {error}"
+    else:
+        yield f"All {count} verdicts together err with at most {error} (Holm)"
+
+
+def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
+    stopping = summary.get("stopping")
+    if not stopping:
+        return
+    blocks, planned = stopping["blocks"], stopping["planned_blocks"]
+    of = f"{blocks} of {planned} planned blocks" if planned else f"{blocks} blocks"
+    early = bool(planned) and blocks < planned
+    if stopping["stop"] != "settled":
+        yield f"Ended after {of}, whose number was fixed before" if early else f"{of} were run, as fixed before"
+        return
+    looked = "the intervals allow for having looked at every block"
+    treated = [each["verdict"] for each in summary["verdicts"] if not words.is_control(each)]
+    if early and all(verdict in _SETTLED for verdict in treated):
+        yield f"Stopped after {of}, when all was settled; {looked}"
+    elif early:
+        yield f"Ended after {of}, before all was settled; {looked}"
+    else:
+        yield f"{of} were run; {looked}"
+
+
+def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
+    controls = [each for each in summary["verdicts"] if words.is_control(each)]
+    if not controls:
+        yield "No A/A control: nothing shows what this experiment makes of no difference"
+        return
+    strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
+    if strayed:
+        yield f"{len(strayed)} of {len(controls)} A/A controls give doubt"
+    else:
+        counts = Counter(each["verdict"] for each in controls)
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        yield f"No A/A control, the baseline against itself, came out different: {said}"
+
+
+def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
+    excluded = len(summary.get("excluded", ()))
+    runs = "run was" if excluded == 1 else "runs were"
+    yield (f"{excluded} {runs} excluded, with reasons below" if excluded else "No run was excluded") + (
+        "" if summary["faithful"] else "; the study as a whole is not faithful"
+    )
+    lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
+    if lost and summary["faithful"]:
+        of = len(summary["verdicts"])
+        yield f"{len(lost)} of {of} comparisons have no verdict: their runs may not be lost at random"

@@ -1,0 +1,67 @@
+"""A study as Markdown: the answer, the three numbers, how sure, the tables. For a wiki, an issue or a paper's draft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from framegauge.report import causes, evidence, method
+from framegauge.report.interactions import sentences
+from framegauge.report.material import Material
+from framegauge.report.names import printable
+
+__all__ = ["markdown"]
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+
+
+def markdown(material: Material, pictures: str | None = None) -> str:
+    """The whole text; `pictures` is the folder of the charts as seen from its place, if they are to be shown."""
+    parts = [
+        f"# {_text(material.summary['question'])}",
+        f"**{_text(material.answer.text)}**",
+        _table(
+            ("", "change", "95 % interval", "values"),
+            ([each.label, each.change, each.interval, each.values] for each in material.numbers),
+        ),
+        "## How sure is that?",
+        _list(evidence.how_sure(material.summary)),
+        "## What it does not say",
+        _list(evidence.limits(material.summary)),
+        "## Effects",
+        _table(method.VERDICT_HEAD, method.verdicts(material)),
+        "\n".join(f"{number}. {_text(line)}" for number, line in enumerate(method.warnings(material), 1)),
+    ]
+    if said := list(sentences(material.summary.get("interactions", ()))):
+        parts += ["## What the effect depends on", _list(said)]
+    if said := causes.lines(material.summary):
+        parts += ["## Why", _list(said)]
+    if pictures is not None:
+        parts += ["## Charts", *(f"![{_text(each.title)}]({pictures}/{each.name}.svg)" for each in material.pictures)]
+    parts += [
+        "## Method",
+        _list(method.design(material)),
+        _table(method.PROOF_HEAD, method.proof(material)),
+        _table(("excluded run", "block", "of", "arm", "reasons"), method.excluded(material)),
+        _table(("environment", ""), method.environment(material)),
+        "## How to repeat it",
+        f"```sh\n{printable(method.repeat(material))}\n```",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _text(value: str) -> str:
+    """Escaped, so that no name is taken for markup."""
+    return _SPECIAL.sub(r"\\\1", printable(value))
+
+
+def _list(found: Iterable[str]) -> str:
+    return "\n".join(f"- {_text(each)}" for each in found)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; nothing without rows."""
+    body = [f"| {' | '.join(map(_text, row))} |" for row in rows]
+    if not body:
+        return ""
+    return "\n".join([f"| {' | '.join(map(_text, head))} |", f"|{' --- |' * len(head)}", *body])

@@ -1,0 +1,127 @@
+"""How a study was made, for whoever doubts or repeats it: design, environment, proof, exclusions. Plain rows and lines.
+
+The page and the Markdown show the same.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from framegauge.report import words
+from framegauge.report.material import Material
+
+__all__ = ["PROOF_HEAD", "VERDICT_HEAD", "design", "environment", "excluded", "proof", "repeat", "verdicts", "warnings"]
+
+VERDICT_HEAD = (
+    "comparison", "metric", "baseline", "", "treatment", "", "change", "95 % interval", "judged interval", "margin",
+    "runs", "verdict",
+)  # fmt: skip
+PROOF_HEAD = ("arm", "runs proven", "MTU of the hosts", "MSS in SYNs", "mean segment payload", "congestion control")
+
+
+def verdicts(material: Material) -> Iterator[list[str]]:
+    """The rows of the table of verdicts; numbered marks refer to `warnings`."""
+    notes = warnings(material)
+    for each in material.summary["verdicts"]:
+        control = " (A/A)" if words.is_control(each) else ""
+        judged, unit = each.get("judged"), each["unit"]
+        marks = " ".join(f"[{notes.index(line) + 1}]" for line in each["warnings"])
+        strict = f"{words.change_interval(judged['interval'])} ({_percent(judged['confidence'])})" if judged else "-"
+        yield [
+            words.of_cell(each),
+            words.metric(each["metric"]),
+            words.levels(each["baseline"]),
+            words.quantity(each["baseline"]["estimate"], unit),
+            words.levels(each["treatment"]) + control,
+            words.quantity(each["treatment"]["estimate"], unit),
+            "-" if each["ratio"] is None else words.change(each["ratio"], each["ci95"]),
+            "-" if each["ci95"] is None else words.change_interval(each["ci95"]),
+            strict,
+            "-" if each.get("margin") is None else words.margin(each["margin"]),
+            str(each["runs"]),
+            f"{each['verdict']} {marks}".rstrip(),
+        ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
+
+
+def warnings(material: Material) -> list[str]:
+    """What weakens a verdict, each once, in the order in which it is met."""
+    return list(dict.fromkeys(line for each in material.summary["verdicts"] for line in each["warnings"]))
+
+
+def design(material: Material) -> list[str]:
+    """How the runs were ordered and compared."""
+    runs, plan, settings = material.saved.runs, material.saved.plan, material.settings
+    cells = len({run.cell for run in runs})
+    blocks = 1 + max((run.block for run in runs), default=-1)
+    seconds = sum(run.seconds for run in runs)
+    lines = [
+        f"{blocks} randomised complete blocks of {cells} x {len(material.looks)} runs: every arm once in every cell",
+        "The order of runs within each block was drawn"
+        + (f" with seed {settings['seed']}" if "seed" in settings else ""),
+        f"{len(runs)} runs, {seconds:.0f} s in all, each on fresh hosts; "
+        f"{plan.get('planned_runs', 'an unknown number')} were planned, and an excluded run is tried again",
+        "Compared by block: ratio of treatment to baseline, geometric mean",
+    ]
+    assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
+    return lines + [f"Assumption of the intervals: {line}" for line in dict.fromkeys(assumptions) if line]
+
+
+def environment(material: Material) -> list[list[str]]:
+    """What held for every run: versions, kernel, machine; name and value."""
+    found, plan = material.environment, material.saved.plan
+    agent: Mapping[str, Any] = found["agent"] if isinstance(found.get("agent"), dict) else {}
+    rows: list[tuple[str, Any]] = [
+        ("framegauge", plan.get("framegauge")),
+        *((f"agent: {name}", value) for name, value in agent.items() if name not in ("pid", "user_id")),
+        ("Python", found.get("python")),
+        ("platform", found.get("platform")),
+        ("scope", plan["scope"]),
+    ]
+    lacks = found.get("degraded") or ()
+    rows += [(f"lacking: {each['name']}", f"{each['found']}; needed for {each['needed_for']}") for each in lacks]
+    return [[name, str(value)] for name, value in rows if value is not None]
+
+
+def proof(material: Material) -> Iterator[list[str]]:
+    """By arm, what was seen of its treatment in the runs that count."""
+    for name, look in material.looks.items():
+        mine = [each for each in material.readings if each.run.arm == name]
+        tried = sum(run.arm == name for run in material.saved.runs)
+        payloads = [each.segment_payload_bytes for each in mine if each.segment_payload_bytes is not None]
+        said = f"{min(payloads):.0f} to {max(payloads):.0f} B" if payloads else "-"
+        yield [
+            look.label,
+            f"{len(mine)} of {tried}",
+            _several(value for each in mine for value in each.mtus),
+            _several(value for each in mine for value in each.mss_bytes),
+            said,
+            _several(value for each in mine for value in each.congestion_control),
+        ]
+
+
+def _several(values: Iterator[Any]) -> str:
+    return ", ".join(map(str, sorted(set(values)))) or "-"
+
+
+def excluded(material: Material) -> Iterator[list[str]]:
+    """Every excluded run with all its reasons."""
+    for run in material.summary["excluded"]:
+        where = words.of_cell(run)
+        look = material.looks.get(run["arm"])
+        arm = look.label if look is not None else run["arm"]
+        yield [str(run["run"]), str(run["block"] + 1), where, arm, "; ".join(run["reasons"])]
+
+
+def repeat(material: Material) -> str:
+    """The command that runs the same study again, from where the folder's name is understood."""
+    folder = material.saved.folder
+    place = Path(folder.name) if folder.is_absolute() else folder  # the rest says more of the machine than of the study
+    seed: Sequence[str] = ["--seed", str(material.settings["seed"])] if "seed" in material.settings else []
+    return shlex.join(["framegauge", "study", str(place / "study.yaml"), *seed])

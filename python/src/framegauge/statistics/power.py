@@ -1,0 +1,69 @@
+"""What a study can find, before it is run: from the spread of the log ratios of its blocks.
+
+Paired t with non-central t (Cohen 1988; Phillips 1990, J. Pharmacokinetics and Biopharmaceutics 18:137 for
+equivalence). A study that may stop early is reckoned at its planned end, at the level of its last look.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import integrate, optimize, stats
+
+from framegauge.statistics.ratio import ALPHA, quantile
+from framegauge.statistics.sequential import StoppingRule
+
+__all__ = ["POWER", "Reach", "reach"]
+
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What so many blocks find with power 0.8."""
+
+    blocks: int
+    alpha: float  # of a comparison: its share of the study's 0.05 (Bonferroni, at worst), at the last look
+    half_width: float  # of its interval, as a ratio above 1
+    better: float  # the smallest ratio that comes out "better"
+    equal_power: float  # chance of "no practical difference" where there is none at all
+
+
+def reach(
+    deviation: float, blocks: int, margin: float, comparisons: int = 1, rule: StoppingRule | None = None
+) -> Reach:
+    """For log ratios with such a standard deviation; ValueError below two blocks."""
+    if blocks < 2 or deviation < 0:
+        raise ValueError("at least two blocks and a spread of at least 0")
+    alpha = (rule or StoppingRule()).nominal(ALPHA / max(1, comparisons), blocks)
+    edge, error = math.log1p(margin), deviation / math.sqrt(blocks)
+    critical = quantile(blocks - 1, alpha)
+    if error == 0:
+        return Reach(blocks, alpha, 1.0, 1 + margin, 1.0)
+
+    def missing(effect: float) -> float:
+        return float(stats.nct.sf(critical, blocks - 1, (effect - edge) / error)) - POWER
+
+    # The normal quantiles' sum is never enough with so few degrees of freedom; ten times is always.
+    far = edge + 10 * (critical + 5) * error
+    effect = float(optimize.brentq(missing, edge, far)) if missing(far) > 0 else math.inf
+    return Reach(
+        blocks, alpha, math.exp(critical * error), math.exp(effect), _equal(critical, edge / error, blocks - 1)
+    )
+
+
+def _equal(critical: float, edge: float, degrees: int) -> float:
+    """Chance that mean ± critical s/√n lies within ± edge (in standard errors) when the truth is 0.
+
+    Integrates over s: given it, the mean is normal.
+    """
+
+    def part(chi: float) -> float:
+        room = edge - critical * chi  # chi: the sample standard deviation over the true one
+        inside = 2 * stats.norm.cdf(room) - 1 if room > 0 else 0.0
+        density = stats.chi2.pdf(degrees * chi * chi, degrees) * 2 * degrees * chi
+        return float(inside * density)
+
+    inside, _ = integrate.quad(part, 0.0, edge / critical, limit=200)
+    return float(inside)

@@ -1,0 +1,129 @@
+"""Runs of two sides that were made apart: before and after, two folders, two time windows. Values in, verdicts out.
+
+Each comparison is unpaired (`unpaired`: Welch's t on logarithms), and all of them are one family (`family`: Holm), so
+that together they make a false claim with 5 % at most. Knows neither files nor what the sides are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from framegauge.statistics import doubts, family, robust, unpaired
+from framegauge.statistics.judge import METRICS
+from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
+from framegauge.statistics.verdict import SETTLED, Verdict, decide
+
+__all__ = ["Judged", "Sets", "judge"]
+
+
+@dataclass(frozen=True)
+class Sets:
+    """One comparison: the values of a metric on both sides, in the order in which they were measured.
+
+    `unit` is what there is one value of: run, or block. `doubt`: why there is no verdict, whatever the values say.
+    """
+
+    metric: str
+    margin: float
+    base: Sequence[float]
+    new: Sequence[float]
+    unit: str = "run"
+    doubt: str | None = None
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The metric's direction."""
+        return METRICS[self.metric].higher_is_better
+
+    def at(self, alpha: float) -> Ratio:
+        """The ratio with its interval at level `alpha`."""
+        return unpaired.estimate(self.base, self.new, alpha)
+
+    def settled(self, alpha: float) -> bool:
+        """Whether the interval at that level comes to a claim."""
+        return decide(self.at(alpha), self.margin, self.higher_is_better) in SETTLED
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What follows. `base` and `new` are geometric means, or means where a value of 0 has no logarithm.
+
+    `ratio` has the 95 % interval of this comparison alone; `judged` that of the verdict.
+    """
+
+    base: float | None
+    new: float | None
+    ratio: Ratio | None
+    judged: Ratio | None
+    verdict: Verdict
+    warnings: Sequence[str]
+
+
+def judge(compared: Sequence[Sets]) -> list[Judged]:
+    """Every comparison with its verdict; values must be finite and at least 0."""
+    able = [index for index, each in enumerate(compared) if _why_not(each) is None]
+    levels = family.levels([partial(compared[index].settled) for index in able], ALPHA)
+    found = dict(zip(able, levels, strict=True))
+    return [
+        _judged(each, found[index], len(able)) if index in found else _nothing(each)
+        for index, each in enumerate(compared)
+    ]
+
+
+def _why_not(sets: Sets) -> str | None:
+    if not sets.base or not sets.new:
+        return "no run of one side could be evidence"
+    zeros = sum(value == 0 for value in (*sets.base, *sets.new))
+    if zeros:
+        return f"{zeros} of {len(sets.base) + len(sets.new)} values are 0, which has no ratio: the means are shown"
+    return None
+
+
+def _nothing(sets: Sets) -> Judged:
+    means = [math.fsum(values) / len(values) if values else None for values in (sets.base, sets.new)]
+    lines = [line for line in (_why_not(sets), sets.doubt) if line is not None]
+    return Judged(means[0], means[1], None, None, Verdict.NOT_JUDGED, lines)
+
+
+def _judged(sets: Sets, alpha: float, count: int) -> Judged:
+    """The comparison at the level that its family of `count` leaves it."""
+    alone, judged = sets.at(ALPHA), sets.at(alpha)
+    verdict = decide(judged, sets.margin, sets.higher_is_better)
+    lines = list(_warnings(sets, judged, verdict))
+    if verdict is Verdict.UNDECIDED and (single := decide(alone, sets.margin, sets.higher_is_better)) in SETTLED:
+        lines.insert(0, f"alone it would be {single}: among {count} comparisons that may be chance")
+    if sets.doubt is not None:
+        verdict = Verdict.SUSPECT
+        lines.insert(0, sets.doubt)
+    means = [math.exp(float(np.log(values).mean())) for values in (sets.base, sets.new)]
+    return Judged(means[0], means[1], alone, judged, verdict, lines)
+
+
+def _warnings(sets: Sets, judged: Ratio, verdict: Verdict) -> Iterator[str]:
+    """What weakens the verdict, a line each."""
+    fewest = min(len(sets.base), len(sets.new))
+    if fewest < doubts.FEW_BLOCKS:
+        yield f"only {fewest} {sets.unit}s on one side: the interval leans on the assumption of normal logarithms"
+    elif METRICS[sets.metric].skewed:
+        yield "the values of this metric are skewed even as logarithms: the interval is approximate"
+    if judged.log_deviation == 0:
+        yield f"the {sets.unit}s do not vary at all: the interval has no width"
+    if verdict is Verdict.UNDECIDED:
+        yield _to_settle(judged, sets)
+    for name, values in (("BASE", sets.base), ("NEW", sets.new)):
+        logs = np.log(np.asarray(values, dtype=float))
+        if len(logs) >= doubts.FEW_BLOCKS and (far := robust.outliers(logs)):
+            yield f"{len(far)} of {len(logs)} {sets.unit}s of {name} {'lies' if len(far) == 1 else 'lie'} far out; kept"
+        yield from doubts.order(logs, name, sets.unit)
+
+
+def _to_settle(judged: Ratio, sets: Sets) -> str:
+    needed = blocks_to_settle(judged, sets.margin)
+    if needed is None:
+        return f"undecided: the difference is too close to the margin, or too noisy, for more {sets.unit}s to settle it"
+    return f"undecided: about {needed - judged.blocks} more {sets.unit}s on each side would settle it"

@@ -1,0 +1,46 @@
+"""The ratio of two sets of runs that have nothing in common: two folders, two time windows, other tools' files.
+
+Assumption, named: runs are independent, and the logarithms of their values roughly normal in each set; the spreads may
+differ (Welch 1947, Biometrika 34:28, on logarithms). Whatever drifted between the sets is in the estimate: blocks that
+pair what is compared are better, where they can be had.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from framegauge.statistics.ratio import ALPHA, Ratio, quantile
+
+__all__ = ["ASSUMPTION", "estimate"]
+
+ASSUMPTION = "runs are independent, their logarithms roughly normal in each set, nothing else changed (Welch's t)"
+
+
+def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA) -> Ratio:
+    """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm."""
+    for values in (baseline, treatment):
+        if not values or min(values) <= 0 or not all(map(math.isfinite, values)):
+            raise ValueError("a ratio needs finite values above 0, at least one on both sides")
+    first, second = np.log(np.asarray(baseline, dtype=float)), np.log(np.asarray(treatment, dtype=float))
+    centre, count = float(second.mean() - first.mean()), min(len(first), len(second))
+    if count < 2:
+        return Ratio(_exp(centre), None, None, count, None, alpha, ASSUMPTION)
+    errors = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
+    total = sum(errors)
+    if total == 0:
+        return Ratio(_exp(centre), _exp(centre), _exp(centre), count, 0.0, alpha, ASSUMPTION)
+    degrees = total**2 / sum(
+        error**2 / (len(values) - 1) for error, values in zip(errors, (first, second), strict=True)
+    )
+    half = quantile(degrees, alpha) * math.sqrt(total)
+    # As if paired: the spread that so many blocks would have had for the same interval.
+    deviation = math.sqrt(total * count)
+    return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
+
+
+def _exp(logarithm: float) -> float:
+    """Within what a float can hold: two runs at a strict level have an interval of any width."""
+    return math.exp(min(700.0, max(-700.0, logarithm)))

@@ -1,0 +1,95 @@
+"""What of a run is its beginning and its end, and no evidence for what lies between.
+
+MSER-5 (White 1997, Simulation 69:323; White, Cobb & Spratt 2000, WSC): of means of five samples, leave out so many at
+the beginning that the standard error of the rest, as if independent, is least; at most half. The end is trimmed by
+the same rule backwards, at most a quarter. Only streams of a stated duration have such parts: of a transfer of a
+stated size the beginning is what is to be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["Steady", "of_streams", "trim"]
+
+BATCH = 5
+LEAST_BATCHES = 8  # fewer tell nothing: nothing is trimmed
+GRID_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The steady part of a run, in seconds since the first stream began, and its goodput."""
+
+    begin_seconds: float
+    end_seconds: float
+    of_seconds: float
+    bits_per_second: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For the line of a run."""
+        return {
+            "rule": "MSER-5",
+            "begin_seconds": round(self.begin_seconds, 6),
+            "end_seconds": round(self.end_seconds, 6),
+            "of_seconds": round(self.of_seconds, 6),
+        }
+
+
+def of_streams(record: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Steady | None:
+    """Of streams of a stated duration that all send from the client; None for anything else, or too few samples."""
+    runs = record.get("runs", [])
+    if record.get("transfer_bytes", 0) is not None or not runs or any(run.get("reverse", True) for run in runs):
+        return None
+    started = min(run["result"]["started_seconds"] for run in runs)
+    flows = [flow for run in runs for flow in _flows(run, tables, run["result"]["started_seconds"] - started)]
+    if not flows:
+        return None
+    end = min(float(times[-1]) for times, _ in flows)
+    grid = np.arange(0.0, end, GRID_SECONDS)
+    if len(grid) < BATCH * LEAST_BATCHES:
+        return None
+    total = np.sum([np.interp(grid, times, amounts, left=0.0) for times, amounts in flows], axis=0)
+    first, last = trim(np.diff(total).tolist())
+    if last - first < BATCH:
+        return None
+    rate = 8.0 * float(total[last] - total[first]) / float(grid[last] - grid[first])
+    return Steady(float(grid[first]), float(grid[last]), end, rate) if rate > 0 else None
+
+
+def _flows(
+    run: Mapping[str, Any], tables: Mapping[str, pa.Table], offset: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Times and acknowledged bytes of each flow of a client."""
+    table = tables.get(run["transfers"].replace("transfers", "samples", 1))
+    if table is None or not table.num_rows:
+        return []
+    columns = (table.column(name).to_numpy() for name in ("flow", "time_seconds", "bytes_acked"))
+    flow, times, amounts = columns
+    return [
+        (times[flow == each] + offset, amounts[flow == each].astype(float))
+        for each in np.unique(flow)
+        if np.count_nonzero(flow == each) > BATCH * LEAST_BATCHES // 2
+    ]
+
+
+def trim(samples: Sequence[float]) -> tuple[int, int]:
+    """First and one past the last sample to keep; (0, len(samples)) where there are too few to tell."""
+    values = np.asarray(samples, dtype=float)
+    count = len(values) // BATCH
+    if count < LEAST_BATCHES:
+        return 0, len(values)
+    means = values[: count * BATCH].reshape(count, BATCH).mean(axis=1)
+    begin = _left_out(means, count // 2)
+    end = _left_out(means[begin:][::-1], count // 4)
+    return begin * BATCH, len(values) if end == 0 else (count - end) * BATCH
+
+
+def _left_out(means: np.ndarray, most: int) -> int:
+    scores = [float(means[cut:].var()) / (len(means) - cut) for cut in range(min(most, len(means) - 1) + 1)]
+    return int(np.argmin(scores))

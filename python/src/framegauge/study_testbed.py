@@ -1,0 +1,121 @@
+"""Where a study runs: a part of its file. Pure data, validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validator
+
+from framegauge.machines import Machine, full, named
+from framegauge.study_types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
+
+__all__ = ["Testbed"]
+
+RACK_HOSTS = 12
+MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
+LEASE_SECONDS = 60.0
+
+
+class Link(Model):
+    """The link from each host to the switch. `rate: unshaped` (veth only): the CPU is the limit."""
+
+    rate: Rate = 10**9
+    buffer: Bytes = 512 * 1024
+    port_mtu: FrameLimit = 9216
+
+
+class Nic(Model):
+    """The modelled NIC: `aggregate` is the largest that a shaped host builds. What it offloads is a factor."""
+
+    aggregate: Bytes = 36 * 1024
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, value: object) -> object:
+        if isinstance(value, Mapping) and "moderation" in value:
+            raise Problem(("moderation",), value["moderation"], "it in factors.moderation: it is a factor")
+        return value
+
+
+class Shaper(Model):
+    """What bounds the sender's queue: tbf at `factor` x line rate; one mechanism for every arm."""
+
+    factor: Annotated[float, Field(gt=0, le=1)] = 0.999
+    burst: Bytes = 70_000
+
+
+class Fake(Model):
+    """An invented network, for trying things out and for tests: its figures are no evidence."""
+
+    noise: Share = 0.003
+    goodput_loss: Share = 0.0
+    faults: list[StrictStr] = []
+
+
+class Testbed(Model):
+    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network, `ssh` hosts of
+    the user's own.
+
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two. With `ssh` the hosts are `machines`, or
+    those of an `inventory` (`group` of it). What is changed on them lasts for `lease` unless renewed; `when_lost` says
+    whether a host that fails in the middle ends the study.
+    """
+
+    kind: Literal["rack", "veth", "fake", "ssh"]
+    topology: Literal["pair", "rack"] = "pair"
+    hosts: Annotated[StrictInt, Field(ge=2)] | None = None
+    link: Link = Field(default_factory=Link)
+    nic: Nic = Field(default_factory=Nic)
+    shaper: Shaper = Field(default_factory=Shaper)
+    family: Literal[4, 6] = 4
+    fake: Fake | None = None
+    machines: list[Machine | StrictStr] = Field(default_factory=list)
+    inventory: StrictStr | None = None
+    group: StrictStr = "all"
+    lease: Annotated[Seconds, Field(ge=5, le=3600)] = LEASE_SECONDS
+    when_lost: Literal["continue", "end"] = "continue"
+
+    @model_validator(mode="after")
+    def _listed(self, info: ValidationInfo) -> Testbed:
+        """The machines in full, an inventory read: what is saved with results needs no other file."""
+        if self.kind != "ssh":
+            for key in ("machines", "inventory"):
+                if getattr(self, key):
+                    raise Problem((key,), key, "no such key unless kind: ssh")
+            return self
+        if self.inventory is not None:
+            if self.machines or not info.context or "hosts" not in info.context:
+                raise Problem(("inventory",), self.inventory, "machines alone, or an inventory in a file of its own")
+            self.machines, self.inventory = info.context["hosts"](self.inventory, self.group), None
+        found = full(self.machines)
+        if len(found) < 2:
+            raise Problem(("machines",), len(found), "two hosts or more, or an inventory")
+        named(found, "machines")
+        self.machines = list(found)
+        if "rate" not in self.link.model_fields_set:
+            self.link = self.link.model_copy(update={"rate": None})
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Testbed:
+        if self.link.rate is None and self.kind not in ("veth", "ssh"):
+            raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
+        if self.fake is not None and self.kind != "fake":
+            raise Problem(("fake",), "fake", "no such key unless kind: fake")
+        if self.kind == "ssh" and self.hosts is not None:
+            raise Problem(("hosts",), self.hosts, "machines: they are the hosts")
+        if self.topology == "pair" and self.hosts is not None:
+            raise Problem(("hosts",), self.hosts, "no such key unless topology: rack")
+        if self.topology == "rack" and self.hosts is None and self.kind != "ssh":
+            self.hosts = RACK_HOSTS
+        if self.hosts is not None and self.hosts > MOST_HOSTS[self.kind]:
+            raise Problem(("hosts",), self.hosts, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
+        return self
+
+    @property
+    def host_names(self) -> list[str]:
+        """h1 to hN, or the machines."""
+        if self.kind == "ssh":
+            return [each.name for each in full(self.machines)]
+        return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]

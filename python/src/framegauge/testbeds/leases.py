@@ -1,0 +1,135 @@
+"""Changes of hosts that last only while this process renews them (`lease.begin` of their agents)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from framegauge.agent import Json, Requests
+from framegauge.errors import AgentError, AgentFailure, MissingRequirement
+
+__all__ = ["CONGESTION_CONTROL", "SWITCHES", "Change", "Leases", "settings"]
+
+CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
+OTHER = "another lease under way"  # as the agent says it
+RETRY_SECONDS = 0.5
+SLACK_SECONDS = 5.0
+RENEWALS = 4  # within the time of a lease: three may be lost
+SWITCHES = {"tso": ("tso", "gso"), "gro": ("gro",), "checksum": ("tx",)}
+READ_AS = {"tx": "tx_checksum"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be changed on one host: settings by the agent's names for them."""
+
+    host: str
+    agent: Requests
+    settings: Mapping[str, str]
+    sudo: bool
+
+
+def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, str], now: Json) -> dict[str, str]:
+    """The settings of a host in which what is asked differs from `now`, its reading (`host.read`)."""
+    found = {}
+    if now["mtu"] != asked["mtu"]:
+        found[f"mtu:{interface}"] = str(asked["mtu"])
+    for name, switches in SWITCHES.items():
+        wanted = asked[name]
+        for switch in switches if wanted is not None else ():
+            if now["offloads"][READ_AS.get(switch, switch)] is not wanted:
+                found[f"{switch}:{interface}"] = "on" if wanted else "off"
+    for name, value in sysctls.items():
+        if now["sysctls"].get(name, "").split() != value.split():
+            found[f"sysctl:{name}"] = value
+    return found
+
+
+class Leases:
+    """Leases on several hosts, kept up by a thread until `end`. A host that does not answer keeps nothing: its lease
+    runs out there."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._held: dict[str, Requests] = {}
+        self._lost: dict[str, str] = {}
+        self._over = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def begin(self, changes: Sequence[Change]) -> Json:
+        """Change the hosts, all or none; by host what was changed, with old and new values."""
+        said: Json = {}
+        try:
+            for each in changes:
+                said[each.host] = self._begin(each)["held"]
+                self._held[each.host] = each.agent
+        except BaseException as error:
+            self.end()
+            if isinstance(error, AgentError):
+                raise MissingRequirement([_refused(changes[len(said)], error)]) from None
+            raise
+        return said
+
+    def _begin(self, change: Change) -> Json:
+        """Where a lease of an agent that was lost is still under way, what is there now are no old values: wait for its
+        end, which comes within its time, as nobody renews it."""
+        asked = {"settings": dict(change.settings), "seconds": self._seconds, "sudo": change.sudo}
+        until = time.monotonic() + self._seconds + SLACK_SECONDS
+        while True:
+            try:
+                return change.agent.request("lease.begin", asked)
+            except AgentError as error:
+                if OTHER not in error.message or time.monotonic() > until:
+                    raise
+            time.sleep(RETRY_SECONDS)
+
+    def keep(self) -> None:
+        """Renew from now on: only once it is certain that the hosts can still be reached as they are now."""
+        if self._held:
+            self._keeper = threading.Thread(target=self._renew, name="leases", daemon=True)
+            self._keeper.start()
+
+    @property
+    def lost(self) -> Mapping[str, str]:
+        """Hosts whose lease could not be renewed, with the reason."""
+        return self._lost
+
+    def _renew(self) -> None:
+        pause = self._seconds / RENEWALS
+        while not self._over.wait(pause):
+            for host, agent in self._held.items():
+                if host in self._lost:
+                    continue
+                try:
+                    agent.request("lease.renew", timeout_seconds=pause)
+                except AgentFailure as error:
+                    self._lost[host] = str(error)
+
+    def end(self) -> list[str]:
+        """Have everything put back; what could not be confirmed, a line each: it happens when the lease runs out."""
+        self._over.set()
+        if self._keeper is not None:
+            self._keeper.join()
+        lines = []
+        for host, agent in self._held.items():
+            try:
+                said = agent.request("lease.end")
+            except AgentFailure as error:
+                lines.append(f"{host}: not known to be put back yet, at the latest in {self._seconds:g} s: {error}")
+            else:
+                lines += [f"{host}: {said['failed']}"] if not said["restored"] else []
+        self._held = {}
+        return lines
+
+
+def _refused(change: Change, error: AgentError) -> Json:
+    wanted = ", ".join(f"{name}={value}" for name, value in change.settings.items())
+    remedy = "mark the host read_only, take that level out, or allow its user the command that --dry-run shows"
+    with suppress(KeyError):
+        remedy = error.data.get("remedy", remedy) if error.data else remedy
+    return {
+        "name": "privilege", "needed_for": f"{wanted} on {change.host}", "found": error.message, "remedy": remedy,
+    }  # fmt: skip

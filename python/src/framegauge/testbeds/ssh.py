@@ -1,0 +1,201 @@
+"""Hosts of the user's own, over their own ssh: measured as they are, changed only by leases, and put back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from framegauge.agent import Agent, Json, Requests
+from framegauge.errors import AgentFailure, Refused
+from framegauge.machines import Machine
+from framegauge.ssh import Remote, open_agent
+from framegauge.testbeds.base import Conditions, Host, Place
+from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
+from framegauge.testbeds.listed import ListedHosts, Unreachable
+
+__all__ = ["Reach", "SshTestbed"]
+
+NO_METRICS = "net.ipv4.tcp_no_metrics_save"  # read with every run: whether one leaves its window to the next (tcp(7))
+
+Say = Callable[[str], None]
+
+
+Reached = Sequence[tuple[Host, str | None]]  # hosts, and the interface that is named for each
+
+
+class Reach(Protocol):
+    """How hosts reach each other."""
+
+    def ways(self, hosts: Reached, family: int) -> dict[str, Place]:
+        """By host, where its data go in and out; Refused if there is no way."""
+        ...
+
+    def narrow(self, hosts: Reached, family: int, mtu: Mapping[str, int]) -> Iterable[str]:
+        """The ways that do not carry packets of these MTUs, a line each."""
+        ...
+
+
+class SshTestbed:
+    """`kind: ssh`."""
+
+    scope = "measured"
+    is_private = False
+
+    def __init__(
+        self,
+        machines: Sequence[Machine],
+        say: Say,
+        reach: Reach,
+        *,
+        family: int = 4,
+        bits_per_second: int | None = None,
+        lease_seconds: float = 60.0,
+        goes_on: bool = True,
+    ) -> None:
+        self.outlives_agents = goes_on
+        self._machines, self._reach = {machine.name: machine for machine in machines}, reach
+        self._say, self._family, self._rate, self._seconds = say, family, bits_per_second, lease_seconds
+        self._listed = ListedHosts([_remote(machine) for machine in machines], say)
+        self._agents: dict[str, Requests] = {host.name: host.agent for host in self._listed.hosts()}
+        self._reopened: list[Agent] = []
+        self._facts: Json = {}
+        self._places: dict[str, Place] = {}
+        self._hosts: list[Host] = []
+        self._leases: Leases | None = None
+        self._begun = 0.0
+
+    def requirements(self, bits_per_second: int | None) -> Json:  # noqa: ARG002
+        """Hosts that cannot be reached are missing. Their facts are read here, once."""
+        missing = []
+        for name, agent in self._agents.items():
+            try:
+                self._facts[name] = agent.request("check.facts")
+            except AgentFailure as error:
+                found = {"name": f"host {name}", "needed_for": "the study", "found": str(error)}
+                missing.append(found | {"remedy": f"see that `ssh {self._machines[name].destination}` works"})
+        return {"missing": missing, "degraded": []}
+
+    def about(self) -> Json:
+        """Every agent's greeting, and every host's facts."""
+        said = {name: dict(getattr(agent, "about", {})) for name, agent in self._agents.items()}
+        kernels = sorted({str(each.get("kernel")) for each in said.values()})
+        return {"hosts": {name: {**said[name], "facts": self._facts.get(name)} for name in said}, "kernel": kernels}
+
+    def up(self, conditions: Conditions) -> Json:
+        """Reach every host, change what differs, and see that full-size packets pass both ways before that is kept."""
+        self._connect()
+        self._places = self._places or self._reach.ways(self._reached(), self._family)
+        watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL]
+        for name, place in self._places.items():
+            asked = {"interface": place.interface, "address": place.address, "sysctls": watched}
+            self._agents[name].request("host.adopt", asked)
+        self._leases = Leases(self._seconds)
+        held = self._leases.begin(self._changes(conditions))
+        if held:
+            for line in self._reach.narrow(self._reached(), self._family, conditions.mtu):
+                raise Refused(f"{line}, expected them to pass; everything is put back")
+            self._leases.keep()
+        self._hosts = [Host(name, place.address, self._agents[name]) for name, place in self._places.items()]
+        hosts = [
+            {"name": name, "address": place.address, "interface": place.interface}
+            for name, place in self._places.items()
+        ]
+        return {"hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held}
+
+    def _connect(self) -> None:
+        for name, agent in self._agents.items():
+            with suppress(AgentFailure):
+                if not isinstance(agent, Unreachable):
+                    agent.request("check.facts")
+                    continue
+            # A new login: the old agent, if it lives, has put back what it held when its input ended.
+            found = open_agent(_remote(self._machines[name]), ["host"], self._say)
+            self._reopened.append(found)
+            self._agents[name] = found
+            self._places = {}
+
+    def _reached(self) -> Reached:
+        return [(Host(name, "", self._agents[name]), machine.interface) for name, machine in self._machines.items()]
+
+    def _changes(self, conditions: Conditions) -> list[Change]:
+        sysctls = dict(conditions.sysctls)
+        if conditions.congestion_control is not None:
+            sysctls[CONGESTION_CONTROL] = conditions.congestion_control
+        changes = []
+        for name, machine in self._machines.items():
+            agent, place = self._agents[name], self._places[name]
+            asked = {
+                "mtu": conditions.mtu[name], "tso": conditions.tso, "gro": conditions.gro,
+                "checksum": conditions.checksum,
+            }  # fmt: skip
+            wanted = settings(place.interface, asked, sysctls, agent.request("host.read"))
+            if not wanted:
+                continue
+            if machine.read_only:
+                said = ", ".join(f"{key}={value}" for key, value in wanted.items())
+                raise Refused(
+                    f"{name}: found it read_only, expected {said}: its own values are the only levels it can have"
+                )
+            changes.append(Change(name, agent, wanted, sudo=_user(agent) != 0))
+        return changes
+
+    def _ceilings(self, conditions: Conditions) -> Json:
+        found = {}
+        for name, mtu in conditions.mtu.items():
+            asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": self._rate}
+            wire = self._agents[name].request("frames.wire", asked)
+            inside = next(each for each in wire["families"] if each["family"] == self._family)
+            found[name] = {
+                "mtu": mtu, "frame_bytes": wire["frame_bytes"], "wire_bytes": wire["wire_bytes"],
+                "mss_bytes": inside["mss_bytes"], "segment_payload_bytes": inside["segment_payload_bytes"],
+                "goodput_bits_per_second": inside["goodput_bits_per_second"],
+            }  # fmt: skip
+        return found
+
+    def hosts(self) -> Sequence[Host]:
+        """In the order of the list."""
+        return self._hosts
+
+    def predict(self, conditions: Conditions, size_bytes: int) -> float | None:  # noqa: ARG002
+        """None: the network is the user's own, and no model of it is known."""
+        return None
+
+    def begin(self) -> None:
+        """There is no fabric to meter."""
+        self._begun = time.monotonic()
+
+    def end(self) -> Json:
+        """The time since `begin`."""
+        return {
+            "elapsed_seconds": time.monotonic() - self._begun, "fabric": None, "kernel_ports": None, "cpus": [],
+            "softirqs": [], "agent": {"cpu_seconds": 0.0},
+        }  # fmt: skip
+
+    def fetch(self, spool: int) -> bytes:
+        """AgentFailure: there is no spool but the hosts' own, which their agents give."""
+        raise AgentFailure(f"spool {spool}: found a testbed that has none, expected one of a host's")
+
+    def down(self) -> None:
+        """Put everything back; what cannot be confirmed now is said, and happens when its lease runs out."""
+        self._hosts = []
+        leases, self._leases = self._leases, None
+        for line in leases.end() if leases is not None else ():
+            self._say(line)
+
+    def close(self) -> None:
+        """Down, and end the agents, which put back what they still hold."""
+        self.down()
+        for agent in self._reopened:
+            agent.close()
+        self._listed.close()
+
+
+def _remote(machine: Machine) -> Remote:
+    return Remote(machine.name, machine.destination, machine.options, machine.agent)
+
+
+def _user(agent: Requests) -> int:
+    about: Mapping[str, object] = getattr(agent, "about", {})
+    return int(str(about.get("user_id", 0)))
