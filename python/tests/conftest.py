@@ -64,7 +64,7 @@ def execute(tmp_path: Path) -> Execute:
         kind = "kernel" if study.testbed.kind == "veth" else "fabric"
         with Journal.create(tmp_path / name, study_file.dump(study), plan) as journal:
             bed = FakeTestbed(model, kind)
-            runner = Runner(study, bed, journal, on_event=on_event, pause=lambda _: None)
+            runner = Runner(study, bed, journal, on_event=on_event, pause=lambda _: None, cpu_time=lambda: 0.0)
             return runner.run(), list(journal.runs)
 
     return run

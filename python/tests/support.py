@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,3 +32,35 @@ def is_alive(process_id: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+class NotRun:
+    """Tests that cannot run here: outside CI they are listed with their reasons, in CI they fail."""
+
+    def __init__(self) -> None:
+        self._reasons: Counter[str] = Counter()
+
+    def count(self, reason: str) -> None:
+        self._reasons[reason] += 1
+
+    def stop(self, reason: str) -> NoReturn:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"cannot run here: {reason}", pytrace=False)
+        pytest.skip(reason)
+
+    def tell(self, reporter: pytest.TerminalReporter) -> None:
+        for reason, count in self._reasons.items():
+            reporter.write_line(f"{count} tests not run here: {reason}")
+
+
+def bench(name: str) -> ModuleType:
+    """A module of bench/, which is no package."""
+    if str(ROOT / "bench") not in sys.path:
+        sys.path.append(str(ROOT / "bench"))
+    found = importlib.util.spec_from_file_location(name, ROOT / f"bench/{name}.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    found.loader.exec_module(module)
+    return module

@@ -49,7 +49,7 @@ def test_one_interface_may_be_meant():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("local", "check: found 1 hosts, expected two or more, or --testbed FILE"),
+        ("local", "check: found 1 hosts, expected two or more, --hosts FILE, --testbed FILE"),
         ("local local", "check: found local local, expected each host once"),
         ("local nonsense:x", "nonsense:x: found no host of this kind, expected local, netns:NAME"),
         ("local netns:", "netns:: found no host of this kind"),

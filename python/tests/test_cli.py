@@ -94,7 +94,16 @@ def test_unfaithful_is_exit_3(study_path, tmp_path, capsys):
     assert cli.main(["report", str(tmp_path / "out")]) == 3
 
 
-@pytest.mark.parametrize(("words", "word"), [([], "factors"), (["study"], "factors"), (["check"], "target_mtu")])
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        ([], "factors"),
+        (["study"], "factors"),
+        (["summary"], "verdicts"),
+        (["check"], "target_mtu"),
+        (["compare"], "outcome"),
+    ],
+)
 def test_schemas_are_printed(words, word, capsys):
     assert cli.main(["schema", *words]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -174,7 +183,7 @@ def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
 
 
 def test_interrupted_is_exit_130_with_what_there_is(study_path, tmp_path):
-    study_path.write_text(STUDY.replace("blocks: 6", "blocks: 2000"))
+    study_path.write_text(STUDY.replace("blocks: 6", "blocks: 2000\nstop: blocks"))
     out = tmp_path / "out"
     command = [*MAIN, "study", str(study_path), "--out", str(out), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

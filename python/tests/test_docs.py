@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -9,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from other_tools import flent_folder, iperf3_folder
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_check, cli_rack, lab_file
+from framegauge import cli, cli_check, cli_hosts, cli_rack, lab_file, windows
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -28,6 +30,22 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 COMMANDS = list(commands())
+
+
+def make_side(folder: Path, seed: int) -> None:
+    """A folder to compare, of the kind that its name says; the runs of a study two minutes apart from 10:00 on."""
+    rates = [9.3e8 + 1e5 * ((step * 7 + seed) % 10) for step in range(8)]
+    if folder.parts[0] == "iperf3":
+        iperf3_folder(folder, rates)
+    elif folder.parts[0] == "flent":
+        flent_folder(folder, rates, [20 + rate / 1e10 for rate in rates])
+    else:
+        Path("whole.yaml").write_text(STUDY.replace("blocks: 6", "blocks: 9\nstop: blocks"))
+        assert cli.main(["study", "whole.yaml", "--out", str(folder), "--seed", str(seed)]) == 0
+        lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+        for index, line in enumerate(lines):
+            line["began"] = f"2026-11-21T10:{2 * index:02}:00+00:00"
+        (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +74,14 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         if options.testbed is not None:
             assert (ROOT / options.testbed).exists()
         return
+    if arguments[0] == "hosts":  # needs hosts; that it is understood
+        cli_hosts.parser().parse_args(arguments[1:])
+        return
+    if arguments[0] == "compare":
+        for seed, source in enumerate(arguments[1:3]):
+            folder = Path(windows.split(source)[0])
+            if not folder.exists():
+                make_side(folder, seed)
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:
         assert cli.main(["study", "fake.yaml", "--out", str(out)]) == 0

@@ -47,6 +47,13 @@ def test_a_broken_line_in_the_middle_is_named():
         parse_journal(line(RUN) + b"{half\n" + line(RUN), "j")
 
 
+def test_keys_that_a_newer_framegauge_of_this_schema_added_are_left_out():
+    newer = line(RUN)[:-2] + b', "colour": "blue"}\n'
+    found, good = parse_journal(line(RUN) + newer, "j")
+    assert [line(run) for run in found] == [line(RUN)] * 2
+    assert good == len(line(RUN) + newer)
+
+
 def test_runs_survive_and_tables_are_derived(tmp_path):
     with Journal.create(tmp_path / "out", STUDY, PLAN) as journal:
         journal.add(RUN, {"a": 1}, {"samples": b"bulk"})

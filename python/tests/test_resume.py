@@ -28,7 +28,7 @@ commands.run_study(study, folder, resume, show, print)
 def test_killed_at_random_moments_it_resumes(seed, tmp_path):
     generator = random.Random(seed)
     path, out = tmp_path / "study.yaml", tmp_path / "out"
-    path.write_text(STUDY.replace("blocks: 6", "blocks: 8"))
+    path.write_text(STUDY.replace("blocks: 6", "blocks: 8\nstop: blocks"))
     finished, kills, mode, code = [], 0, "new", None
     while code != 0:
         command = [sys.executable, "-c", CONTROLLER, str(out), mode, str(path)]

@@ -1,5 +1,7 @@
 """The runner and the rule as a whole, on the fake rack with realistic noise."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from framegauge import study_file
@@ -47,7 +49,12 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "question",
         "scope",
         "faithful",
+        "suspect",
+        "family",
+        "stopping",
         "verdicts",
+        "interactions",
+        "why",
         "not_measured",
         "cpu",
         "caveats",
@@ -63,6 +70,9 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "treatment",
         "ratio",
         "ci95",
+        "margin",
+        "judged",
+        "assumption",
         "verdict",
         "runs",
         "warnings",
@@ -163,9 +173,21 @@ def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
     hours = iter(range(0, 10**9, 100))
     short = study.model_copy(update={"budget": 60.0})
     with Journal.create(tmp_path / "out", study_file.dump(short), {"question": "?"}) as journal:
-        outcome = Runner(short, FakeTestbed(), journal, now=lambda: float(next(hours)), pause=lambda _: None).run()
+        outcome = Runner(
+            short, FakeTestbed(), journal, now=lambda: float(next(hours)), pause=lambda _: None, cpu_time=lambda: 0.0
+        ).run()
     assert outcome.out_of_budget
     assert outcome.runs == 3 * 3
+
+
+def test_a_run_says_when_it_began_in_utc(study, tmp_path):
+    east = timezone(timedelta(hours=2))
+    minutes = (datetime(2026, 11, 21, 12, tzinfo=east) + timedelta(minutes=step) for step in range(1000))
+    with Journal.create(tmp_path / "out", study_file.dump(study), {"question": "?"}) as journal:
+        Runner(study, FakeTestbed(), journal, wall=lambda: next(minutes), pause=lambda _: None).run()
+    began = [run.began for run in read(tmp_path / "out").runs]
+    assert began[:2] == ["2026-11-21T10:00:00.000+00:00", "2026-11-21T10:01:00.000+00:00"]
+    assert began == sorted(began)
 
 
 def test_progress_counts_to_the_end(study, execute):

@@ -1,13 +1,21 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
+from framegauge.report import summary
+from framegauge.statistics import bootstrap, doubts, robust, unpaired
 from framegauge.statistics.judge import Row, judge
 from framegauge.statistics.ratio import blocks_to_settle, estimate
-from framegauge.statistics.verdict import Verdict, decide, exclusions_differ, warnings
+from framegauge.statistics.verdict import Verdict, decide, exclusions_differ
+
+
+def warnings(before, after, margin, higher_is_better):
+    return doubts.warnings(before, after, estimate(before, after), margin, higher_is_better)
 
 
 def test_interval_matches_a_worked_example():
@@ -124,14 +132,107 @@ def test_a_control_that_differs_makes_the_cell_suspect():
     assert {each.verdict for each in judge(rows(control=1.05), {"goodput": 0.01})} == {Verdict.SUSPECT}
 
 
-def test_runs_lost_in_one_arm_only_make_it_suspect():
-    lost = [row(block, "9000", 1, excluded=True) for block in range(4)]
+@pytest.mark.parametrize(("again", "why"), [(1, "too few to tell"), (3, "not lost at random")])
+def test_runs_lost_in_one_arm_only_make_it_suspect(again, why):
+    lost = [row(block, "9000", 1, excluded=True) for block in range(4)] * again
     control, treatment = judge(rows() + lost, {"goodput": 0.01})
     assert control.verdict is Verdict.NO_PRACTICAL_DIFFERENCE
     assert treatment.verdict is Verdict.SUSPECT
-    assert "not lost at random" in treatment.warnings[0]
+    assert why in treatment.warnings[0]
+
+
+def cells(count, control=1.0):
+    """As many cells as these, with an A/A control that differs in the last."""
+    return [
+        dataclasses.replace(each, cell=cell)
+        for cell in range(count)
+        for each in rows(control=control if cell == count - 1 else 1.0)
+    ]
+
+
+@pytest.mark.parametrize(("of", "faithful"), [(6, True), (2, False)])
+def test_a_comparison_that_lost_its_runs_costs_itself_unless_they_are_many(of, faithful):
+    lost = [row(block, "9000", 1, excluded=True) for block in range(4)]
+    found = judge(cells(of) + lost, {"goodput": 0.01})
+    assert [each.verdict for each in found].count(Verdict.SUSPECT) == 1
+    assert summary.is_faithful(found) is faithful
+
+
+def test_a_control_that_differs_in_one_cell_costs_the_study():
+    found = judge(cells(6, control=1.05), {"goodput": 0.01})
+    assert [each.verdict for each in found].count(Verdict.SUSPECT) == 2
+    assert not summary.is_faithful(found)
 
 
 def test_no_pair_left_is_not_judged():
     found = judge([row(0, "baseline", 1, excluded=True), row(0, "9000", 1e9)], {"goodput": 0.01})
     assert [each.verdict for each in found] == [Verdict.NOT_JUDGED]
+
+
+def test_a_comparison_that_lost_most_of_its_blocks_is_not_judged():
+    everything = [row(block, arm, 1e9, excluded=block > 1) for block in range(6) for arm in ("baseline", "9000")]
+    (found,) = judge(everything, {"goodput": 0.01})
+    assert found.verdict is Verdict.NOT_JUDGED
+    assert found.warnings[0] == "4 of 6 blocks were lost: too many to judge the rest"
+
+
+def test_outliers_are_kept_and_told():
+    before, after = [1.0] * 12, [1.05 + 0.001 * (block % 3) for block in range(11)] + [2.0]
+    found = estimate(before, after)
+    assert found.blocks == 12
+    assert any("1 of 12 blocks lies far out; kept" in line for line in warnings(before, after, 0.01, True))
+
+
+def test_blocks_that_resemble_the_one_before_are_told():
+    random = np.random.default_rng(3)
+    way, logs = 0.0, []
+    for _ in range(40):
+        way = 0.95 * way + float(random.normal(0, 0.01))
+        logs.append(way)
+    lines = warnings([1.0] * 40, list(np.exp(logs)), 0.01, True)
+    assert any("resembles the one before" in line or "drifts" in line for line in lines)
+    independent = warnings([1.0] * 40, list(np.exp(random.normal(0, 0.01, 40))), 0.01, True)
+    assert not any("resembles" in line or "drifts" in line for line in independent)
+
+
+def test_the_middle_is_hodges_and_lehmanns_with_wilcoxons_interval():
+    # Hollander, Wolfe & Chicken 2014, example 3.3: nine depression scores before and after tranquilizers; the estimate
+    # of the difference is -0.46, its interval with 96.1 % confidence (-0.786, -0.010).
+    before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
+    after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
+    found = robust.middle(np.asarray(after) - np.asarray(before), alpha=0.0391)
+    assert found.centre == pytest.approx(-0.46, abs=0.005)
+    assert (found.low, found.high) == (pytest.approx(-0.786), pytest.approx(-0.010))
+    assert robust.middle([0.1] * 4) == (pytest.approx(0.1), None, None)
+
+
+def test_the_bootstrap_holds_the_mean_of_skewed_values_and_refuses_few():
+    random, held = np.random.default_rng(5), 0
+    for _ in range(300):
+        low, high = bootstrap.studentised(random.exponential(1.0, 20), 0.05)
+        held += low <= 1.0 <= high
+    assert held / 300 == pytest.approx(0.95, abs=0.04)
+    assert not bootstrap.can(bootstrap.LEAST - 1, 0.05)
+    assert not bootstrap.can(100, 0.0001)
+    skewed = estimate([1.0] * 15, list(np.exp(random.exponential(0.1, 15))), skewed=True)
+    assert "bootstrap" in skewed.assumption
+    few = doubts.warnings([1.0] * 6, [1.0, 1.1, 1.0, 1.2, 1.0, 1.3], estimate([1.0] * 6, [1.0, 1.1, 1.0, 1.2, 1.0, 1.3]),
+                          0.01, True, skewed=True)  # fmt: skip
+    assert any("too few for the bootstrap" in line for line in few)
+
+
+@given(
+    st.lists(st.floats(0.1, 10), min_size=2, max_size=30),
+    st.lists(st.floats(0.1, 10), min_size=2, max_size=30),
+)
+def test_unpaired_sides_can_be_swapped_and_need_not_be_as_many(first, second):
+    there, back = unpaired.estimate(first, second), unpaired.estimate(second, first)
+    assert there.ratio == pytest.approx(1 / back.ratio)
+    assert there.low == pytest.approx(1 / back.high)
+
+
+def test_unpaired_intervals_are_welchs():
+    first, second = [1.0, 1.1, 1.3, 0.9], [2.0, 2.1, 1.9, 2.4, 2.2]
+    found = unpaired.estimate(first, second)
+    expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx(tuple(expected))

@@ -47,7 +47,7 @@ BAD = {
     "unknown workload key": ("size:", "sise:", 'study.yaml:6: workloads.0.stream.sise: found an unknown key, expected "size"'),
     "wrong unit": ("10 MB", "10 parsec", 'study.yaml:6: workloads.0.stream.size: found "10 parsec", expected bytes such as'),
     "wrong type": ("blocks: 6", "blocks: many", 'study.yaml:7: blocks: found "many", expected a whole number'),
-    "wrong kind": ("kind: fake", "kind: fack", "study.yaml:2: testbed.kind: found \"fack\", expected 'rack', 'veth' or 'fake'"),
+    "wrong kind": ("kind: fake", "kind: fack", "study.yaml:2: testbed.kind: found \"fack\", expected 'rack', 'veth', 'fake' or 'ssh'"),
     "MTU suffix": ("9000]", "9k]", 'study.yaml:4: factors.mtu.levels.1: found "9k", expected an MTU in bytes'),
     "MTU too large": ("9000]", "70000]", "study.yaml:4: factors.mtu.levels.1: found 70000, expected an MTU in bytes between 68 and 65535"),
     "MTU too small": ("9000]", "67]", "study.yaml:4: factors.mtu.levels.1: found 67, expected an MTU"),
@@ -175,3 +175,15 @@ def test_every_list_of_a_workload_makes_conditions():
 def test_host_mtus_are_levels_and_survive_json():
     study = study_file.load(ROOT / "examples" / "mixed-mtu.yaml")
     assert json.loads(json.dumps(study.factors.mtu.levels)) == [9000, {"h1": 9000, "h2": 1500}]
+
+
+def test_margins_that_nobody_states_are_the_usual_ones_of_the_workloads():
+    silent = "\n".join(line for line in STUDY.splitlines() if not line.startswith("margins"))
+    study = study_file.parse(silent, "study.yaml")
+    assert study.margin() == {"goodput": 0.02, "receiver_cpu_cost": 0.05}
+    assert study_file.parse(study_file.dump(study), "resolved") == study
+    asks = silent.replace("stream: {size: 10 MB}", "rr: {duration: 1 s}") + "\nmeters: {cpu: false}\n"
+    assert study_file.parse(asks, "study.yaml").margin() == {"latency_p50": 0.05, "latency_p99": 0.05}
+    one = silent + "\nmargins: {fairness: default, goodput: 3 %}\n"
+    assert study_file.parse(one, "study.yaml").margin() == {"fairness": 0.02, "goodput": 0.03}
+    jsonschema.validate(yaml.safe_load(one), study_file.json_schema())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import NotRun
 
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import FramegaugeError
@@ -16,7 +17,7 @@ from framegauge.errors import FramegaugeError
 pytest.register_assert_rewrite("rack.real")
 
 HERE = Path(__file__).parent
-_reasons: dict[str, int] = {}
+not_run = NotRun()
 
 
 def reason_not_to_run() -> str | None:
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker("rack")
         lacks = reason or _missing_program(item)
         if lacks is not None:
-            _reasons[lacks] = _reasons.get(lacks, 0) + 1
+            not_run.count(lacks)
 
 
 def _missing_program(item: pytest.Item) -> str | None:
@@ -52,14 +53,11 @@ def _missing_program(item: pytest.Item) -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if HERE in item.path.parents and (reason := reason_not_to_run_once() or _missing_program(item)):
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"cannot run here: {reason}", pytrace=False)
-        pytest.skip(reason)
+        not_run.stop(reason)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for reason, count in _reasons.items():
-        terminalreporter.write_line(f"{count} tests not run here: {reason}")
+    not_run.tell(terminalreporter)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import select
 import subprocess
 import time
@@ -20,6 +21,7 @@ from framegauge.agent import Agent
 from framegauge.results import Journal, Run
 from framegauge.runner import Runner
 from framegauge.study import Study
+from framegauge.testbeds.base import Conditions, Json
 from framegauge.testbeds.rack import RackTestbed
 
 RATE = 200_000_000  # low enough for a busy machine; the full rate is in bench/
@@ -46,6 +48,15 @@ BASE: Mapping[str, Any] = {
     "margins": {"goodput": "1 %"},
     "retries": 4,
 }
+
+
+class Unsteady(RackTestbed):
+    """A rack whose runs begin at random moments: with one a second, all of them or none would meet what another program
+    does once a second."""
+
+    def up(self, conditions: Conditions) -> Json:
+        time.sleep(random.random())
+        return super().up(conditions)
 
 
 def study(
@@ -134,12 +145,11 @@ def hosts_of(rack: int) -> list[int]:
 def traces() -> dict[str, Any]:
     """Everything on this machine that a rack could leave behind."""
     networks = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                networks.add((entry / "ns/net").readlink().name)
-            except (FileNotFoundError, PermissionError, ProcessLookupError, OSError):
-                continue
+    for entry in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        try:
+            networks.add(entry.readlink().name)
+        except OSError:
+            continue
 
     def listed(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout

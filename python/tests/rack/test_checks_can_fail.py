@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -98,16 +99,25 @@ def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, tmp_
             while "ready" not in output(agent, process):
                 pass
 
-    found = []
-    for seed in range(10):
+    again = iter(range(8))  # so many more studies in all: a machine that needs more is too busy for an answer
+
+    def verdicts_of(seed: int) -> dict[int, str]:
+        """Of a study that kept its runs: one that a busy machine robs of them says so, and is asked again."""
         asked = study(
-            stream={"duration": "0.4 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
-            control=True, blocks=4, seed=seed,
+            stream={"duration": "0.3 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
+            control=True, blocks=8, seed=seed,
         )  # fmt: skip
-        folder = tmp_path / str(seed)
-        evidence(run(rack_agent, asked, folder, Meddled(rack_agent, neighbour)))
-        judged = summary.summarise(read(folder))["verdicts"]
-        found.append({each["treatment"]["mtu"]: each["verdict"] for each in judged})
+        for attempt in itertools.chain(["first"], again):
+            folder = tmp_path / f"{seed}-{attempt}"
+            evidence(run(rack_agent, asked, folder, Meddled(rack_agent, neighbour)))
+            judged = summary.summarise(read(folder))["verdicts"]
+            doubts = [each["warnings"][0] for each in judged if each["verdict"] in ("suspect", "not judged")]
+            if not doubts:
+                break
+            assert all(line.startswith("excluded ") or "were lost" in line for line in doubts), doubts
+        return {each["treatment"]["mtu"]: each["verdict"] for each in judged}
+
+    found = [verdicts_of(seed) for seed in range(10)]
     for verdicts in found:
         assert verdicts[8999] == "worse", found
         assert verdicts[9000] in ("no practical difference", "undecided"), found

@@ -17,8 +17,7 @@ from framegauge.report import summary
 from framegauge.results import Run, read
 from framegauge.study import Study
 from framegauge.testbeds.base import Conditions, Json
-from framegauge.testbeds.rack import RackTestbed
-from rack.real import run, spawn, study
+from rack.real import Unsteady, run, spawn, study
 
 # Three per cent of a CPU, in small pieces, until it is ended.
 BURN = """
@@ -31,7 +30,7 @@ while True:
 """
 
 
-class Burning(RackTestbed):
+class Burning(Unsteady):
     """A rack on which the receiver burns CPU while the interval of a run is measured, in one arm."""
 
     def __init__(self, agent: Agent, mtu: int) -> None:
@@ -51,7 +50,7 @@ class Burning(RackTestbed):
 def asked(folder: Path, **rest: object) -> Study:
     return study(
         stream={"duration": "0.7 s", "sample": "0 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
-        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, control=True, blocks=5, **rest,
+        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, control=True, blocks=10, **rest,
     )  # fmt: skip
 
 

@@ -8,13 +8,16 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import AgentError, AgentFailure, Refused
+from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay
+from framegauge.workloads.stream import Stream
 from rack.real import UP, await_end, children, hosts_of, leaves_nothing, spawn
 
 
@@ -25,6 +28,28 @@ def test_a_hundred_racks_leave_nothing(rack_agent: Agent) -> None:
         for _ in range(100):
             rack_agent.request("rack.up", UP)
             rack_agent.request("rack.down")
+
+
+def namespaces() -> int:
+    """Network namespaces that the kernel keeps, some freed ones among them."""
+    lines = [line.split() for line in Path("/proc/slabinfo").read_text().splitlines()]
+    return next(int(words[1]) for words in lines if words[0] == "net_namespace")
+
+
+def test_merged_frames_keep_no_namespace(rack_agent: Agent) -> None:
+    """Where GRO has merged frames the kernel keeps a TAP's socket for ever, and with it the namespace it was opened in."""
+    up = {**UP, "nic": {**UP["nic"], "gro": True}, "hosts": [{"name": f"h{i}", "mtu": 1500} for i in range(1, 7)]}
+    before = namespaces()
+    for number in range(15):
+        built = rack_agent.request("rack.up", up)
+        hosts = [Host(each["name"], each["address"], Relay(rack_agent, each["name"])) for each in built["hosts"]]
+        done = Stream(size_bytes=300_000, pattern="half-to-half", repeat_seconds=0.1).run(hosts, f"{number:032x}", None)
+        assert done.record["bytes"] >= 9 * 300_000
+        rack_agent.request("rack.down")
+    until = time.monotonic() + 20
+    while namespaces() - before > 20 and time.monotonic() < until:
+        time.sleep(0.5)  # the kernel takes them down in its own time
+    assert namespaces() - before <= 20  # of 90
 
 
 def test_a_rack_that_is_refused_leaves_nothing(rack_agent: Agent) -> None:

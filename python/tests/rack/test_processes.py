@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,19 @@ def test_signal(host: Relay) -> None:
 def test_a_program_that_is_not_there(host: Relay) -> None:
     with pytest.raises(AgentError, match="start no-such-program: No such file"):
         spawn(host, "no-such-program")
+
+
+def test_a_hosts_network_is_that_of_its_agents_other_threads_only(rack_agent: Agent) -> None:
+    """Who looks into every network that has a process finds none of a rack's hosts."""
+    [host] = rack_agent.request("rack.bare", {"hosts": ["alone"]})["hosts"]
+    try:
+        networks = {
+            task.name: (task / "ns/net").readlink().name for task in Path(f"/proc/{host['pid']}/task").iterdir()
+        }
+        outside = networks.pop(str(host["pid"]))
+        assert outside == Path("/proc/self/ns/net").readlink().name
+        assert str(host["thread"]) in networks
+        assert len(set(networks.values())) == 1
+        assert outside not in networks.values()
+    finally:
+        rack_agent.request("rack.down")

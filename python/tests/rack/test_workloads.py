@@ -17,16 +17,18 @@ STALL_SECONDS = 0.035  # Linux delays an acknowledgement by 40 ms at least
 
 
 def proven(agent: Agent, folder: Path, **rest: Any) -> list[Run]:
-    """The runs of a study; only fidelity may have excluded one, as this machine is not the question."""
-    runs = run(agent, study(control=True, **rest), folder)
+    """The runs of a study that are evidence. Only fidelity may have excluded one: late runs, which are tried again, say
+    little about workloads, and are looked at only where a machine has no others to show."""
+    runs = run(agent, study(control=True, retries=2, **rest), folder)
     assert {line for each in runs for line in each.excluded if not line.startswith("fidelity: ")} == set()
-    return runs
+    found = [each for each in runs if not each.excluded]
+    return found if {each.key[1:] for each in found} == {each.key[1:] for each in runs} else runs
 
 
 def test_nagle_stalls_partial_segments_and_more_sizes_at_9000(rack_agent: Agent, tmp_path: Path) -> None:
     """A header and a body that does not fill a segment: the body waits for the header's acknowledgement."""
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, treatment="nagle", margins={"latency_p50": "10 %"}, retries=0,
+        rack_agent, tmp_path / "out", blocks=2, treatment="nagle", margins={"latency_p50": "10 %"},
         factors={"mtu": [1500, 9000], "nagle": {"levels": [False, True], "baseline": False}},
         workloads=[{"rr": {"request": "100 B", "response": ["1 kB", "2300 B"], "header": "200 B", "duration": "0.5 s"}}],
     )  # fmt: skip
@@ -60,7 +62,7 @@ def test_a_request_waits_for_the_one_frame_ahead(rack_agent: Agent, tmp_path: Pa
     """Bulk that fills 30 % of a link at 100 Mb/s: the request that meets a frame waits for up to its time there."""
     bed = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "100 Mb/s"}}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"latency_p99": "10 %"}, retries=0,
+        rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"latency_p99": "10 %"},
         workloads=[{"mixed": {"rr": {"connections": 8, "rate": 300, "arrivals": "poisson", "duration": "2 s"}, "bulk": {"rate": "30 Mb/s"}}}],
     )  # fmt: skip
     waits: dict[int, list[float]] = {1500: [], 9000: []}
@@ -81,7 +83,7 @@ def test_the_switch_tells_how_long_requests_waited(rack_agent: Agent, tmp_path: 
     bed = {"kind": "rack", "topology": "rack", "hosts": 3}
     asking = {"connections": 8, "rate": 2000, "arrivals": "poisson", "duration": "1 s"}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=3, testbed=bed, margins={"latency_p99": "10 %"}, retries=0,
+        rack_agent, tmp_path / "out", blocks=3, testbed=bed, margins={"latency_p99": "10 %"},
         workloads=[{"mixed": {"rr": asking, "bulk": {"rate": "300 Mb/s"}}}],
     )  # fmt: skip
     for level in (1500, 9000):
@@ -116,7 +118,7 @@ FULL_LINKS = {
 def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Path, pattern: str, way: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "50 Mb/s"}}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, testbed=bed, retries=1, factors={"mtu": 1500},
+        rack_agent, tmp_path / "out", blocks=2, testbed=bed, factors={"mtu": 1500},
         workloads=[{"stream": {"duration": "1 s", "pattern": pattern, **({way: True} if way else {})}}],
     )  # fmt: skip
     links = FULL_LINKS[pattern, way]
@@ -131,7 +133,7 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
 
 @pytest.mark.needs("iperf3")
 def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
-    runs = proven(rack_agent, tmp_path / "out", blocks=2, workloads=[{"iperf3": {"duration": "1 s"}}], retries=1)
+    runs = proven(rack_agent, tmp_path / "out", blocks=2, workloads=[{"iperf3": {"duration": "1 s"}}])
     for each in runs:
         assert each.metrics["goodput"] > 0.97 * each.readings["ceiling_bits_per_second"], (each.level, each.metrics)
 
@@ -141,7 +143,7 @@ def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
 def test_ftp_end_to_end(rack_agent: Agent, tmp_path: Path, pattern: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "200 Mb/s"}}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, testbed=bed, retries=1, margins={"goodput": "1 %", "completion_time": "2 %"},
+        rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"goodput": "1 %", "completion_time": "2 %"},
         workloads=[{"ftp": {"size": ["100 kB", "2 MB"], "pattern": pattern, "repeat": "0.2 s"}}],
     )  # fmt: skip
     for each in runs:

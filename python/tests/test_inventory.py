@@ -1,0 +1,149 @@
+"""Which hosts there are: files of ours, what ansible-inventory says, and what is wrong with either."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framegauge import inventory, study_file
+from framegauge.errors import FramegaugeError, InputError, StudyError
+from framegauge.machines import Machine
+
+OURS = """\
+hosts:
+  - alpha
+  - {name: beta, ssh: admin@10.0.0.2, interface: eth1, read_only: true, options: [-p, "2222"]}
+options: [-J, jump]
+"""
+
+
+def test_a_file_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yaml").write_text(OURS)
+    assert inventory.load(tmp_path / "hosts.yaml") == [
+        Machine(name="alpha", options=["-J", "jump"]),
+        Machine(
+            name="beta", ssh="admin@10.0.0.2", interface="eth1", read_only=True, options=["-J", "jump", "-p", "2222"]
+        ),
+    ]
+    assert [each.destination for each in inventory.load(tmp_path / "hosts.yaml")] == ["alpha", "admin@10.0.0.2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hosts: [a, a]\n", "hosts.1: found \"a\", expected each host once"),
+        ("hosts: ['-oProxyCommand=x']\n", "expected the name of a host, as ssh knows it"),
+        ("hosts: [a b]\n", "expected the name of a host, as ssh knows it"),
+        ("hosts: []\n", "hosts: "),
+        ("hosts: [a]\nuser: x\n", "user: found an unknown key"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_one_of_ours(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text(text)
+    with pytest.raises(StudyError) as caught:
+        inventory.load(path)
+    assert said in str(caught.value)
+
+
+def test_a_file_that_is_not_there_and_ansible_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="found no such file, expected an inventory"):
+        inventory.load(tmp_path / "none")
+    (tmp_path / "hosts.ini").write_text("[web]\nweb[1:3].example.org\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="apt-get install ansible-core"):
+        inventory.load(tmp_path / "hosts.ini")
+
+
+# As `ansible-inventory --list` prints it (ansible-inventory(1)).
+LISTED = {
+    "_meta": {
+        "hostvars": {
+            "web1": {"ansible_host": "10.0.0.1", "ansible_port": 2222, "ansible_user": "admin"},
+            "db1": {
+                "ansible_ssh_private_key_file": "/keys/db", "ansible_ssh_common_args": "-o ProxyCommand='ssh -W %h:%p j'",
+            },
+        }
+    },
+    "all": {"children": ["ungrouped", "web", "storage"]},
+    "web": {"hosts": ["web1"]},
+    "storage": {"hosts": ["db1", "web1"]},
+}  # fmt: skip
+
+
+def says(folder: Path, document: object, code: int = 0) -> None:
+    """A program of that name that says so: the format is Ansible's, the program here only carries it."""
+    program = folder / "ansible-inventory"
+    program.write_text(
+        f"#!/bin/sh\n/bin/cat <<'END'\n{document if isinstance(document, str) else json.dumps(document)}\nEND\nexit {code}\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+
+def test_what_ansible_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says(tmp_path, LISTED)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    place = tmp_path / "hosts.ini"
+    place.write_text("[web]\nweb1\n")
+    everything = inventory.load(place)
+    assert [each.name for each in everything] == ["web1", "db1"]
+    assert everything[0] == Machine(name="web1", ssh="10.0.0.1", options=["-o", "Port=2222", "-o", "User=admin"])
+    assert everything[1].options == ["-o", "ProxyCommand=ssh -W %h:%p j", "-o", "IdentityFile=/keys/db"]
+    assert [each.name for each in inventory.load(place, "web")] == ["web1"]
+    with pytest.raises(InputError, match="found no hosts in group cache, expected one of all, storage, web"):
+        inventory.load(place, "cache")
+    says(tmp_path, "ERROR! it broke", code=4)
+    with pytest.raises(InputError, match="ansible-inventory: exit code 4"):
+        inventory.load(place)
+
+
+@given(st.text(max_size=200))
+def test_no_text_does_anything_but_load_or_fail_as_an_error_of_ours(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hosts.yaml"
+        path.write_bytes(b"hosts: " + text.encode("utf-8", "surrogatepass"))
+        with contextlib.suppress(FramegaugeError):
+            inventory.load(path)
+
+
+STUDY = """\
+testbed: {{kind: ssh, {where}}}
+factors: {{mtu: {{levels: [1500, 9000], baseline: 1500}}{factors}}}
+workloads: [{{{workload}: {{duration: 1 s}}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "factors", "workload", "said"),
+    [
+        ("machines: [a]", "", "stream", "testbed.machines: found 1, expected two hosts or more"),
+        ("machines: [a, a]", "", "stream", "expected each host once"),
+        ("machines: [a, b], inventory: x", "", "stream", "expected machines alone, or an inventory"),
+        ("machines: [a, b], hosts: 3", "", "stream", "expected machines: they are the hosts"),
+        ("machines: [a, b]", ", rtt: 1 ms", "stream", "expected 0 on testbed ssh: it cannot delay"),
+        ("machines: [a, b]", ", lro: on", "stream", "lro stays as it is"),
+        ("machines: [a, b]", "", "iperf3", "expected stream, rr or mixed on testbed ssh"),
+    ],
+)
+def test_what_a_study_of_own_hosts_cannot_be(where: str, factors: str, workload: str, said: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        study_file.parse(STUDY.format(where=where, factors=factors, workload=workload), "study.yaml")
+    assert said in str(caught.value)
+
+
+def test_a_study_of_own_hosts_leaves_alone_what_it_does_not_name() -> None:
+    text = STUDY.format(where="machines: [a, b]", factors="", workload="stream")
+    study = study_file.parse(text, "study.yaml")
+    assert study.testbed.host_names == ["a", "b"]
+    assert study.factors.levels("offloads") == study.factors.levels("congestion_control") == [None]
+    assert study.testbed.link.rate is None
+    assert not study.meters.wire
+    assert study_file.parse(study_file.dump(study), "again") == study
