@@ -31,6 +31,10 @@ bench: build
 	$(VENV)/bin/python bench/meters.py
 	$(VENV)/bin/python bench/fleet.py
 	$(VENV)/bin/python bench/check.py
+	$(VENV)/bin/python bench/calibration.py
+	$(VENV)/bin/python bench/known.py
+	$(VENV)/bin/python bench/agents.py
+	$(VENV)/bin/python bench/chaos.py
 
 build: agent $(VENV)/installed
 
