@@ -7,7 +7,6 @@
 
 pub use crate::edge::Attachment;
 use crate::edge::Edge;
-use crate::idle_poll::IdlePoll;
 use crate::ports::{Drops, FabricMeasurement, Snapshot, ThreadMeasurement};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
 use framegauge_frames::Picoseconds;
@@ -80,8 +79,6 @@ impl RunningFabric {
                     started: Begun::default(),
                     scheduling: if real_time { "fifo" } else { "other" },
                     cpu,
-                    // Without it, too, deliveries may be later.
-                    idle_poll: cpu.and_then(|cpu| IdlePoll::new(cpu).ok()),
                     wakeups: 0,
                 }
                 .run(&orders, &wake)
@@ -137,7 +134,6 @@ struct Begun {
     snapshot: Option<Snapshot>,
     thread: sched::ThreadUse,
     waited_nanoseconds: u64,
-    idle_nanoseconds: u64,
     wakeups: u64,
 }
 
@@ -151,8 +147,6 @@ struct Loop {
     started: Begun,
     scheduling: &'static str,
     cpu: Option<usize>,
-    /// Where it has a CPU for itself.
-    idle_poll: Option<IdlePoll>,
     wakeups: u64,
 }
 
@@ -276,21 +270,10 @@ impl Loop {
             thread: sched::thread_use(),
             waited_nanoseconds: waited(),
             wakeups: self.wakeups,
-            idle_nanoseconds: self.idle_nanoseconds(),
         };
-        if let Some(poll) = &self.idle_poll {
-            poll.begin();
-        }
-    }
-
-    fn idle_nanoseconds(&self) -> u64 {
-        self.idle_poll.as_ref().map_or(0, IdlePoll::nanoseconds)
     }
 
     fn end(&mut self) -> (FabricMeasurement, Drops) {
-        if let Some(poll) = &self.idle_poll {
-            poll.end();
-        }
         let used = sched::thread_use();
         let thread = ThreadMeasurement {
             cpu_seconds: used.cpu_seconds - self.started.thread.cpu_seconds,
@@ -299,7 +282,6 @@ impl Loop {
             wakeups: self.wakeups - self.started.wakeups,
             scheduling: self.scheduling,
             cpu: self.cpu,
-            idle_poll_seconds: (self.idle_nanoseconds() - self.started.idle_nanoseconds) as f64 * 1e-9,
         };
         let later = self.snapshot();
         let earlier = self.started.snapshot.take().unwrap_or_else(|| later.clone());

@@ -9,7 +9,6 @@ mod edge;
 pub mod fabric;
 pub mod facts;
 pub mod host;
-mod idle_poll;
 pub mod kernel_switch;
 pub mod meters;
 mod mss_clamps;

@@ -60,17 +60,6 @@ pub struct CpuInterval {
     pub softirqs: Vec<(u32, NetworkSoftirqs)>,
 }
 
-impl CpuInterval {
-    /// Counts `seconds` for which this process has spun on `cpu`, instead of leaving it idle, as idle.
-    pub fn was_idle(&mut self, cpu: Option<usize>, seconds: f64) {
-        self.process_seconds -= seconds;
-        if let Some((_, used)) = self.cpus.iter_mut().find(|(number, _)| Some(*number as usize) == cpu) {
-            used.user = (used.user - seconds).max(0.0);
-            used.idle += seconds;
-        }
-    }
-}
-
 /// Reads the CPU states.
 pub fn cpu_snapshot() -> Result<CpuSnapshot> {
     let cpus = parse_stat(&text("/proc/stat")?).map_err(malformed)?;

@@ -64,8 +64,6 @@ pub struct ThreadMeasurement {
     pub wakeups: u64,
     pub scheduling: &'static str,
     pub cpu: Option<usize>,
-    /// Time of its CPU that was idle and spent in spinning, so that nothing else would come to it.
-    pub idle_poll_seconds: f64,
 }
 
 /// How late deliveries were: real time after the write, less the time they were due.

@@ -51,16 +51,6 @@ pub fn real_time(thread: i32, priority: i32) -> Result<()> {
     .map(drop)
 }
 
-/// Sets how a thread (0: the caller) of ordinary scheduling ranks among the others, -20 (first) to 19 (last).
-pub fn nice(thread: u32, value: i32) -> Result<()> {
-    // SAFETY: no memory is passed.
-    check(
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, value) },
-        "change a thread's priority (nice)",
-    )
-    .map(drop)
-}
-
 /// Asks for the finest timers the kernel gives the calling thread.
 pub fn finest_timers() {
     // SAFETY: prctl with numbers only. Failure leaves the default slack of 50 µs.

@@ -32,17 +32,14 @@ pub fn begin(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (mut used, plan, fabric, kernel_ports) = with_rack(call, |rack| {
+    let (used, plan, fabric, kernel_ports) = with_rack(call, |rack| {
         let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
         let used = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
         let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
         Ok((used, rack.cpus.clone(), fabric, kernel_ports))
     })?;
-    let own_seconds = fabric.as_ref().map_or(0.0, |(FabricMeasurement { thread, .. }, _)| {
-        used.was_idle(thread.cpu, thread.idle_poll_seconds);
-        thread.cpu_seconds
-    });
+    let own_seconds = fabric.as_ref().map_or(0.0, |(measured, _)| measured.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
         Some((measurement, drops)) => {
@@ -127,8 +124,7 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
         "waits": waits,
         "thread": {"cpu_seconds": thread.cpu_seconds, "involuntary_switches": thread.involuntary_switches,
                    "waited_seconds": thread.waited_seconds, "wakeups": thread.wakeups,
-                   "scheduling": thread.scheduling, "cpu": thread.cpu,
-                   "idle_poll_seconds": thread.idle_poll_seconds},
+                   "scheduling": thread.scheduling, "cpu": thread.cpu},
         "drops": drops,
     })
 }

@@ -167,7 +167,6 @@ class FakeReadings:
             "cpu_seconds": elapsed * (0.95 if self.fault("fabric_cpu") else 0.5),
             "involuntary_switches": 1_000_000 if self.fault("displaced") else 2,
             "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
-            "idle_poll_seconds": 0.0,
         }  # fmt: skip
         found["fabric"] = {
             "ports": [self._port(f"{name}>switch", name) for name in rack.names],
