@@ -83,11 +83,11 @@ def test_the_switch_tells_how_long_requests_waited(rack_agent: Agent, tmp_path: 
     bed = {"kind": "rack", "topology": "rack", "hosts": 3}
     asking = {"connections": 8, "rate": 2000, "arrivals": "poisson", "duration": "1 s"}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=3, testbed=bed, margins={"latency_p99": "10 %"},
+        rack_agent, tmp_path / "out", blocks=6, testbed=bed, margins={"latency_p99": "10 %"},
         workloads=[{"mixed": {"rr": asking, "bulk": {"rate": "300 Mb/s"}}}],
     )  # fmt: skip
     for level in (1500, 9000):
-        # Medians of three: a host that is held up for a moment sends its bulk in a clump, which is more than one frame.
+        # Medians of six or more: a host that is held up for a moment sends its bulk in a clump, which is more than one frame.
         readings = [each.readings for each in runs if each.level == level]
         waits = {
             name: statistics.median(each[f"queue_wait_{name}_seconds"] for each in readings)
