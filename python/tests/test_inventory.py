@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framegauge import inventory, study_file
+from framegauge.blocks import block_order
 from framegauge.errors import FramegaugeError, InputError, StudyError
 from framegauge.machines import Machine
+from framegauge.planning import conditions_of
 
 OURS = """\
 hosts:
@@ -67,7 +69,10 @@ def test_a_file_that_is_not_there_and_ansible_that_is_not(tmp_path: Path, monkey
 LISTED = {
     "_meta": {
         "hostvars": {
-            "web1": {"ansible_host": "10.0.0.1", "ansible_port": 2222, "ansible_user": "admin"},
+            "web1": {
+                "ansible_host": "10.0.0.1", "ansible_port": 2222, "ansible_user": "admin",
+                "framegauge_interface": "eth1", "framegauge_read_only": "true", "framegauge_ports": "40000-40099",
+            },
             "db1": {
                 "ansible_ssh_private_key_file": "/keys/db", "ansible_ssh_common_args": "-o ProxyCommand='ssh -W %h:%p j'",
             },
@@ -95,14 +100,69 @@ def test_what_ansible_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     place.write_text("[web]\nweb1\n")
     everything = inventory.load(place)
     assert [each.name for each in everything] == ["web1", "db1"]
-    assert everything[0] == Machine(name="web1", ssh="10.0.0.1", options=["-o", "Port=2222", "-o", "User=admin"])
+    assert everything[0] == Machine(
+        name="web1", ssh="10.0.0.1", options=["-o", "Port=2222", "-o", "User=admin"],
+        interface="eth1", read_only=True, ports="40000-40099",
+    )  # fmt: skip
     assert everything[1].options == ["-o", "ProxyCommand=ssh -W %h:%p j", "-o", "IdentityFile=/keys/db"]
     assert [each.name for each in inventory.load(place, "web")] == ["web1"]
     with pytest.raises(InputError, match="found no hosts in group cache, expected one of all, storage, web"):
         inventory.load(place, "cache")
+    wrong = json.loads(json.dumps(LISTED).replace("40000-40099", "9-1"))
+    says(tmp_path, wrong)
+    with pytest.raises(InputError, match='web1: framegauge_ports: found "9-1", expected ports such as 40000-40099'):
+        inventory.load(place)
+    says(tmp_path, json.loads(json.dumps(LISTED).replace('"true"', '"perhaps"')))
+    with pytest.raises(InputError, match="web1: framegauge_read_only: found 'perhaps': "):
+        inventory.load(place)
     says(tmp_path, "ERROR! it broke", code=4)
     with pytest.raises(InputError, match="ansible-inventory: exit code 4"):
         inventory.load(place)
+
+
+INI = """\
+[web]
+web[1:2] ansible_user=admin framegauge_ports=40000-40009
+
+[storage]
+db1 ansible_host=10.0.0.3 ansible_port=2222 framegauge_read_only=true framegauge_interface=eth1
+
+[all:vars]
+ansible_ssh_common_args='-o ProxyJump=jump'
+"""
+YAML = """all:
+  vars: {ansible_ssh_common_args: "-o ProxyJump=jump"}
+  children:
+    web:
+      hosts: {"web[1:2]": {ansible_user: admin, framegauge_ports: 40000-40009}}
+    storage:
+      hosts:
+        db1: {ansible_host: 10.0.0.3, ansible_port: 2222, framegauge_read_only: true, framegauge_interface: eth1}
+"""
+
+
+@pytest.mark.needs("ansible-inventory")
+@pytest.mark.parametrize(("name", "text"), [("hosts.ini", INI), ("hosts.yml", YAML)])
+def test_what_ansible_itself_lists(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    jump = ["-o", "ProxyJump=jump"]
+    web = {"options": [*jump, "-o", "User=admin"], "ports": "40000-40009"}
+    db = Machine(
+        name="db1", ssh="10.0.0.3", options=[*jump, "-o", "Port=2222"], interface="eth1", read_only=True
+    )  # fmt: skip
+    found = {each.name: each for each in inventory.load(tmp_path / name)}
+    assert found == {"web1": Machine(name="web1", **web), "web2": Machine(name="web2", **web), "db1": db}  # type: ignore[arg-type]
+    assert inventory.load(tmp_path / name, "storage") == [db]
+
+
+def test_ports_are_those_of_all_unless_a_host_has_its_own(tmp_path: Path) -> None:
+    place = tmp_path / "hosts.yaml"
+    place.write_text("hosts: [a, {name: b, ports: '50000'}]\nports: 40000-40099\n")
+    assert [each.ports for each in inventory.load(place)] == ["40000-40099", "50000"]
+    for wrong in ("0-10", "10-9", "1-65536", "a-b", "1-2-3", "''"):
+        place.write_text(f"hosts: [a, {{name: b, ports: {wrong!r}}}]\n".replace('"', ""))
+        with pytest.raises(InputError, match="expected ports such as 40000-40099"):
+            inventory.load(place)
 
 
 @given(st.text(max_size=200))
@@ -129,7 +189,8 @@ workloads: [{{{workload}: {{duration: 1 s}}}}]
         ("machines: [a, b], inventory: x", "", "stream", "expected machines alone, or an inventory"),
         ("machines: [a, b], hosts: 3", "", "stream", "expected machines: they are the hosts"),
         ("machines: [a, b]", ", rtt: 1 ms", "stream", "expected 0 on testbed ssh: it cannot delay"),
-        ("machines: [a, b]", ", lro: on", "stream", "lro stays as it is"),
+        ("machines: [a, b]", ", moderation: 10 us", "stream", "moderation stays as it is"),
+        ("machines: [a, b]", ", qdisc: Fq", "stream", "factors.qdisc"),
         ("machines: [a, b]", "", "iperf3", "expected stream, rr or mixed on testbed ssh"),
     ],
 )
@@ -147,3 +208,23 @@ def test_a_study_of_own_hosts_leaves_alone_what_it_does_not_name() -> None:
     assert study.testbed.link.rate is None
     assert not study.meters.wire
     assert study_file.parse(study_file.dump(study), "again") == study
+
+
+@pytest.mark.parametrize(
+    ("factors", "tso", "lro", "qdisc"),
+    [
+        ("", None, None, None),
+        (", offloads: on", True, None, None),
+        (", offloads: off", False, False, None),
+        (", offloads: on, lro: on", True, True, None),
+        (", lro: off, qdisc: fq", None, False, "fq"),
+    ],
+)
+def test_large_receive_is_asked_for_only_by_name(
+    factors: str, tso: bool | None, lro: bool | None, qdisc: str | None
+) -> None:
+    """Off is off, but on is on without it: few NICs have it."""
+    text = STUDY.format(where="machines: [a, b]", factors=factors, workload="stream")
+    study = study_file.parse(text, "study.yaml")
+    asked = conditions_of(study, block_order(study, 0)[0])
+    assert (asked.tso, asked.lro, asked.qdisc) == (tso, lro, qdisc)

@@ -81,6 +81,7 @@ BAD = {
     "too many connections": ("stream: {size: 10 MB}", "rr: {connections: 600}", "study.yaml:6: workloads.0.rr.connections: found 600, expected at most 512"),
     "part of a second": ("stream: {size: 10 MB}", "iperf3: {duration: 1.5 s}", 'study.yaml:6: workloads.0.iperf3.duration: found "1.5 s", expected whole seconds'),
     "LRO alone on veth": ("{kind: fake}\nfactors:", "{kind: veth}\nfactors:\n  offloads: on\n  lro: off", "study.yaml:5: factors.lro: found"),
+    "queue discipline of a rack": ("factors:", "factors:\n  qdisc: fq", 'study.yaml:4: factors.qdisc: found "fq", expected no such factor on testbed fake'),
     "moderation on veth": ("{kind: fake}\nfactors:", "{kind: veth}\nfactors:\n  moderation: 50 us", "study.yaml:4: factors.moderation: found [5e-05], expected 0 s on testbed veth"),
 }  # fmt: skip
 

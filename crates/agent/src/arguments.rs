@@ -1,7 +1,8 @@
 //! The command line, such as it is: people use `framegauge`, which starts this.
 
-use framegauge_drivers::{Result, namespace, sched};
+use framegauge_drivers::{PortRange, Result, namespace, sched};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const HELP: &str = "\
 framegauge-agent: the measuring end of framegauge; started by `framegauge`, not by hand
@@ -9,6 +10,9 @@ framegauge-agent: the measuring end of framegauge; started by `framegauge`, not 
   framegauge-agent rack    builds emulated racks (needs root)
   framegauge-agent host    measures on this host; --netns NAME: in that network namespace (see `ip netns`; needs root)
   framegauge-agent exec    becomes a program inside a host of a rack (see `framegauge-agent exec --help`)
+
+  host --ports LOW-HIGH    opens ports for data and probes among these only
+  host --patience SECONDS  ends when its input is silent for so long (an empty line is enough)
 
 The first two speak JSON-RPC 2.0, one message a line, on standard input and output; they put everything back
 and end when their input ends. Try:
@@ -39,6 +43,10 @@ pub enum Role {
         group: Option<PathBuf>,
         /// CPUs to run on; empty: all.
         cpus: Vec<usize>,
+        /// Where others may be told to connect to it.
+        ports: PortRange,
+        /// How long its input may be silent: a network that broke may never end it.
+        patience: Option<Duration>,
     },
 }
 
@@ -54,6 +62,14 @@ impl Role {
     /// Whether all work is to be done in fresh namespaces.
     pub fn works_apart(&self) -> bool {
         matches!(self, Self::Host { fresh: true, .. })
+    }
+
+    /// How long its input may be silent.
+    pub fn patience(&self) -> Option<Duration> {
+        match self {
+            Self::Rack => None,
+            Self::Host { patience, .. } => *patience,
+        }
     }
 
     /// What must happen while this is a process of one thread.
@@ -91,6 +107,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
 
 fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<Role, String> {
     let (mut fresh, mut network, mut group, mut cpus) = (false, None, None, Vec::new());
+    let (mut ports, mut patience) = (PortRange::ANY, None);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
@@ -102,9 +119,11 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
                 let numbers: std::result::Result<_, _> = list.split(',').map(str::parse).collect();
                 cpus = numbers.map_err(|_| format!("--cpus {list:?}: expected numbers such as 0,1"))?;
             }
+            "--ports" => ports = value()?.parse().map_err(|error| format!("--ports: {error}"))?,
+            "--patience" => patience = Some(parse_seconds(&value()?)?),
             _ => {
                 return Err(format!(
-                    "{word:?} is not an option; expected --fresh, --netns, --group or --cpus"
+                    "{word:?} is not an option; expected --fresh, --netns, --group, --cpus, --ports or --patience"
                 ));
             }
         }
@@ -112,7 +131,12 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
     if fresh && network.is_some() {
         return Err("found --fresh and --netns, expected one of them".into());
     }
-    Ok(Role::Host { fresh, network, group, cpus })
+    Ok(Role::Host { fresh, network, group, cpus, ports, patience })
+}
+
+fn parse_seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or(format!("--patience {text:?}: expected whole seconds, 1 to 86400"))
 }
 
 #[cfg(test)]
@@ -126,10 +150,17 @@ mod tests {
     #[test]
     fn reads_the_roles() {
         assert_eq!(words("rack"), Ok(Arguments::Run(Role::Rack)));
-        let host = Role::Host { fresh: true, network: None, group: Some("/x".into()), cpus: vec![0, 1] };
+        let (ports, patience) = (PortRange::ANY, None);
+        let (fresh, network, group) = (true, None, Some("/x".into()));
+        let host = Role::Host { fresh, network, group, cpus: vec![0, 1], ports, patience };
         assert_eq!(words("host --fresh --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
-        let named = Role::Host { fresh: false, network: Some("blue".into()), group: None, cpus: vec![] };
+        let (fresh, network, group) = (false, Some("blue".into()), None);
+        let named = Role::Host { fresh, network, group, cpus: vec![], ports, patience };
         assert_eq!(words("host --netns blue"), Ok(Arguments::Run(named)));
+        let ports = "40000-40099".parse().expect("a range");
+        let (network, group, patience) = (None, None, Some(Duration::from_secs(900)));
+        let far = Role::Host { fresh, network, group, cpus: vec![], ports, patience };
+        assert_eq!(words("host --ports 40000-40099 --patience 900"), Ok(Arguments::Run(far)));
     }
 
     #[test]
@@ -139,6 +170,14 @@ mod tests {
             Err("\"server\" is not a command; expected rack, host, exec or --help".into())
         );
         assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));
+        assert_eq!(
+            words("host --ports 9-1"),
+            Err("--ports: found \"9-1\", expected ports such as 40000-40099".into())
+        );
+        assert_eq!(
+            words("host --patience 0"),
+            Err("--patience \"0\": expected whole seconds, 1 to 86400".into())
+        );
         assert_eq!(words("host --netns"), Err("--netns needs a value".into()));
         assert_eq!(
             words("host --fresh --netns blue"),

@@ -82,7 +82,7 @@ fn hold(seconds: f64, wanted: &Values) -> Result<ExitCode, String> {
     let _alone = alone("holder")?;
     let mut before = Values::new();
     for (setting, _) in wanted {
-        before.push((setting.clone(), setting.read().map_err(|error| error.to_string())?));
+        before.push((setting.clone(), setting.before()?));
     }
     let mut guard = start_guard(seconds, &before)?;
     input.watched = guard.stdout.take();

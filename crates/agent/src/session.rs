@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A lock whose data stays usable though a thread died holding it: cleaning up must go on.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -122,8 +124,10 @@ impl Session {
     }
 }
 
-/// Serves the pipe until its input ends, a signal comes or `shutdown` is called; puts everything back.
+/// Serves the pipe until its input ends or is silent for too long, a signal comes or `shutdown` is called; puts
+/// everything back.
 pub fn serve(role: Role, signals: OwnedFd) -> Result<()> {
+    let patience = role.patience();
     let session = Arc::new(Session {
         host: commands::HostState::new(&role)?,
         rack: RackState::new(&role),
@@ -133,25 +137,48 @@ pub fn serve(role: Role, signals: OwnedFd) -> Result<()> {
         running: Mutex::default(),
         output: Mutex::new(std::io::stdout()),
     });
-    let (finish, finished) = std::sync::mpsc::channel();
-    let on_signal = finish.clone();
+    let (word, words) = std::sync::mpsc::channel();
+    let on_signal = word.clone();
     std::thread::spawn(move || {
         let _ = poll::await_signal(&signals);
-        let _ = on_signal.send(());
+        let _ = on_signal.send(Word::End);
     });
     let reading = session.clone();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { break };
+            let _ = word.send(Word::Heard);
             if !line.trim().is_empty() && !take(&reading, &line) {
                 break;
             }
         }
-        let _ = finish.send(());
+        let _ = word.send(Word::End);
     });
-    let _ = finished.recv();
+    await_end(&words, patience);
     session.end();
     Ok(())
+}
+
+enum Word {
+    Heard,
+    End,
+}
+
+fn await_end(words: &Receiver<Word>, patience: Option<Duration>) {
+    loop {
+        let word = match patience {
+            Some(patience) => words.recv_timeout(patience).ok(),
+            None => words.recv().ok(),
+        };
+        match word {
+            Some(Word::Heard) => {}
+            Some(Word::End) => return,
+            None => {
+                eprintln!("framegauge-agent: nothing was heard for too long; everything is put back");
+                return;
+            }
+        }
+    }
 }
 
 /// Takes one line; false when it was the last.

@@ -73,8 +73,8 @@ pub struct InterfaceFacts {
     pub overhead_bytes: Option<u32>,
     /// Its addresses without link-local ones of IPv6.
     pub addresses: Vec<InterfaceAddress>,
-    /// TSO, GSO, GRO and transmit checksums.
-    pub offloads: Option<[bool; 4]>,
+    /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
+    pub offloads: Option<BTreeMap<&'static str, bool>>,
 }
 
 /// The way to a destination.
@@ -112,15 +112,7 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
     let tunnel = interface.tunnel;
     let towards = |remote: IpAddr| routes::interface_to(remote, None).ok().flatten();
     let parent = interface.parent.or_else(|| tunnel?.remote.and_then(towards));
-    let offload = |which| ethtool::get(name, which).ok();
-    let offloads = || {
-        Some([
-            offload(Offload::Tso)?,
-            offload(Offload::Gso)?,
-            offload(Offload::Gro)?,
-            offload(Offload::TxChecksum)?,
-        ])
-    };
+    let offload = |(word, which)| Some((word, ethtool::get(name, which).ok()?));
     InterfaceFacts {
         interface: interface.clone(),
         driver: ethtool::driver(name).ok().filter(|driver| !driver.is_empty()),
@@ -132,7 +124,7 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
             .filter(|each| each.index == interface.index && !is_link_local(each.address))
             .copied()
             .collect(),
-        offloads: offloads(),
+        offloads: Offload::NAMED.into_iter().map(offload).collect(),
     }
 }
 

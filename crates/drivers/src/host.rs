@@ -78,8 +78,8 @@ pub struct HostReading {
     pub mtu: u32,
     /// The device's largest MTU.
     pub maximum_mtu: Option<u32>,
-    /// TSO, GSO, GRO and transmit checksums.
-    pub offloads: [bool; 4],
+    /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
+    pub offloads: BTreeMap<&'static str, bool>,
     /// Interrupt moderation in seconds, where it is the kernel's.
     pub moderation_seconds: Option<f64>,
     /// The root queue discipline.
@@ -252,7 +252,7 @@ impl Applied {
     pub fn read(&self) -> Result<HostReading> {
         let interface = self.settings.interface.as_str();
         let link = rtnetlink::link(interface)?;
-        let on = |offload| ethtool::get(interface, offload).unwrap_or(false);
+        let on = |(word, offload)| (word, ethtool::get(interface, offload).unwrap_or(false));
         let version = if self.settings.address.is_ipv4() { 4 } else { 6 };
         let mut sysctls = BTreeMap::new();
         for name in &self.watched {
@@ -262,7 +262,7 @@ impl Applied {
             interface: interface.to_string(),
             mtu: link.mtu,
             maximum_mtu: link.maximum_mtu,
-            offloads: [on(Offload::Tso), on(Offload::Gso), on(Offload::Gro), on(Offload::TxChecksum)],
+            offloads: Offload::NAMED.into_iter().map(on).collect(),
             moderation_seconds: self
                 .settings
                 .moderation_seconds

@@ -32,6 +32,7 @@ pub mod waits;
 pub mod wire;
 
 pub use framegauge_frames as frames;
+pub use framegauge_linux::listening::PortRange;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
 pub use framegauge_pathmtu as pathmtu;
 pub use framegauge_traffic as traffic;

@@ -6,6 +6,7 @@
 use crate::rr_message::{Buffers, Outgoing};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
+use framegauge_linux::listening::PortRange;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
@@ -72,10 +73,10 @@ pub struct RrServing {
 }
 
 impl RrServing {
-    /// Listens on `address`, at a port that the kernel chooses, for clients that know `token`; `nodelay` is
+    /// Listens on `address`, at one of `ports`, for clients that know `token`; `nodelay` is
     /// set or cleared on every connection.
-    pub fn start(address: IpAddr, token: Token, nodelay: bool) -> Result<Self> {
-        let listener = tcp::listen(address)?;
+    pub fn start(address: IpAddr, ports: PortRange, token: Token, nodelay: bool) -> Result<Self> {
+        let listener = tcp::listen(address, ports)?;
         let port = listener
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?

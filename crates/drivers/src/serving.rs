@@ -3,6 +3,7 @@
 use crate::sender_log::{Sample, SenderLog, SenderSummary};
 use crate::streaming::CHUNK_BYTES;
 use framegauge_linux::clock::monotonic_nanoseconds;
+use framegauge_linux::listening::PortRange;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
@@ -39,9 +40,9 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Listens on `address`, at a port that the kernel chooses, for clients that know `token`.
-    pub fn start(address: IpAddr, token: Token, sample_nanoseconds: u64) -> Result<Self> {
-        let listener = tcp::listen(address)?;
+    /// Listens on `address`, at one of `ports`, for clients that know `token`.
+    pub fn start(address: IpAddr, ports: PortRange, token: Token, sample_nanoseconds: u64) -> Result<Self> {
+        let listener = tcp::listen(address, ports)?;
         let port = listener
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?

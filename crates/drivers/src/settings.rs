@@ -1,10 +1,13 @@
-//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `sysctl:net.ipv4.tcp_rmem`.
+//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
 
 use crate::{OsError, Result};
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
-use framegauge_linux::sysctl;
+use framegauge_linux::{qdisc, sysctl};
 use std::fmt;
+
+/// The queue discipline that the kernel chooses, with all its classes.
+const DEFAULT: &str = "default";
 
 /// Which setting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +16,8 @@ pub enum Setting {
     Mtu(String),
     /// An offload of an interface, "on" or "off".
     Offload(Switch, String),
+    /// The root queue discipline of an interface, by its kind; "default" is whatever the kernel puts there.
+    Qdisc(String),
     /// A setting under `/proc/sys`.
     Sysctl(String),
 }
@@ -28,14 +33,17 @@ pub enum Switch {
     Gro,
     /// Checksums on transmit.
     Tx,
+    /// Large receive.
+    Lro,
 }
 
 impl Switch {
-    const ALL: [(&str, Self, Offload); 4] = [
+    const ALL: [(&str, Self, Offload); 5] = [
         ("tso", Self::Tso, Offload::Tso),
         ("gso", Self::Gso, Offload::Gso),
         ("gro", Self::Gro, Offload::Gro),
         ("tx", Self::Tx, Offload::TxChecksum),
+        ("lro", Self::Lro, Offload::Lro),
     ];
 
     fn row(self) -> (&'static str, Offload) {
@@ -49,6 +57,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Mtu(interface) => write!(out, "mtu:{interface}"),
             Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
+            Self::Qdisc(interface) => write!(out, "qdisc:{interface}"),
             Self::Sysctl(name) => write!(out, "sysctl:{name}"),
         }
     }
@@ -57,7 +66,8 @@ impl fmt::Display for Setting {
 impl Setting {
     /// Reads a name such as `mtu:eth0`; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro: or tx:IFACE, or sysctl:NAME";
+        const EXPECTED: &str =
+            "expected mtu:IFACE, tso:, gso:, gro:, lro:, tx: or qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'=".contains(&byte);
         if name.is_empty()
@@ -70,6 +80,7 @@ impl Setting {
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
+            ("qdisc", _) => Ok(Self::Qdisc(name.into())),
             ("sysctl", _) => Ok(Self::Sysctl(name.into())),
             (_, Some(switch)) => Ok(Self::Offload(switch, name.into())),
             _ => Err(format!("found {text:?}, {EXPECTED}")),
@@ -83,7 +94,22 @@ impl Setting {
             Self::Offload(switch, interface) => {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
             }
+            Self::Qdisc(interface) => {
+                let found = qdisc::read(interface)?;
+                Ok(if found.default { DEFAULT.into() } else { found.kind })
+            }
             Self::Sysctl(name) => sysctl::read(name),
+        }
+    }
+
+    /// Its value now, if [`Setting::write`] can put it back; what is in the way otherwise.
+    pub fn before(&self) -> std::result::Result<String, String> {
+        let now = self.read().map_err(|error| error.to_string())?;
+        match self {
+            Self::Qdisc(interface) if now != DEFAULT => Err(format!(
+                "{interface} has a queue discipline that somebody has set ({now}): it could not be put back as it is"
+            )),
+            _ => Ok(now),
         }
     }
 
@@ -100,6 +126,8 @@ impl Setting {
                 "off" => ethtool::set(interface, switch.row().1, false),
                 _ => Err(wrong()),
             },
+            Self::Qdisc(interface) if value == DEFAULT => qdisc::clear(interface),
+            Self::Qdisc(interface) => qdisc::set(interface, value),
             Self::Sysctl(name) => sysctl::write(name, value),
         }
     }
@@ -111,16 +139,33 @@ mod tests {
 
     #[test]
     fn names_survive_being_said() {
-        for text in ["mtu:eth0", "tso:bond0.7", "gso:e", "gro:e", "tx:e", "sysctl:net.ipv4.tcp_rmem"] {
+        for text in [
+            "mtu:eth0",
+            "tso:bond0.7",
+            "gso:e",
+            "gro:e",
+            "tx:e",
+            "lro:e",
+            "qdisc:e",
+            "sysctl:net.ipv4.tcp_rmem",
+        ] {
             assert_eq!(Setting::parse(text).expect("a setting").to_string(), text);
         }
     }
 
     #[test]
     fn nothing_else_is_a_setting() {
-        for text in
-            ["", "mtu", "mtu:", "mtu:a/b", "lro:eth0", "sysctl:../x", "sysctl:a..b", "sysctl:a b", "mtu:a=b"]
-        {
+        for text in [
+            "",
+            "mtu",
+            "mtu:",
+            "mtu:a/b",
+            "queue:eth0",
+            "sysctl:../x",
+            "sysctl:a..b",
+            "sysctl:a b",
+            "mtu:a=b",
+        ] {
             assert!(Setting::parse(text).is_err(), "{text}");
         }
     }

@@ -1,6 +1,7 @@
 //! The generator's two ends over loopback: what was sent is what arrived, and strangers get nothing.
 #![allow(clippy::disallowed_methods, reason = "these tests use real sockets")]
 
+use framegauge_drivers::PortRange;
 use framegauge_drivers::serving::Serving;
 use framegauge_drivers::streaming::{StreamOrder, StreamOutcome, run};
 use framegauge_drivers::traffic::{Amount, StreamSpec};
@@ -26,7 +27,7 @@ fn stream(port: u16, flows: u32, amount: Amount, repeat: u64, reverse: bool) -> 
 fn every_byte_arrives_in_every_shape() {
     for reverse in [false, true] {
         for (flows, bytes) in [(1, 1), (1, 100_000), (8, 1_000_001)] {
-            let serving = Serving::start(HERE, TOKEN, 1_000_000).expect("a port");
+            let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 1_000_000).expect("a port");
             let outcome = stream(serving.port(), flows, Amount::Bytes(bytes), 0, reverse);
             let served = serving.finish().expect("the server ends");
             assert_eq!(outcome.bytes, u64::from(flows) * bytes);
@@ -40,7 +41,7 @@ fn every_byte_arrives_in_every_shape() {
 
 #[test]
 fn rounds_are_new_connections() {
-    let serving = Serving::start(HERE, TOKEN, 0).expect("a port");
+    let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
     let outcome = stream(serving.port(), 2, Amount::Bytes(10_000), 20_000_000, false);
     let served = serving.finish().expect("the server ends");
     assert!(outcome.rounds > 1);
@@ -51,7 +52,7 @@ fn rounds_are_new_connections() {
 #[test]
 fn a_duration_is_kept() {
     for reverse in [false, true] {
-        let serving = Serving::start(HERE, TOKEN, 0).expect("a port");
+        let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
         let outcome = stream(serving.port(), 1, Amount::Nanoseconds(50_000_000), 0, reverse);
         assert_eq!(serving.finish().expect("the server ends").bytes, outcome.bytes);
         assert!(outcome.active_seconds >= 0.05);
@@ -60,7 +61,7 @@ fn a_duration_is_kept() {
 
 #[test]
 fn a_stranger_gets_nothing() {
-    let serving = Serving::start(HERE, TOKEN, 0).expect("a port");
+    let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
     let mut stranger = TcpStream::connect(SocketAddr::new(HERE, serving.port())).expect("it listens");
     stranger.write_all(&[0x46; 48]).expect("it reads");
     let mut answer = Vec::new();

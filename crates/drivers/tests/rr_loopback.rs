@@ -1,10 +1,10 @@
 //! Request and response over loopback: every request is answered, in one thread or several, and strangers get nothing.
 #![allow(clippy::disallowed_methods, reason = "these tests use real sockets")]
 
-use framegauge_drivers::Result;
 use framegauge_drivers::rr_client::{RrOrder, RrOutcome, run};
 use framegauge_drivers::rr_serving::RrServing;
 use framegauge_drivers::traffic::{Arrivals, Load, RrSpec};
+use framegauge_drivers::{PortRange, Result};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
@@ -34,7 +34,7 @@ fn every_request_is_answered_in_every_shape() {
         for (request, response, header) in
             [(1, 1, 0), (64, 3000, 200), (300_000, 1, 0), (1, 8_000_000 / connections, 100)]
         {
-            let serving = RrServing::start(HERE, TOKEN, true).expect("a port");
+            let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, true).expect("a port");
             let mut order = order(serving.port(), connections, Load::Closed, 20);
             (order.request_bytes, order.response_bytes, order.header_bytes) = (request, response, header);
             let outcome = go(&order).expect("the requests run");
@@ -52,7 +52,7 @@ fn every_request_is_answered_in_every_shape() {
 #[test]
 fn an_open_loop_makes_the_requests_of_its_schedule() {
     for connections in [1, 8] {
-        let serving = RrServing::start(HERE, TOKEN, true).expect("a port");
+        let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, true).expect("a port");
         let uniform = Load::Open { rate_per_second: 1000.0, arrivals: Arrivals::Uniform };
         let outcome = go(&order(serving.port(), connections, uniform, 50)).expect("the requests run");
         assert_eq!((outcome.requests, outcome.unfinished_requests), (50, 0));
@@ -68,7 +68,7 @@ fn an_open_loop_makes_the_requests_of_its_schedule() {
 fn nodelay_is_what_the_live_sockets_say() {
     for (client, server) in [(true, false), (false, true)] {
         for connections in [1, 8] {
-            let serving = RrServing::start(HERE, TOKEN, server).expect("a port");
+            let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, server).expect("a port");
             let mut order = order(serving.port(), connections, Load::Closed, 5);
             order.nodelay = client;
             let outcome = go(&order).expect("the requests run");
@@ -83,7 +83,7 @@ fn nodelay_is_what_the_live_sockets_say() {
 
 #[test]
 fn a_stranger_gets_nothing_and_another_token_is_an_error() {
-    let serving = RrServing::start(HERE, TOKEN, true).expect("a port");
+    let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, true).expect("a port");
     let mut stranger = TcpStream::connect(SocketAddr::new(HERE, serving.port())).expect("it listens");
     stranger.write_all(&[0x46; 36]).expect("it reads");
     let mut answer = Vec::new();
@@ -100,14 +100,14 @@ fn a_stranger_gets_nothing_and_another_token_is_an_error() {
 #[test]
 fn a_server_that_goes_away_is_an_error_and_so_is_a_wish_to_stop() {
     for connections in [1, 8] {
-        let serving = RrServing::start(HERE, TOKEN, true).expect("a port");
+        let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, true).expect("a port");
         let endless = order(serving.port(), connections, Load::Closed, 3_600_000);
         let client = std::thread::spawn(move || go(&endless).err().expect("it cannot end otherwise").code());
         let probe = order(serving.port(), connections, Load::Closed, 1);
         assert!(go(&probe).expect("the requests run").requests > 0);
         serving.finish().expect("the server ends");
         assert!(matches!(client.join().expect("no panic"), 104 | 111 | 32));
-        let serving = RrServing::start(HERE, TOKEN, true).expect("a port");
+        let serving = RrServing::start(HERE, PortRange::ANY, TOKEN, true).expect("a port");
         let endless = order(serving.port(), connections, Load::Closed, 3_600_000);
         assert_eq!(run(&endless, &mut |_, _| false).err().expect("it was stopped").code(), 125);
         serving.finish().expect("the server ends");

@@ -16,9 +16,23 @@ pub enum Offload {
     TxChecksum,
     /// Scatter-gather, which segmentation offloads need.
     ScatterGather,
+    /// Large receive offload, by the device.
+    Lro,
 }
 
+/// Of the word that some offloads share (`ETH_FLAG_LRO`).
+const LRO_FLAG: u32 = 1 << 15;
+
 impl Offload {
+    /// Those that bear on frames, by the names that readings have for them.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("tso", Self::Tso),
+        ("gso", Self::Gso),
+        ("gro", Self::Gro),
+        ("tx_checksum", Self::TxChecksum),
+        ("lro", Self::Lro),
+    ];
+
     /// The (get, set) commands of `linux/ethtool.h`.
     fn commands(self) -> (u32, u32) {
         match self {
@@ -27,6 +41,7 @@ impl Offload {
             Self::Gro => (0x2b, 0x2c),
             Self::TxChecksum => (0x16, 0x17),
             Self::ScatterGather => (0x18, 0x19),
+            Self::Lro => (0x25, 0x26),
         }
     }
 }
@@ -126,20 +141,21 @@ pub fn speed(interface: &str) -> Result<Option<u64>> {
 
 /// Whether `offload` is on.
 pub fn get(interface: &str, offload: Offload) -> Result<bool> {
-    request(interface, offload.commands().0, 0, &format!("read {offload:?} of {interface}"))
-        .map(|value| value != 0)
+    let value = request(interface, offload.commands().0, 0, &format!("read {offload:?} of {interface}"))?;
+    Ok(if offload == Offload::Lro { value & LRO_FLAG } else { value } != 0)
 }
 
 /// Switches `offload`. The device may refuse silently: read it back.
 pub fn set(interface: &str, offload: Offload, on: bool) -> Result<()> {
     let word = if on { "on" } else { "off" };
-    request(
-        interface,
-        offload.commands().1,
-        u32::from(on),
-        &format!("switch {offload:?} of {interface} {word}"),
-    )
-    .map(drop)
+    let operation = format!("switch {offload:?} of {interface} {word}");
+    let (get, set) = offload.commands();
+    let value = match offload {
+        Offload::Lro if on => request(interface, get, 0, &operation)? | LRO_FLAG,
+        Offload::Lro => request(interface, get, 0, &operation)? & !LRO_FLAG,
+        _ => u32::from(on),
+    };
+    request(interface, set, value, &operation).map(drop)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod ethtool;
 pub mod files;
 pub mod genetlink;
 pub mod links;
+pub mod listening;
 pub mod namespace;
 pub mod netlink;
 pub mod packet_socket;

@@ -2,7 +2,7 @@
 
 use crate::error::{OsError, Result};
 use crate::udp::{Kind, ProbeSocket};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 const SOL_RAW: libc::c_int = 255;
 const ICMP_FILTER: libc::c_int = 1;
@@ -16,7 +16,7 @@ pub fn open(source: IpAddr) -> Result<ProbeSocket> {
         Ok(socket) => socket,
         Err(refused) => raw(v6).map_err(|_| refused)?,
     };
-    socket.set_up(source)?;
+    socket.set_up(SocketAddr::new(source, 0))?;
     Ok(socket)
 }
 

@@ -1,4 +1,4 @@
-//! The token bucket filter (`tc-tbf(8)`) with a size table (`tc-stab(8)`).
+//! Queue disciplines (`tc(8)`), and the token bucket filter (`tc-tbf(8)`) with a size table (`tc-stab(8)`).
 
 use crate::error::Result;
 use crate::netlink::{CREATE, DUMP, Message, REPLACE, Socket, attribute, attribute_text, attribute_u32};
@@ -33,6 +33,8 @@ pub struct TokenBucket {
 pub struct QdiscReading {
     /// "tbf", "noqueue", …
     pub kind: String,
+    /// Whether the kernel put it there by itself: such a one has no handle.
+    pub default: bool,
     /// The token bucket's rate, where it is one.
     pub bits_per_second: Option<u64>,
     /// The token bucket's burst, where it is one.
@@ -102,6 +104,14 @@ pub fn set_token_bucket(interface: &str, bucket: &TokenBucket) -> Result<()> {
     Socket::route()?.request(message, &operation).map(drop)
 }
 
+/// Makes a queue discipline of this kind, as the kernel sets it up, the root of `interface`.
+pub fn set(interface: &str, kind: &str) -> Result<()> {
+    let index = rtnetlink::link(interface)?.index;
+    let mut message = Message::new(RTM_NEWQDISC, CREATE | REPLACE, &header(index, ROOT));
+    message.text(TCA_KIND, kind);
+    Socket::route()?.request(message, &format!("set the queue discipline of {interface} to {kind}")).map(drop)
+}
+
 /// Removes the root queue discipline; the kernel's default takes its place.
 pub fn clear(interface: &str) -> Result<()> {
     let index = rtnetlink::link(interface)?.index;
@@ -116,7 +126,11 @@ pub fn clear(interface: &str) -> Result<()> {
 pub fn read(interface: &str) -> Result<QdiscReading> {
     let index = rtnetlink::link(interface)?.index;
     let found = read_all(index, &format!("read the queue discipline of {interface}"))?.remove(&index);
-    Ok(found.unwrap_or_else(|| QdiscReading { kind: "noqueue".into(), ..QdiscReading::default() }))
+    Ok(found.unwrap_or_else(|| QdiscReading {
+        kind: "noqueue".into(),
+        default: true,
+        ..QdiscReading::default()
+    }))
 }
 
 /// Reads the root queue discipline of every interface of the calling thread's network namespace that has one,
@@ -138,7 +152,7 @@ fn read_all(index: i32, operation: &str) -> Result<BTreeMap<i32, QdiscReading>> 
 fn parse(body: &[u8]) -> Option<QdiscReading> {
     let attributes = body.get(20..)?;
     let kind = attribute_text(attributes, TCA_KIND)?;
-    let mut reading = QdiscReading { kind, ..QdiscReading::default() };
+    let mut reading = QdiscReading { kind, default: word(body, 8)? == 0, ..QdiscReading::default() };
     if let Some(statistics) = attribute(attributes, TCA_STATS2) {
         if let Some(basic) = attribute(statistics, 1) {
             reading.sent_bytes = basic.get(..8)?.try_into().ok().map(u64::from_ne_bytes)?;

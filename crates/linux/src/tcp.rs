@@ -1,6 +1,7 @@
 //! TCP sockets, non-blocking, and what the kernel says of them (`TCP_INFO`).
 
 use crate::error::{Context, OsError, Result, check};
+use crate::listening::PortRange;
 use crate::socket_address::raw_address;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -144,10 +145,11 @@ pub fn congestion_control(socket: RawFd) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// Listens on `address` at a port that the kernel chooses; non-blocking.
-pub fn listen(address: IpAddr) -> Result<TcpListener> {
+/// Listens on `address` at one of `ports`; non-blocking.
+pub fn listen(address: IpAddr, ports: PortRange) -> Result<TcpListener> {
     let operation = format!("listen on {address}");
-    let listener = TcpListener::bind(SocketAddr::new(address, 0)).during(operation.clone())?;
+    let listener =
+        ports.open(|port| TcpListener::bind(SocketAddr::new(address, port)).during(operation.clone()))?;
     listener.set_nonblocking(true).during(operation)?;
     Ok(listener)
 }

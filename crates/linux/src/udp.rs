@@ -2,6 +2,7 @@
 //! says who refused what (`ip(7)`, `ipv6(7)`). They need no privilege.
 
 use crate::error::{OsError, Result, check};
+use crate::listening::PortRange;
 use crate::socket_address::{address, raw_address};
 use crate::udp_error::{Report, parse_report};
 use std::io;
@@ -120,9 +121,16 @@ impl ProbeSocket {
 
     /// A socket at an address of this host, on a port that the kernel chooses.
     pub fn bind(source: IpAddr) -> Result<Self> {
-        let socket = Self::unbound(source.is_ipv6(), Kind::Udp)?;
-        socket.set_up(source)?;
-        Ok(socket)
+        Self::listen(source, PortRange::ANY)
+    }
+
+    /// A socket at an address of this host, on one of `ports`.
+    pub fn listen(source: IpAddr, ports: PortRange) -> Result<Self> {
+        ports.open(|port| {
+            let socket = Self::unbound(source.is_ipv6(), Kind::Udp)?;
+            socket.set_up(SocketAddr::new(source, port))?;
+            Ok(socket)
+        })
     }
 
     /// What it sends and receives.
@@ -130,8 +138,8 @@ impl ProbeSocket {
         self.kind
     }
 
-    /// Makes it probe, from an address of this host; a port or identifier is the kernel's choice.
-    pub(crate) fn set_up(&self, source: IpAddr) -> Result<()> {
+    /// Makes it probe, from an address of this host; port or identifier 0 is the kernel's choice.
+    pub(crate) fn set_up(&self, source: SocketAddr) -> Result<()> {
         let needed = if self.v6 {
             [
                 (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, IP_PMTUDISC_PROBE),
@@ -159,7 +167,7 @@ impl ProbeSocket {
                 let _ = self.set(libc::SOL_SOCKET, asked, BUFFER_BYTES, "");
             }
         }
-        let (storage, length) = raw_address(SocketAddr::new(source, 0));
+        let (storage, length) = raw_address(source);
         // SAFETY: pointer and length describe `storage`.
         let bound = unsafe { libc::bind(self.raw(), (&raw const storage).cast(), length) };
         check(bound, &format!("open a port at {source}")).map(drop)

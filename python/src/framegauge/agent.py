@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import platform
+import select
 import shutil
 import signal
 import subprocess
@@ -218,6 +219,18 @@ class Agent:
     ) -> Json:
         """Send a request and wait for its answer."""
         return self.begin(method, params, on_progress).result(timeout_seconds)
+
+    def nudge(self) -> None:
+        """Have it hear something, if that needs no waiting: an agent may end when it hears nothing for long."""
+        if self._lock.acquire(blocking=False):  # else something is being said just now
+            try:
+                assert self._process.stdin is not None
+                with contextlib.suppress(OSError, ValueError):
+                    if select.select([], [self._process.stdin], [], 0)[1]:
+                        self._process.stdin.write(b"\n")
+                        self._process.stdin.flush()
+            finally:
+                self._lock.release()
 
     def close(self, patience_seconds: float = 10.0) -> None:
         """Ask the agent to put everything back and end; then insist. Twice is once."""

@@ -35,6 +35,8 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         for name, switches in SWITCHES.items():
             if factors.levels(name) != [None] or factors.offloads is not None:
                 words += [f"{switch}:{interface}=on|off" for switch in switches]
+        if factors.qdisc is not None:
+            words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
         words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
         if factors.congestion_control is not None:
             words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")

@@ -11,9 +11,8 @@ from framegauge.agent import Agent, find_agent, privileged
 from framegauge.check_plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.machines import Machine
-from framegauge.ssh import Remote
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.listed import ListedHosts, remote
+from framegauge.testbeds.listed import ListedHosts, of_machine, remote
 
 __all__ = ["opened"]
 
@@ -48,7 +47,7 @@ def opened(
         if len(set(names)) < len(names):
             raise InputError(f"check: found {' '.join(names)}, expected each host once")
         targets = [_target(name) for name in one_ended]
-        known = [Remote(each.name, each.destination, each.options, each.agent) for each in machines]
+        known = [of_machine(each) for each in machines]
         listed = ListedHosts([*(remote(name) for name, _, _ in asked), *known], say)
         interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
         try:

@@ -17,6 +17,7 @@ FramegaugeError (exit 1)
     ├── AgentMissing         the agent's binary cannot be found or started
     ├── AgentLost            the agent ended or closed the pipe
     ├── AgentTimeout         no answer in time
+    ├── Lapsed               the network no longer carries what it has carried in this study
     ├── ProgramFailure       a program in a host failed, or said what nobody understands
     └── AgentError           an error answer: code, message, data
 """
@@ -40,6 +41,7 @@ __all__ = [
     "FramegaugeError",
     "InputError",
     "Interrupted",
+    "Lapsed",
     "MissingRequirement",
     "NewerResults",
     "NothingJudged",
@@ -143,6 +145,10 @@ class AgentLost(AgentFailure):
 
 class AgentTimeout(AgentFailure):
     """The agent did not answer in time; the request was cancelled."""
+
+
+class Lapsed(AgentFailure):
+    """The network no longer carries what it has carried in this study."""
 
 
 class ProgramFailure(AgentFailure):

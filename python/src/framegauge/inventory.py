@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from framegauge import yaml_file
 from framegauge.errors import InputError, StudyError
 from framegauge.machines import Inventory, Machine
@@ -21,6 +23,9 @@ from framegauge.machines import Inventory, Machine
 __all__ = ["load"]
 
 ANSIBLE_SECONDS = 60.0
+OURS = "framegauge_"  # variables of a host that are as keys of a file of ours
+KEYS = ("interface", "read_only", "agent", "ports")
+BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def load(path: str | Path, group: str = "all") -> list[Machine]:
@@ -74,7 +79,7 @@ def _machines(listed: Mapping[str, Any], place: str, group: str) -> list[Machine
     if not names:
         known = ", ".join(sorted(name for name in listed if name != "_meta"))
         raise InputError(f"{place}: found no hosts in group {group}, expected one of {known or 'no groups at all'}")
-    return [_machine(name, variables.get(name, {})) for name in names]
+    return [_machine(name, variables.get(name, {}), place) for name in names]
 
 
 def _members(listed: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[str]:
@@ -85,13 +90,21 @@ def _members(listed: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[
     return [*entry.get("hosts", []), *inner]
 
 
-def _machine(name: str, given: Mapping[str, Any]) -> Machine:
-    """What of Ansible's variables ssh has to know."""
+def _machine(name: str, given: Mapping[str, Any], place: str) -> Machine:
+    """What of Ansible's variables ssh has to know, and those that are ours."""
     options: list[str] = []
     for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
         options += shlex.split(str(given.get(key) or ""))
     for key, option in (("port", "Port"), ("user", "User"), ("ssh_private_key_file", "IdentityFile")):
         if (value := given.get(f"ansible_{key}")) is not None:
             options += ["-o", f"{option}={value}"]
+    ours: dict[str, Any] = {key: given[f"{OURS}{key}"] for key in KEYS if given.get(f"{OURS}{key}") is not None}
+    if str(ours.get("read_only")).lower() in BOOLEANS:  # words of an INI inventory are text
+        ours["read_only"] = BOOLEANS[str(ours["read_only"]).lower()]
     host = given.get("ansible_host")
-    return Machine(name=name, ssh=None if host is None else str(host), options=options)
+    try:
+        return Machine(name=name, ssh=None if host is None else str(host), options=options, **ours)
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = first.get("ctx", {}).get("error") or f"found {first['input']!r}: {first['msg']}"
+        raise InputError(f"{place}: {name}: {OURS}{first['loc'][0]}: {why}") from None

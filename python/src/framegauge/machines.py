@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 
 from framegauge.study_types import Model, Problem
 
 __all__ = ["Inventory", "Machine", "full", "named"]
 
 
+def _range(text: str) -> str:
+    """Problem unless it is LOW-HIGH, or one port."""
+    low, _, high = text.partition("-")
+    found = [int(word) if word.isascii() and word.isdigit() else 0 for word in (low, high or low)]
+    if not 1 <= found[0] <= found[1] <= MOST_PORT:
+        raise Problem((), text, "ports such as 40000-40099")
+    return text
+
+
+MOST_PORT = 65535
+Ports = Annotated[StrictStr, AfterValidator(_range)]
+
+
 class Machine(Model):
     """One host. `ssh` is what ssh calls it (default: its name), `options` come before that on ssh's command line.
 
     `interface` carries the data (default: the way to the others); `read_only` hosts are measured and never changed;
-    `agent` is a file of another machine's agent.
+    `agent` is a file of another machine's agent. `ports` are those it opens for data and probes, LOW-HIGH (default: its
+    ephemeral ones).
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
@@ -25,6 +39,7 @@ class Machine(Model):
     interface: StrictStr | None = None
     read_only: StrictBool = False
     agent: StrictStr | None = None
+    ports: Ports | None = None
 
     @property
     def destination(self) -> str:
@@ -33,10 +48,11 @@ class Machine(Model):
 
 
 class Inventory(Model):
-    """The hosts, in order, and what ssh is given for all of them."""
+    """The hosts, in order; what ssh is given for all of them, and the ports of those that have none of their own."""
 
     hosts: Annotated[list[Machine | StrictStr], Field(min_length=1)]
     options: list[StrictStr] = Field(default_factory=list)
+    ports: Ports | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Inventory:
@@ -45,7 +61,10 @@ class Inventory(Model):
 
     def machines(self) -> list[Machine]:
         """All of them, short forms resolved, with the options for all before their own."""
-        return [each.model_copy(update={"options": [*self.options, *each.options]}) for each in full(self.hosts)]
+        return [
+            each.model_copy(update={"options": [*self.options, *each.options], "ports": each.ports or self.ports})
+            for each in full(self.hosts)
+        ]
 
 
 def full(hosts: Sequence[Machine | str]) -> list[Machine]:

@@ -38,7 +38,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         testbed=_TESTBEDS.get(bed.kind, "fabric"),
         mtu=host_mtus(factors["mtu"], bed.host_names),
         rtt_seconds=factors["rtt"] or 0.0,
-        **nic_of(factors),
+        **_nic(study, factors),
         congestion_control=factors["congestion_control"],
         bits_per_second=bed.link.rate,
         buffer_bytes=bed.link.buffer,
@@ -50,7 +50,15 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         family=bed.family,
         sysctls=study.sysctls,
         nagle=factors["nagle"],
+        qdisc=factors["qdisc"],
     )
+
+
+def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
+    nic = nic_of(factors)
+    if study.testbed.kind == "ssh" and factors["lro"] is None and nic["lro"]:
+        nic["lro"] = None  # offloads are on without it, too: few NICs have it, and fewer have it on
+    return nic
 
 
 def _seed(study: Study, slot: Slot) -> int:
@@ -90,7 +98,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
     # What follows `offloads`, and what the workload decides itself, is not stated twice.
-    followers = (*OFFLOADS, "nagle")
+    followers = (*OFFLOADS, "nagle", "qdisc")
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()

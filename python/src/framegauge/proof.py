@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, readings, segment_bytes
-from framegauge.testbeds.base import Conditions, Json
+from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings"]
 
@@ -142,11 +142,21 @@ def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
     """What the kernel says is on, of what was asked."""
     asked = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
+        "lro": conditions.lro,
     }  # fmt: skip
     for where, _, reading in _readings(record):
         for name, on in asked.items():
             if on is not None and reading["offloads"][name] is not on:
                 yield _differs(f"{name} of {where}", on, reading["offloads"][name])
+
+
+def _qdisc(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = conditions.qdisc
+    if asked is None:
+        return
+    for where, _, reading in _readings(record):
+        if not is_qdisc(reading["qdisc"], asked):
+            yield _differs(f"queue discipline of {where}", asked, reading["qdisc"]["kind"])
 
 
 def _live_congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -240,5 +250,5 @@ _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
 )  # fmt: skip
 # Of a host of the user's own nothing is asked that others' traffic or settings would decide.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _own_segments, _offloads, _live_congestion_control, _nodelay, _sysctls,
+    _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, _sysctls,
 )  # fmt: skip

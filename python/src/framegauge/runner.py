@@ -17,7 +17,7 @@ import pyarrow.ipc
 from framegauge import conservation, costs, fidelity, proof, queueing, steady
 from framegauge.agent import read_spool
 from framegauge.blocks import Slot, block_order
-from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout, ProgramFailure
+from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout, Lapsed, ProgramFailure
 from framegauge.planning import conditions_of, expected_seconds, stated_conditions, workload_of
 from framegauge.quantities import print_bits_per_second
 from framegauge.results import Journal, Run
@@ -157,11 +157,11 @@ class Runner:
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
-            except (AgentError, AgentLost, AgentTimeout, ProgramFailure) as error:
+            except (AgentError, AgentLost, AgentTimeout, Lapsed, ProgramFailure) as error:
                 # A request that the agent does not understand stays wrong however often it is repeated.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
                     raise
-                if isinstance(error, AgentLost) and not self._testbed.outlives_agents:
+                if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
                     raise
                 run = replace(run, excluded=[f"error: {error}"])
         took = self._now() - begun
@@ -265,6 +265,10 @@ def _checked(
     readings["ceiling_bits_per_second"] = ceiling
     readings["steady"] = None if part is None else part.as_json()
     readings["predicted_seconds"] = record.get("predicted_seconds")
+    if old := record["rack"].get("old_connections"):
+        readings["old_connections"] = old
+    if strangers := done.get("refused"):
+        readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
     if lacking := done.get("not_measured", {}) | lacking:
         readings["not_measured"] = lacking

@@ -14,7 +14,9 @@ import platform
 import selectors
 import shlex
 import shutil
+import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,10 +26,13 @@ from typing import IO
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
 
-__all__ = ["Binary", "Remote", "command", "open_agent", "place"]
+__all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "place"]
 
 START_SECONDS = 20.0  # from nothing to a greeting; an MTU black hole hangs ssh's key exchange for ever
 COPY_SECONDS = 120.0
+# A network that broke may never tell the far side: an agent that hears nothing for so long ends, unless told to stay.
+PATIENCE_SECONDS = 900
+NUDGE_SECONDS = 60.0
 OPTIONS = (
     "BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "ConnectTimeout=10",
     "ServerAliveInterval=5", "ServerAliveCountMax=3",
@@ -88,13 +93,21 @@ class Binary:
 class Remote:
     """A host: what people call it, what ssh calls it, and what ssh is given before that.
 
-    `agent`: a file of the agent for its kind of machine; None: this machine's.
+    `agent`: a file of the agent for its kind of machine; None: this machine's. `ports`: those that it opens, LOW-HIGH;
+    None: the kernel's choice.
     """
 
     name: str
     destination: str
     options: Sequence[str] = ()
     agent: str | None = None
+    ports: str | None = None
+
+
+def host_words(remote: Remote) -> list[str]:
+    """The agent's own arguments, where it is to measure on that host."""
+    ports = [] if remote.ports is None else ["--ports", remote.ports]
+    return ["host", "--patience", str(PATIENCE_SECONDS), *ports]
 
 
 @lru_cache(maxsize=4)
@@ -164,7 +177,37 @@ def open_agent(
         if line != "ready":
             raise AgentLost(f"found {line[:80]!r}, expected the agent")
 
-    return Agent.open(command(remote, words, binary), meet=meet, name=remote.name)
+    agent = Agent.open(command(remote, words, binary), meet=meet, name=remote.name)
+    _company.keep(agent)
+    return agent
+
+
+class _Company:
+    """Tells agents far away now and then that somebody is still here; one thread for all of them."""
+
+    def __init__(self) -> None:
+        self._agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, agent: Agent) -> None:
+        """From now until it is closed."""
+        with self._lock:
+            self._agents.add(agent)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="company", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(NUDGE_SECONDS)
+            with self._lock:
+                agents = list(self._agents)
+            for agent in agents:
+                agent.nudge()
+
+
+_company = _Company()
 
 
 class _Lines:

@@ -15,7 +15,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from framegauge.study_margins import Margins, usual
 from framegauge.study_testbed import Testbed
-from framegauge.study_types import Factor, Model, Mtu, Problem, Seconds
+from framegauge.study_types import Factor, Model, Mtu, Problem, Qdisc, Seconds
 from framegauge.study_workloads import Workload
 
 __all__ = [
@@ -39,7 +39,7 @@ OFFLOADS = ("tso", "lro", "gro", "checksum")
 
 class Factors(Model):
     """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given. Hosts of
-    the user's own are left as they are in whatever is not given."""
+    the user's own are left as they are in whatever is not given; `qdisc` is theirs alone."""
 
     mtu: Factor[Mtu]
     rtt: Factor[Seconds] | None = None
@@ -51,6 +51,7 @@ class Factors(Model):
     moderation: Factor[Seconds] | None = None
     congestion_control: Factor[StrictStr] | None = None
     nagle: Factor[StrictBool] | None = None
+    qdisc: Factor[Qdisc] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """Of one factor; [None] where it is not given."""
@@ -76,7 +77,7 @@ class Meters(Model):
 
 
 TreatmentName = Literal[
-    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle"
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc"
 ]
 
 
@@ -186,10 +187,12 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
     """Combinations that no NIC, or not the kernel's own link, can have."""
     names = ("offloads", *OFFLOADS)
     if study.testbed.kind == "ssh":
-        for name in ("lro", "moderation"):
-            if study.factors.levels(name) not in ([None], [0.0]):
-                expected = f"no such factor on testbed ssh: {name} stays as it is"
-                raise Problem(("factors", name), study.factors.levels(name), expected)
+        if study.factors.levels("moderation") not in ([None], [0.0]):
+            expected = "no such factor on testbed ssh: moderation stays as it is"
+            raise Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
+    elif study.factors.qdisc is not None:
+        expected = f"no such factor on testbed {study.testbed.kind}: its hosts' queue is part of its link"
+        raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
         for name in ("tso", "lro"):

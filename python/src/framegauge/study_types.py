@@ -16,6 +16,7 @@ from pydantic import (
     PlainValidator,
     StrictBool,
     StrictInt,
+    StrictStr,
     WithJsonSchema,
     model_validator,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Model",
     "Mtu",
     "Problem",
+    "Qdisc",
     "Rate",
     "Rates",
     "Seconds",
@@ -101,6 +103,9 @@ def as_list(value: object) -> object:
     """A single condition is a list of one."""
     return value if isinstance(value, list) else [value]
 
+
+# A kind as tc(8) names it; "default" is whatever the kernel has put there.
+Qdisc = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 
 Bytes = Annotated[
     int,

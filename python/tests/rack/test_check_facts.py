@@ -111,7 +111,7 @@ def test_interfaces_and_tunnels(network: Network) -> None:
         {"address": "10.201.1.1", "prefix_length": 24, "family": 4},
         {"address": "fd78:201:1::1", "prefix_length": 64, "family": 6},
     ]
-    assert link["offloads"].keys() == {"tso", "gso", "gro", "tx_checksum"}
+    assert link["offloads"].keys() == {"tso", "gso", "gro", "tx_checksum", "lro"}
     tunnels = {name: (each["kind"], each["overhead_bytes"], each["parent"]) for name, each in all_of_them.items()}
     assert tunnels["over4"] == ("vxlan", 50, "net0"), "the interface that leads to the other end"
     assert tunnels["over6"] == ("vxlan", 70, "net0")

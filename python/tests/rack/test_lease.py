@@ -133,13 +133,53 @@ def test_there_is_one_lease_at_a_time_whoever_asks(namespace: str) -> None:
     assert mtu(namespace) == 1500
 
 
+def qdisc(namespace: str) -> str:
+    shown = ["tc", "-n", namespace, "qdisc", "show", "dev", "v0", "root"]
+    return subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_queue_discipline_is_lent_too_and_what_the_kernel_had_is_back(namespace: str) -> None:
+    before = qdisc(namespace)
+    with agent_in(namespace) as agent:
+        asked = {"settings": {"qdisc:v0": "pfifo"}, "seconds": 60}
+        [held] = agent.request("lease.begin", asked)["held"]
+        assert held == {"setting": "qdisc:v0", "before": "default", "now": "pfifo"}
+        assert qdisc(namespace).startswith("qdisc pfifo ")
+        agent.request("lease.end")
+        assert qdisc(namespace) == before
+        asked["seconds"] = SECONDS
+        agent.request("lease.begin", asked)
+        for holder in holders(agent):
+            os.kill(holder, signal.SIGKILL)
+            break
+        until = time.monotonic() + SECONDS + 1
+        while qdisc(namespace) != before and time.monotonic() < until:
+            time.sleep(0.02)
+        assert qdisc(namespace) == before
+
+
+def test_a_queue_discipline_that_somebody_has_set_is_left_alone(namespace: str) -> None:
+    subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", "v0", "root", "pfifo", "limit", "7"], check=True)
+    with agent_in(namespace) as agent:
+        asked = {"settings": {"qdisc:v0": "bfifo"}, "seconds": 60}
+        with pytest.raises(AgentError, match=r"v0 has a queue discipline that somebody has set \(pfifo\)"):
+            agent.request("lease.begin", asked)
+        assert "limit 7p" in qdisc(namespace)
+
+
 def test_what_cannot_be_is_refused_and_nothing_stays_changed(namespace: str) -> None:
     with agent_in(namespace) as agent:
         asked = {"settings": {"mtu:v0": "9000", "sysctl:net.ipv4.tcp_ecn": "77"}, "seconds": 60}
         with pytest.raises(AgentError, match=r"nothing was changed: .*tcp_ecn"):
             agent.request("lease.begin", asked)
         assert mtu(namespace) == 1500
-        for settings in ({"mtu:v9": "9000"}, {"mtu:../v0": "9000"}, {"lro:v0": "off"}, {"mtu:v0": "many"}):
+        for settings in (
+            {"mtu:v9": "9000"},
+            {"mtu:../v0": "9000"},
+            {"lro:v0": "on"},
+            {"qdisc:v0": "nonesuch"},
+            {"mtu:v0": "many"},
+        ):
             with pytest.raises(AgentError):
                 agent.request("lease.begin", {"settings": settings, "seconds": 60})
         assert mtu(namespace) == 1500

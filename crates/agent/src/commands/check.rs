@@ -45,7 +45,7 @@ pub fn serve(call: &Call) -> Answer {
     if check.is_some() {
         return Err(Failure::state("this host takes part in a check already; check.close first"));
     }
-    let responder = Responder::start(&asked.addresses, asked.ports, token)?;
+    let responder = Responder::start(&asked.addresses, asked.ports, call.session.host.ports, token)?;
     let endpoints: Vec<Value> = responder
         .endpoints()
         .iter()

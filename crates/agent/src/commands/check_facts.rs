@@ -54,9 +54,6 @@ fn interface(facts: &InterfaceFacts) -> Value {
                    "family": version(each.address)})
         })
         .collect();
-    let offloads = facts.offloads.map(|[tso, gso, gro, tx_checksum]| {
-        json!({"tso": tso, "gso": gso, "gro": gro, "tx_checksum": tx_checksum})
-    });
     json!({
         "name": own.name,
         "index": own.index,
@@ -69,7 +66,7 @@ fn interface(facts: &InterfaceFacts) -> Value {
         "parent": facts.parent,
         "overhead_bytes": facts.overhead_bytes,
         "addresses": addresses,
-        "offloads": offloads,
+        "offloads": facts.offloads,
     })
 }
 

@@ -8,15 +8,14 @@ use serde_json::json;
 pub fn run(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
     let reading = call.session.host.with_applied(|applied| applied.read())?;
-    let [tso, gso, gro, tx_checksum] = reading.offloads;
     let qdisc = &reading.qdisc;
     Ok(json!({
         "interface": reading.interface,
         "mtu": reading.mtu,
         "maximum_mtu": reading.maximum_mtu,
-        "offloads": {"tso": tso, "gso": gso, "gro": gro, "tx_checksum": tx_checksum},
+        "offloads": reading.offloads,
         "moderation_seconds": reading.moderation_seconds,
-        "qdisc": {"kind": qdisc.kind, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
+        "qdisc": {"kind": qdisc.kind, "default": qdisc.default, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
                   "limit_bytes": qdisc.limit_bytes, "sent_bytes": qdisc.sent_bytes,
                   "sent_packets": qdisc.sent_packets, "drops": qdisc.drops, "overlimits": qdisc.overlimits,
                   "backlog_bytes": qdisc.backlog_bytes},

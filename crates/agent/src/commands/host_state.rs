@@ -4,12 +4,12 @@ use super::{Check, Lease, Meter};
 use crate::arguments::Role;
 use crate::message::Failure;
 use crate::session::lock;
-use framegauge_drivers::Result;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::processes::Processes;
 use framegauge_drivers::rr_serving::RrServing;
 use framegauge_drivers::serving::Serving;
 use framegauge_drivers::wire::HandshakeCapture;
+use framegauge_drivers::{PortRange, Result};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -29,6 +29,8 @@ pub struct HostState {
     pub check: Mutex<Option<Check>>,
     /// Changed settings that last while they are renewed.
     pub lease: Mutex<Option<Lease>>,
+    /// Where others may be told to connect to it.
+    pub ports: PortRange,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -42,7 +44,12 @@ impl HostState {
             Role::Host { group: None, .. } => framegauge_drivers::processes::own_group(),
             Role::Rack => None,
         };
+        let ports = match role {
+            Role::Host { ports, .. } => *ports,
+            Role::Rack => PortRange::ANY,
+        };
         Ok(Self {
+            ports,
             applied: Mutex::default(),
             capture: Mutex::default(),
             meter: Mutex::default(),

@@ -29,7 +29,7 @@ pub fn serve(call: &Call) -> Answer {
     if serving.is_some() {
         return Err(Failure::state("this host answers requests already; rr.close first"));
     }
-    let started = RrServing::start(asked.address, token, asked.nodelay)?;
+    let started = RrServing::start(asked.address, call.session.host.ports, token, asked.nodelay)?;
     let port = started.port();
     *serving = Some(started);
     Ok(json!({"port": port}))

@@ -30,7 +30,7 @@ pub fn serve(call: &Call) -> Answer {
     if serving.is_some() {
         return Err(Failure::state("this host serves streams already; stream.close first"));
     }
-    let started = Serving::start(asked.address, token, sample)?;
+    let started = Serving::start(asked.address, call.session.host.ports, token, sample)?;
     let port = started.port();
     *serving = Some(started);
     Ok(json!({"port": port}))

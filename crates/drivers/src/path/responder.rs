@@ -3,6 +3,7 @@
 use super::handshake;
 use framegauge_frames::Family;
 use framegauge_linux::epoll::Epoll;
+use framegauge_linux::listening::PortRange;
 use framegauge_linux::poll::Waker;
 use framegauge_linux::udp::{ProbeSocket, Sent};
 use framegauge_linux::{OsError, Result, tcp};
@@ -50,20 +51,20 @@ struct Desk {
 }
 
 impl Responder {
-    /// Answers at these addresses, at `ports` ports each that the kernel chooses.
-    pub fn start(addresses: &[IpAddr], ports: usize, token: Token) -> Result<Self> {
+    /// Answers at these addresses, at so many ports each, which are of `among`.
+    pub fn start(addresses: &[IpAddr], ports: usize, among: PortRange, token: Token) -> Result<Self> {
         let mut desk =
             Desk { token, sockets: Vec::new(), listeners: Vec::new(), answered: Answered::default() };
         let mut endpoints = Vec::new();
         for &address in addresses {
-            let listener = tcp::listen(address)?;
+            let listener = tcp::listen(address, among)?;
             let unknown = |source| OsError { operation: "read the listening port".into(), source };
             let tcp_port = listener.local_addr().map_err(unknown)?.port();
             desk.listeners.push(listener);
             let mut endpoint = Endpoint { address, ports: Vec::new(), tcp_port };
             let family = if address.is_ipv6() { Family::V6 } else { Family::V4 };
             for _ in 0..ports {
-                let socket = ProbeSocket::bind(address)?;
+                let socket = ProbeSocket::listen(address, among)?;
                 endpoint.ports.push(socket.local()?.port());
                 desk.sockets.push((socket, header_bytes(family)));
             }

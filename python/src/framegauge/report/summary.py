@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from framegauge import standing
 from framegauge.report.interactions import interactions
 from framegauge.report.why import why
 from framegauge.results import Run, Saved
@@ -97,7 +98,11 @@ def summarise(saved: Saved) -> dict[str, Any]:
             for metric, why in not_measured([_row(run) for run in saved.runs], saved.plan["margins"]).items()
         ],
         "cpu": _cpu(saved.runs),
-        "caveats": _caveats(saved.plan["margins"], saved.plan["scope"]),
+        "caveats": [
+            *_caveats(saved.plan["margins"], saved.plan["scope"]),
+            *standing.caveats(run.readings for run in saved.runs),
+            *_refused(saved.runs),
+        ],
         "excluded": [
             {
                 "run": run.number,
@@ -137,6 +142,12 @@ def _caveats(metrics: Collection[str], scope: str) -> list[str]:
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
         lines.append("CPU time and cycles move with neighbours and caches; instructions repeat: judge by those")
     return lines
+
+
+def _refused(runs: Sequence[Run]) -> list[str]:
+    """That others than the study's own ends connected to its data ports."""
+    count = sum(run.readings.get("refused_connections", 0) for run in runs)
+    return [f"{count} connections without their run's token were refused, and got nothing"] if count else []
 
 
 def _suspect(found: Sequence[Comparison]) -> list[str]:

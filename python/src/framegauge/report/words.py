@@ -30,6 +30,7 @@ USUAL_MODERATION_SECONDS = 50e-6  # stated only where it is another
 _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
+    "qdisc": "queue discipline",
 }  # fmt: skip
 _FORMS = {
     "per_second": "{:.4g}/s",
@@ -205,5 +206,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"moderation {quantities.print_seconds(given['moderation_seconds'])}"
     if given.get("congestion_control", "cubic") != "cubic":
         yield str(given["congestion_control"])
+    if given.get("qdisc") is not None:
+        yield f"queue discipline {given['qdisc']}"
     if "mtu" in given:
         yield f"MTU {level(given['mtu'])}"

@@ -10,7 +10,18 @@ from typing import Literal, Protocol
 from framegauge.agent import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
 
-__all__ = ["Conditions", "Host", "Json", "Pending", "Place", "Progress", "Requests", "Testbed", "afterwards"]
+__all__ = [
+    "Conditions",
+    "Host",
+    "Json",
+    "Pending",
+    "Place",
+    "Progress",
+    "Requests",
+    "Testbed",
+    "afterwards",
+    "is_qdisc",
+]
 
 
 @contextmanager
@@ -55,6 +66,7 @@ class Conditions:
     family: int
     sysctls: Mapping[str, str] = field(default_factory=dict)
     nagle: bool | None = None
+    qdisc: str | None = None
 
     @property
     def hosts(self) -> list[str]:
@@ -64,6 +76,11 @@ class Conditions:
     def as_json(self) -> Json:
         """For the record of a run."""
         return asdict(self)
+
+
+def is_qdisc(reading: Mapping[str, object], asked: str) -> bool:
+    """Whether a queue discipline, as it was read, is what was asked for; "default" is the kernel's choice."""
+    return reading["default"] is True if asked == "default" else reading["kind"] == asked
 
 
 @dataclass(frozen=True)

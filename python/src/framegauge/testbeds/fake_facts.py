@@ -20,7 +20,7 @@ def facts(_: Json) -> Json:
         "name": "eth0", "index": 2, "mtu": MTU, "maximum_mtu": 9710, "up": True, "kind": None, "driver": "ixgbe",
         "bits_per_second": 10_000_000_000, "parent": None, "overhead_bytes": None,
         "addresses": [{"address": "10.0.0.1", "prefix_length": 24, "family": 4}],
-        "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum"), True),
+        "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum", "lro"), True),
     }  # fmt: skip
     return {
         "hostname": "fake", "kernel": platform.release(), "clock_source": "tsc", "interfaces": [nic],

@@ -44,6 +44,7 @@ class FakeReadings:
         scale = (up["shaper"]["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
         qdisc = {
             "kind": "tbf" if shaped else "noqueue",
+            "default": not shaped,
             "bits_per_second": round(rate * scale) if shaped else None,
             "burst_bytes": up["shaper"]["burst_bytes"] if shaped else None,
             "limit_bytes": 10**6 if shaped else None,
@@ -53,7 +54,7 @@ class FakeReadings:
             "interface": "fg0",
             "mtu": 1500 if self.fault("mtu") and last else rack.mtus[host],
             "maximum_mtu": self.model.largest_mtu,
-            "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()},
+            "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
             "qdisc": qdisc,
             "congestion_control_route": up["congestion_control"],

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from framegauge.agent import Json, Requests
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
+from framegauge.testbeds.base import is_qdisc
 
 __all__ = ["CONGESTION_CONTROL", "SWITCHES", "Change", "Leases", "settings"]
 
@@ -18,7 +19,7 @@ OTHER = "another lease under way"  # as the agent says it
 RETRY_SECONDS = 0.5
 SLACK_SECONDS = 5.0
 RENEWALS = 4  # within the time of a lease: three may be lost
-SWITCHES = {"tso": ("tso", "gso"), "gro": ("gro",), "checksum": ("tx",)}
+SWITCHES = {"tso": ("tso", "gso"), "lro": ("lro",), "gro": ("gro",), "checksum": ("tx",)}
 READ_AS = {"tx": "tx_checksum"}
 
 
@@ -42,6 +43,8 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
         for switch in switches if wanted is not None else ():
             if now["offloads"][READ_AS.get(switch, switch)] is not wanted:
                 found[f"{switch}:{interface}"] = "on" if wanted else "off"
+    if (qdisc := asked["qdisc"]) is not None and not is_qdisc(now["qdisc"], str(qdisc)):
+        found[f"qdisc:{interface}"] = str(qdisc)
     for name, value in sysctls.items():
         if now["sysctls"].get(name, "").split() != value.split():
             found[f"sysctl:{name}"] = value

@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 
 from framegauge.agent import Agent, Requests, find_agent, privileged
 from framegauge.errors import AgentFailure, AgentLost, InputError
-from framegauge.ssh import Remote, open_agent
+from framegauge.machines import Machine
+from framegauge.ssh import Remote, host_words, open_agent
 from framegauge.testbeds.base import Host
 
-__all__ = ["ListedHosts", "Unreachable", "remote"]
+__all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
 
 NETNS = "netns:"
 NAMESPACES = Path("/run/netns")  # ip-netns(8)
@@ -70,7 +71,7 @@ class ListedHosts:
 
 def _open(remote: Remote, say: Callable[[str], None]) -> Requests:
     try:
-        return open_agent(remote, ["host"], say)
+        return open_agent(remote, host_words(remote), say)
     except AgentFailure as error:
         say(str(error))
         return Unreachable(str(error))
@@ -87,6 +88,11 @@ def _command(name: str, say: Callable[[str], None]) -> list[str]:
             raise InputError(f"{name}: found no network namespace {namespace}, expected one that `ip netns` lists")
         return privileged([*agent, "--netns", namespace], say)
     raise InputError(f"{name}: found no host of this kind, expected local, netns:NAME, or a name that ssh knows")
+
+
+def of_machine(machine: Machine) -> Remote:
+    """What ssh and the agent there are to be told."""
+    return Remote(machine.name, machine.destination, machine.options, machine.agent, machine.ports)
 
 
 def remote(name: str) -> str | Remote:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from framegauge import standing
 from framegauge.agent import Agent, Json, Requests
-from framegauge.errors import AgentFailure, Refused
+from framegauge.errors import AgentFailure, Lapsed, Refused
 from framegauge.machines import Machine
-from framegauge.ssh import Remote, open_agent
+from framegauge.ssh import host_words, open_agent
 from framegauge.testbeds.base import Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
-from framegauge.testbeds.listed import ListedHosts, Unreachable
+from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine
 
 __all__ = ["Reach", "SshTestbed"]
 
@@ -57,13 +58,15 @@ class SshTestbed:
         self.outlives_agents = goes_on
         self._machines, self._reach = {machine.name: machine for machine in machines}, reach
         self._say, self._family, self._rate, self._seconds = say, family, bits_per_second, lease_seconds
-        self._listed = ListedHosts([_remote(machine) for machine in machines], say)
+        self._listed = ListedHosts([of_machine(machine) for machine in machines], say)
         self._agents: dict[str, Requests] = {host.name: host.agent for host in self._listed.hosts()}
         self._reopened: list[Agent] = []
         self._facts: Json = {}
         self._places: dict[str, Place] = {}
         self._hosts: list[Host] = []
         self._leases: Leases | None = None
+        self._now: dict[str, Json] = {}
+        self._carried: list[Mapping[str, int]] = []
         self._begun = 0.0
 
     def requirements(self, bits_per_second: int | None) -> Json:  # noqa: ARG002
@@ -91,18 +94,35 @@ class SshTestbed:
         for name, place in self._places.items():
             asked = {"interface": place.interface, "address": place.address, "sysctls": watched}
             self._agents[name].request("host.adopt", asked)
+        changes = self._changes(conditions)
+        old = self._standing(changes, conditions)
         self._leases = Leases(self._seconds)
-        held = self._leases.begin(self._changes(conditions))
+        held = self._leases.begin(changes)
         if held:
             for line in self._reach.narrow(self._reached(), self._family, conditions.mtu):
-                raise Refused(f"{line}, expected them to pass; everything is put back")
+                # That a network cannot carry them ends a study; that it no longer does is a gap in its data.
+                kind = Lapsed if conditions.mtu in self._carried else Refused
+                raise kind(f"{line}, expected them to pass; everything is put back")
+            self._carried.append(conditions.mtu)
             self._leases.keep()
         self._hosts = [Host(name, place.address, self._agents[name]) for name, place in self._places.items()]
         hosts = [
             {"name": name, "address": place.address, "interface": place.interface}
             for name, place in self._places.items()
         ]
-        return {"hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held}
+        return {
+            "hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held, "old_connections": old,
+        }  # fmt: skip
+
+    def _standing(self, changes: Sequence[Change], conditions: Conditions) -> Json:
+        """By host whose MTU will be raised, its connections that stand."""
+        found = {}
+        for each in changes:
+            place = self._places[each.host]
+            if conditions.mtu[each.host] > self._now[each.host]["mtu"] and f"mtu:{place.interface}" in each.settings:
+                sockets = each.agent.request("sockets.read")["sockets"]
+                found[each.host] = standing.connections(sockets, place.address)
+        return found
 
     def _connect(self) -> None:
         for name, agent in self._agents.items():
@@ -111,7 +131,8 @@ class SshTestbed:
                     agent.request("check.facts")
                     continue
             # A new login: the old agent, if it lives, has put back what it held when its input ended.
-            found = open_agent(_remote(self._machines[name]), ["host"], self._say)
+            remote = of_machine(self._machines[name])
+            found = open_agent(remote, host_words(remote), self._say)
             self._reopened.append(found)
             self._agents[name] = found
             self._places = {}
@@ -128,9 +149,10 @@ class SshTestbed:
             agent, place = self._agents[name], self._places[name]
             asked = {
                 "mtu": conditions.mtu[name], "tso": conditions.tso, "gro": conditions.gro,
-                "checksum": conditions.checksum,
+                "checksum": conditions.checksum, "lro": conditions.lro, "qdisc": conditions.qdisc,
             }  # fmt: skip
-            wanted = settings(place.interface, asked, sysctls, agent.request("host.read"))
+            self._now[name] = agent.request("host.read")
+            wanted = settings(place.interface, asked, sysctls, self._now[name])
             if not wanted:
                 continue
             if machine.read_only:
@@ -190,10 +212,6 @@ class SshTestbed:
         for agent in self._reopened:
             agent.close()
         self._listed.close()
-
-
-def _remote(machine: Machine) -> Remote:
-    return Remote(machine.name, machine.destination, machine.options, machine.agent)
 
 
 def _user(agent: Requests) -> int:
