@@ -2,7 +2,7 @@
 //!
 //! The one part that needs privilege on a host of the user's own. Old values are read first; a guard, a second process
 //! that knows them, is there before anything changes. Each line `renew` on standard input gives both the whole time
-//! again. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard is
+//! again, and is answered. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard is
 //! gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
 
 use framegauge_drivers::poll::{self, PollSet};
@@ -144,6 +144,7 @@ fn serve(seconds: f64, input: &mut Lines, guard: &mut Child) -> &'static str {
                 if let Some(pipe) = guard.stdin.as_mut() {
                     let _ = pipe.write_all(b"renew\n");
                 }
+                say(&json!({"renewed": seconds}));
             }
             Ok(line) if line == "end" => return "end",
             Ok(_) => {}

@@ -5,7 +5,9 @@
 mod arguments;
 mod child;
 mod commands;
+mod counters;
 mod exec;
+mod helper;
 mod lease;
 mod message;
 mod rack_state;
@@ -19,6 +21,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next().and_then(|word| word.into_string().ok()).as_deref() {
         Some("exec") => return exec::run(words),
+        Some("counters") => return counters::run(),
         Some("lease") => return lease::run(words.map(|word| word.to_string_lossy().into_owned())),
         _ => {}
     }

@@ -70,6 +70,11 @@ pub fn cpu_snapshot() -> Result<CpuSnapshot> {
 }
 
 impl CpuSnapshot {
+    /// The CPUs that are online.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+        self.cpus.keys().copied()
+    }
+
     /// What happened since `earlier`.
     pub fn since(&self, earlier: &Self) -> CpuInterval {
         let ticks = clock::ticks_per_second();

@@ -9,7 +9,12 @@ from framegauge.machines import Machine, full
 from framegauge.study import Study, host_mtus
 from framegauge.testbeds.leases import CONGESTION_CONTROL, SWITCHES
 
-__all__ = ["changes_of"]
+__all__ = ["changes_of", "counts"]
+
+
+def counts(study: Study) -> bool:
+    """Whether a study needs the performance counters of whole hosts."""
+    return study.meters.cpu and any(metric.endswith(("_instructions", "_cycles")) for metric in study.margin())
 
 
 def changes_of(study: Study, agent: str) -> list[str]:
@@ -18,6 +23,10 @@ def changes_of(study: Study, agent: str) -> list[str]:
     for machine in full(study.testbed.machines):
         where = shlex.join(["ssh", *machine.options, machine.destination])
         lines.append(f"  {machine.name} ({where}): {agent} is copied there over the same connection if it is missing")
+        if counts(study):
+            lines.append(
+                f"    sudo -n -- {agent} counters   (reads the performance counters of all CPUs; without sudo as root)"
+            )
         if machine.read_only:
             lines.append("    read only: measured, never changed")
             continue

@@ -13,7 +13,7 @@ from typing import Any
 
 from framegauge import __version__, documents, reach, study_file
 from framegauge.agent import Agent, find_agent, privileged
-from framegauge.announce import changes_of
+from framegauge.announce import changes_of, counts
 from framegauge.blocks import order
 from framegauge.errors import InputError, MissingRequirement, StudyError
 from framegauge.machines import full
@@ -74,7 +74,7 @@ def _open(kind: str, study: Study | None, say: Say) -> Testbed:
         bed = study.testbed
         return SshTestbed(
             full(bed.machines), say, reach, family=bed.family, bits_per_second=bed.link.rate, lease_seconds=bed.lease,
-            goes_on=bed.when_lost == "continue",
+            goes_on=bed.when_lost == "continue", counts=counts(study),
         )  # fmt: skip
     agent = Agent.open(privileged([find_agent(), "rack"], say))
     return VethTestbed(agent) if kind == "veth" else RackTestbed(agent)

@@ -1,5 +1,6 @@
 //! `host.adopt`: this host is somebody's own; it is measured as it is.
 
+use crate::helper::Helper;
 use crate::message::{Answer, Failure, params};
 use crate::session::{Call, lock};
 use framegauge_drivers::host::Applied;
@@ -13,6 +14,11 @@ struct Adopt {
     interface: String,
     address: IpAddr,
     sysctls: Vec<String>,
+    /// Count instructions and cycles of the whole host.
+    #[serde(default)]
+    count: bool,
+    #[serde(default)]
+    sudo: bool,
 }
 
 /// Changes nothing: says which interface and which sysctls readings are of. Once more is another choice.
@@ -23,5 +29,10 @@ pub fn run(call: &Call) -> Answer {
         return Err(Failure::state("this host has its settings already"));
     }
     *applied = Some(Applied::adopt(asked.interface, asked.address, asked.sysctls)?);
+    let mut counters = lock(&call.session.host.counters);
+    if asked.count && counters.is_none() {
+        let started = Helper::start("counter", &["counters".to_string()], asked.sudo);
+        *counters = Some(started.map_err(|failure| failure.message));
+    }
     Ok(json!({}))
 }

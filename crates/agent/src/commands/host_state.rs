@@ -1,7 +1,8 @@
 //! What a host agent holds.
 
-use super::{Check, Lease, Meter};
+use super::{Check, Meter};
 use crate::arguments::Role;
+use crate::helper::Helper;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::host::Applied;
@@ -28,7 +29,9 @@ pub struct HostState {
     /// The part in a check.
     pub check: Mutex<Option<Check>>,
     /// Changed settings that last while they are renewed.
-    pub lease: Mutex<Option<Lease>>,
+    pub lease: Mutex<Option<Helper>>,
+    /// The counters of the whole host, or why there are none; none of the two unless asked for.
+    pub counters: Mutex<Option<std::result::Result<Helper, String>>>,
     /// Where others may be told to connect to it.
     pub ports: PortRange,
     /// The programs.
@@ -57,6 +60,7 @@ impl HostState {
             rr_serving: Mutex::default(),
             check: Mutex::default(),
             lease: Mutex::default(),
+            counters: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })
@@ -77,6 +81,9 @@ impl HostState {
         self.processes.end_all();
         if let Some(mut lease) = lock(&self.lease).take() {
             lease.stop();
+        }
+        if let Some(Ok(mut counters)) = lock(&self.counters).take() {
+            counters.stop();
         }
         if let Some(mut applied) = lock(&self.applied).take() {
             applied.restore();

@@ -29,7 +29,6 @@ mod wire;
 pub use check::Check;
 pub use cpu::Meter;
 pub use host_state::HostState;
-pub use lease::Lease;
 
 use crate::arguments::Role;
 use crate::message::{Answer, Failure};

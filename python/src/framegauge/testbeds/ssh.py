@@ -54,8 +54,9 @@ class SshTestbed:
         bits_per_second: int | None = None,
         lease_seconds: float = 60.0,
         goes_on: bool = True,
+        counts: bool = False,
     ) -> None:
-        self.outlives_agents = goes_on
+        self.outlives_agents, self._counts = goes_on, counts
         self._machines, self._reach = {machine.name: machine for machine in machines}, reach
         self._say, self._family, self._rate, self._seconds = say, family, bits_per_second, lease_seconds
         self._listed = ListedHosts([of_machine(machine) for machine in machines], say)
@@ -92,8 +93,12 @@ class SshTestbed:
         self._places = self._places or self._reach.ways(self._reached(), self._family)
         watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL]
         for name, place in self._places.items():
-            asked = {"interface": place.interface, "address": place.address, "sysctls": watched}
-            self._agents[name].request("host.adopt", asked)
+            agent = self._agents[name]
+            asked = {
+                "interface": place.interface, "address": place.address, "sysctls": watched, "count": self._counts,
+                "sudo": self._counts and _user(agent) != 0,
+            }  # fmt: skip
+            agent.request("host.adopt", asked)
         changes = self._changes(conditions)
         old = self._standing(changes, conditions)
         self._leases = Leases(self._seconds)
