@@ -1,9 +1,9 @@
 //! `framegauge-agent lease SECONDS SETTING=VALUE…`: changes settings of this host for as long as somebody renews it.
 //!
-//! The one part that needs privilege on a host of the user's own. Old values are read first; a guard, a second process
-//! that knows them, is there before anything changes. Each line `renew` on standard input gives both the whole time
-//! again, and is answered. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard is
-//! gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
+//! The one part that changes a host of the user's own. Old values are read first; a guard, a second process that knows
+//! them, is there before anything changes. Each line `renew` on standard input gives both the whole time again, and is
+//! answered. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard
+//! is gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
 
 use framegauge_drivers::poll::{self, PollSet};
 use framegauge_drivers::settings::Setting;
