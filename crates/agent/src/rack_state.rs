@@ -5,6 +5,7 @@ use crate::child::ChildAgent;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::held::Watch;
 use framegauge_drivers::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::{self, CpuPlan};
 use framegauge_drivers::requirements::{Requirements, probe};
@@ -22,8 +23,8 @@ pub struct Rack {
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
     pub cpus: CpuPlan,
-    /// CPU times at the beginning of the interval that is measured.
-    pub begun: Option<framegauge_drivers::meters::CpuSnapshot>,
+    /// CPU times at the beginning of the interval that is measured, and what watches the hosts' CPUs in it.
+    pub begun: Option<(framegauge_drivers::meters::CpuSnapshot, Watch)>,
 }
 
 impl Rack {

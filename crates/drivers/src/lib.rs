@@ -8,6 +8,7 @@ pub mod cpu;
 mod edge;
 pub mod fabric;
 pub mod facts;
+pub mod held;
 pub mod host;
 pub mod kernel_switch;
 pub mod meters;

@@ -19,6 +19,8 @@ LATENESS_P99_SECONDS = 1e-3
 LATENESS_MAX_SECONDS = 20e-3
 READ_AHEAD_BYTES = 131_072  # what the fabric holds of a host's packets: it hides lateness for their time on the line
 SWITCHES_PER_SECOND = 100  # more often than that something goes before the fabric on its CPU
+HELD_SHARE = 0.005  # of the run, for which something else had a CPU of the hosts
+HELD_LONGEST_SECONDS = 20e-3
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
 IDLE_SHARE = 0.03
 
@@ -36,13 +38,16 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
     if conditions.testbed == "hosts":
         return Fidelity([], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
-    reasons += _headroom(conditions, record)
+    reasons += [*_held(conditions, record), *_headroom(conditions, record)]
     return Fidelity(reasons, _readings(record))
 
 
 def _readings(record: Json) -> dict[str, Any]:
     fabric = record["measure"]["fabric"]
     found: dict[str, Any] = {f"idle_share_{role}": share for role, share in _idle(record).items()}
+    if held := record["measure"].get("held"):
+        found["held_seconds"] = sum(cpu["seconds"] for cpu in held)
+        found["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in held)
     if fabric is not None:
         elapsed = record["measure"]["elapsed_seconds"]
         found |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
@@ -62,6 +67,20 @@ def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
         found = fabric["lateness"][f"{name}_seconds"]
         if found > limit:
             yield f"lateness {name} of the fabric: at most {limit * 1e6:.0f} us, found {found * 1e6:.0f} us"
+
+
+def _held(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Whoever holds a CPU before all of its programs holds up the hosts, and no counter of theirs tells."""
+    if _unshaped_kernel(conditions):
+        return
+    elapsed = record["measure"]["elapsed_seconds"]
+    for cpu in record["measure"]["held"]:
+        name, longest = f"CPU {cpu['cpu']} of the hosts held by something else", cpu["longest_seconds"]
+        if cpu["seconds"] > HELD_SHARE * elapsed:
+            share = cpu["seconds"] / elapsed if elapsed > 0 else float("inf")
+            yield f"{name}: at most {HELD_SHARE:.1%} of the time, found {share:.1%}"
+        elif longest > HELD_LONGEST_SECONDS:
+            yield f"{name}: at most {HELD_LONGEST_SECONDS * 1e3:.0f} ms, found {longest * 1e3:.0f} ms"
 
 
 def _ring_drops(record: Json) -> Iterator[str]:
@@ -85,6 +104,11 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
         yield f"involuntary switches of the fabric's thread: at most {SWITCHES_PER_SECOND}/s, found {found:.0f}/s"
 
 
+def _unshaped_kernel(conditions: Conditions) -> bool:
+    """Unshaped on the kernel alone the CPU is the limit: that is what such a study is about."""
+    return conditions.testbed == "kernel" and conditions.bits_per_second is None
+
+
 def _idle(record: Json) -> dict[str, float]:
     """Idle share of each role's CPUs (hosts, fabric, shared)."""
     states: dict[str, list[float]] = {}
@@ -98,8 +122,7 @@ def _idle(record: Json) -> dict[str, float]:
 
 
 def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
-    # Unshaped on the kernel alone the CPU is the limit: that is what such a study is about.
-    if conditions.testbed == "kernel" and conditions.bits_per_second is None:
+    if _unshaped_kernel(conditions):
         return
     for role, share in _idle(record).items():
         if share < IDLE_SHARE:

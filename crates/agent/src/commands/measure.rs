@@ -3,6 +3,7 @@
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
+use framegauge_drivers::held::{Held, Watch};
 use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::ports::FabricMeasurement;
@@ -24,7 +25,8 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
         }
-        rack.begun = Some(meters::cpu_snapshot()?);
+        let watch = Watch::begin(&rack.cpus.hosts)?;
+        rack.begun = Some((meters::cpu_snapshot()?, watch));
         Ok(json!({}))
     })
 }
@@ -32,13 +34,14 @@ pub fn begin(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (used, plan, fabric, kernel_ports) = with_rack(call, |rack| {
-        let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
+    let (used, watch, plan, fabric, kernel_ports) = with_rack(call, |rack| {
+        let (begun, watch) = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
         let used = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
         let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
-        Ok((used, rack.cpus.clone(), fabric, kernel_ports))
+        Ok((used, watch, rack.cpus.clone(), fabric, kernel_ports))
     })?;
+    let held: Vec<Value> = watch.end().iter().map(held_value).collect();
     let own_seconds = fabric.as_ref().map_or(0.0, |(measured, _)| measured.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
@@ -52,11 +55,15 @@ pub fn end(call: &Call) -> Answer {
     let kernel_ports = kernel_ports.map(|ports| ports.iter().map(port_value).collect::<Vec<_>>());
     let agent = json!({"cpu_seconds": used.process_seconds - own_seconds});
     Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "kernel_ports": kernel_ports,
-              "cpus": cpus, "softirqs": softirqs, "agent": agent}))
+              "cpus": cpus, "softirqs": softirqs, "held": held, "agent": agent}))
 }
 
 fn softirq_value(cpu: u32, count: &NetworkSoftirqs) -> Value {
     json!({"cpu": cpu, "net_rx": count.receive, "net_tx": count.transmit})
+}
+
+fn held_value(held: &Held) -> Value {
+    json!({"cpu": held.cpu, "count": held.count, "seconds": held.seconds, "longest_seconds": held.longest_seconds})
 }
 
 fn port_value(port: &KernelPort) -> Value {

@@ -17,7 +17,7 @@ AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
 # Everything that can be sabotaged: each must be caught by one of the checks of a run.
 FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
-    "late", "ring", "fabric_cpu", "displaced", "host_cpu", "conservation", "nstat", "ceiling",
+    "late", "ring", "fabric_cpu", "displaced", "held", "host_cpu", "conservation", "nstat", "ceiling",
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "iperf3", "curl", "unfinished", "account",
 )  # fmt: skip

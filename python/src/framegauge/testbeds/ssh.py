@@ -197,7 +197,7 @@ class SshTestbed:
         """The time since `begin`."""
         return {
             "elapsed_seconds": time.monotonic() - self._begun, "fabric": None, "kernel_ports": None, "cpus": [],
-            "softirqs": [], "agent": {"cpu_seconds": 0.0},
+            "softirqs": [], "held": [], "agent": {"cpu_seconds": 0.0},
         }  # fmt: skip
 
     def fetch(self, spool: int) -> bytes:

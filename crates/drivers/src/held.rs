@@ -1,0 +1,107 @@
+//! Time for which something outside of the testbed held a CPU: a hypervisor, or work in a kernel that gives way to
+//! nobody. No counter tells of it; a thread that goes before everything else on a CPU, and only sleeps, does.
+
+use framegauge_linux::error::Context;
+use framegauge_linux::{Result, clock, sched};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Before the fabric (10) and the hosts' receive paths (5).
+const PRIORITY: i32 = 20;
+const SLEEP_NANOSECONDS: u64 = 2_000_000;
+/// What a wake-up may take; the kernel's own work for the hosts keeps well below it.
+const LEAST_NANOSECONDS: u64 = 1_000_000;
+
+/// How long one CPU was held.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// The CPU.
+    pub cpu: usize,
+    /// How often, for a millisecond or longer.
+    pub count: u64,
+    /// All of these together.
+    pub seconds: f64,
+    /// The longest of them.
+    pub longest_seconds: f64,
+}
+
+/// Watches CPUs until it is ended.
+pub struct Watch {
+    ending: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Option<Held>>>,
+}
+
+impl Watch {
+    /// A thread on each of these CPUs, which wakes up every two milliseconds.
+    pub fn begin(cpus: &[usize]) -> Result<Self> {
+        let mut watch = Self { ending: Arc::default(), threads: Vec::new() };
+        for cpu in cpus.iter().copied() {
+            let ending = watch.ending.clone();
+            let thread =
+                std::thread::Builder::new().name(format!("watch/{cpu}")).spawn(move || look(cpu, &ending));
+            watch.threads.push(thread.during("start a thread that watches a CPU")?);
+        }
+        Ok(watch)
+    }
+
+    /// What was seen, by CPU. One that could not be watched, for want of real-time scheduling, is not there.
+    pub fn end(mut self) -> Vec<Held> {
+        self.ending.store(true, Ordering::Relaxed);
+        self.threads.drain(..).filter_map(|thread| thread.join().ok().flatten()).collect()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Without real time it would wait for a slice, as the hosts do, and see them.
+fn look(cpu: usize, ending: &AtomicBool) -> Option<Held> {
+    sched::bind(0, &[cpu]).ok()?;
+    sched::real_time(0, PRIORITY).ok()?;
+    let mut held = Held { cpu, count: 0, seconds: 0.0, longest_seconds: 0.0 };
+    while !ending.load(Ordering::Relaxed) {
+        let before = clock::monotonic_nanoseconds();
+        clock::sleep(SLEEP_NANOSECONDS);
+        let late = clock::monotonic_nanoseconds().saturating_sub(before + SLEEP_NANOSECONDS);
+        if late >= LEAST_NANOSECONDS {
+            held.count += 1;
+            held.seconds += late as f64 * 1e-9;
+            held.longest_seconds = held.longest_seconds.max(late as f64 * 1e-9);
+        }
+    }
+    Some(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// One that goes before the watch does what a hypervisor does: for 30 ms nobody else gets the CPU.
+    #[test]
+    fn a_cpu_that_is_held_is_told_and_for_how_long() {
+        let cpu = sched::allowed_cpus()[0];
+        let watch = Watch::begin(&[cpu]).unwrap();
+        let holder = std::thread::spawn(move || {
+            sched::bind(0, &[cpu]).unwrap();
+            sched::real_time(0, PRIORITY + 1)?;
+            std::thread::sleep(Duration::from_millis(20));
+            let until = Instant::now() + Duration::from_millis(30);
+            while Instant::now() < until {}
+            Ok::<_, framegauge_linux::OsError>(())
+        });
+        if let Err(error) = holder.join().unwrap() {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
+            eprintln!("not run: needs real-time scheduling: {error}");
+            return;
+        }
+        let found = watch.end();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].count >= 1 && found[0].longest_seconds >= 0.026, "{found:?}");
+        assert!(found[0].seconds >= found[0].longest_seconds);
+    }
+}
