@@ -226,7 +226,9 @@ class Agent:
             try:
                 assert self._process.stdin is not None
                 with contextlib.suppress(OSError, ValueError):
-                    if select.select([], [self._process.stdin], [], 0)[1]:
+                    ready = select.poll()  # select(2) knows no descriptor over 1,023
+                    ready.register(self._process.stdin, select.POLLOUT)
+                    if ready.poll(0):
                         self._process.stdin.write(b"\n")
                         self._process.stdin.flush()
             finally:

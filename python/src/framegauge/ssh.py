@@ -146,13 +146,20 @@ def command(remote: Remote, words: Sequence[str], binary: Binary) -> list[str]:
 
 
 def open_agent(
-    remote: Remote, words: Sequence[str], say: Callable[[str], None], start_seconds: float = START_SECONDS
+    remote: Remote,
+    words: Sequence[str],
+    say: Callable[[str], None],
+    start_seconds: float = START_SECONDS,
+    ending: threading.Event | None = None,
 ) -> Agent:
-    """A greeted agent on that host; AgentMissing or AgentLost, with the host's name, if there is none to be had."""
+    """A greeted agent on that host; AgentMissing or AgentLost, with the host's name, if there is none to be had.
+
+    It is given up once `ending` is set.
+    """
     binary = _file(Path(remote.agent or find_agent()))
 
     def meet(stdin: IO[bytes], stdout: IO[bytes]) -> None:
-        lines = _Lines(stdout)
+        lines = _Lines(stdout, ending)
         line = lines.next(start_seconds)
         if line.startswith("needs "):
             system, _, machine = line.removeprefix("needs ").partition(" ")
@@ -214,9 +221,11 @@ class _Lines:
     """Lines of a pipe, each within a time, and not a byte more than they have: what follows is the agent's."""
 
     MOST = 4096
+    LOOK_SECONDS = 0.2  # how often it looks whether it is to end
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    def __init__(self, pipe: IO[bytes], ending: threading.Event | None) -> None:
         self._descriptor = pipe.fileno()
+        self._ending = threading.Event() if ending is None else ending
 
     def next(self, seconds: float) -> str:
         """The next line; AgentLost at its end, AgentTimeout if it does not come."""
@@ -226,7 +235,12 @@ class _Lines:
             while not line.endswith(b"\n"):
                 if len(line) >= self.MOST:
                     raise AgentLost(f"found {bytes(line[:80])!r}, expected the agent")
-                if not selector.select(max(0.0, until - time.monotonic())):
+                left = max(0.0, until - time.monotonic())
+                if self._ending.is_set():
+                    raise AgentLost("given up")
+                if not selector.select(min(left, self.LOOK_SECONDS)):
+                    if left > 0:
+                        continue
                     raise AgentTimeout(f"nothing within {seconds:g} s: is the path's MTU smaller than it says?")
                 if not (byte := os.read(self._descriptor, 1)):
                     raise AgentLost("ssh ended")

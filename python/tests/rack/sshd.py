@@ -28,10 +28,10 @@ UsePAM no
 UseDNS no
 StrictModes no
 AllowTcpForwarding yes
-MaxStartups 200
+MaxStartups {startups}
 MaxSessions 200
-SetEnv {environment}
 """
+PREFIX, IN_A_ROW = 20, 250  # of 16 rows of addresses
 # What the start of an agent may use on a host that has little else: no Python among it.
 LITTLE = ("sh", "uname", "mkdir", "mktemp", "chmod", "rm", "rmdir", "head", "wc", "mv", "cat")
 GUEST, GUEST_ID = "framegauge-guest", 54321
@@ -74,14 +74,16 @@ def site(
     sudoers: str | None = None,
     small_disk: bool = False,
     programs: Path | None = None,
+    startups: str = "200",
 ) -> Iterator[Site]:
-    """Hosts on one bridge, reached from this namespace, which has an address on it; everything goes after.
+    """Up to 1,000 hosts on one bridge, reached from this namespace, which has an address on it; everything goes after.
 
     With `sudoers` one logs in as a guest who has these rules of sudo; both are known inside these hosts only. With
-    `small_disk` the cache folders are 100 MB. `programs` is the only folder of programs of those who log in.
+    `small_disk` the cache folders are 100 MB. `programs` is the only folder of programs of those who log in. `startups`:
+    how many may be logging in before some are turned away (sshd_config(5), MaxStartups).
     """
-    tag = secrets.token_hex(2)
-    bridge, net = f"fgs{tag}", f"10.{88 + int(tag[0], 16) % 8}.{int(tag[1:3], 16)}"
+    tag, second, third = _free()
+    bridge = f"fgs{tag}"
     (folder / "known_hosts").touch()
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
     hosts: dict[str, SshHost] = {}
@@ -89,7 +91,7 @@ def site(
     with contextlib.ExitStack() as undo:
         run("ip", "link", "add", bridge, "mtu", str(mtu), "type", "bridge")
         undo.callback(run, "ip", "link", "del", bridge)
-        run("ip", "addr", "add", f"{net}.254/24", "dev", bridge)
+        run("ip", "addr", "add", f"10.{second}.{third}.254/{PREFIX}", "dev", bridge)
         run("ip", "link", "set", bridge, "up")
         for number, name in enumerate(names, 1):
             if small_disk:
@@ -97,7 +99,9 @@ def site(
                 cache.mkdir(parents=True)
                 run("mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(cache))
                 undo.callback(run, "umount", "-l", str(cache))
-            hosts[name] = _host(folder, name, f"fgs{tag}-{number}", f"{net}.{number}", bridge, sudoers, programs, undo)
+            address = f"10.{second}.{third + number // IN_A_ROW}.{number % IN_A_ROW + 1}"
+            config = CONFIG.format(address=address, folder=folder / name, keys=folder / "key.pub", startups=startups)
+            hosts[name] = _host(folder, name, f"fgs{tag}-{number}", address, bridge, config, sudoers, programs, undo)
         lines = [f"Host {host.name}\n  HostName {host.address}\n" for host in hosts.values()]
         (folder / "config").write_text(
             "".join(lines)
@@ -107,12 +111,22 @@ def site(
         yield Site(hosts, ("-F", str(folder / "config")), folder, bridge)
 
 
+def _free() -> tuple[str, int, int]:
+    """A tag, and the second and third byte of a network of addresses, that nobody here uses."""
+    while True:
+        tag = secrets.token_hex(2)
+        second, third = 88 + int(tag[0], 16) % 8, 16 * int(tag[1], 16)
+        if f" 10.{second}.{third}.254/" not in run("ip", "-o", "-4", "address"):
+            return tag, second, third
+
+
 def _host(
     folder: Path,
     name: str,
     namespace: str,
     address: str,
     bridge: str,
+    config: str,
     sudoers: str | None,
     programs: Path | None,
     undo: contextlib.ExitStack,
@@ -127,7 +141,7 @@ def _host(
     undo.callback(subprocess.run, ["ip", "link", "del", port], check=False, capture_output=True)
     run("ip", "link", "set", port, "master", bridge, "up")
     run("ip", "-n", namespace, "link", "set", "lo", "up")
-    run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", "eth0")
+    run("ip", "-n", namespace, "addr", "add", f"{address}/{PREFIX}", "dev", "eth0")
     run("ip", "-n", namespace, "link", "set", "eth0", "up")
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / "host_key"))
     public = (place / "host_key.pub").read_text().split()
@@ -135,8 +149,7 @@ def _host(
         known.write(f"{address} {public[0]} {public[1]}\n")
     cache = (place / "home" / ".cache") if sudoers is not None else place / "cache"
     environment = f"XDG_CACHE_HOME={cache}" + (f" PATH={programs}" if programs is not None else "")
-    config = CONFIG.format(address=address, folder=place, keys=folder / "key.pub", environment=environment)
-    (place / "sshd_config").write_text(config)
+    (place / "sshd_config").write_text(f"{config}SetEnv {environment}\n")
     before = _guest(place, sudoers) if sudoers is not None else ""
     inside = f"{before}exec {SSHD} -D -e -f {shlex.quote(str(place / 'sshd_config'))}"
     sshd = subprocess.Popen(

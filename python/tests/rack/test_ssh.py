@@ -313,6 +313,55 @@ def test_through_a_jump_host_to_one_without_python(roomy: Path, tmp_path: Path) 
             agent.close()
 
 
+def hosts_asked(site: Site, folder: Path, names: dict[str, str], *before: str) -> subprocess.Popen[str]:
+    """`framegauge hosts --json` of so many names of hosts of a site, under way."""
+    listed = [{"name": name, "ssh": destination} for name, destination in names.items()]
+    (folder / "hosts.yaml").write_text(json.dumps({"hosts": listed, "options": list(site.options)}))
+    command = [*before, sys.executable, "-m", "framegauge.cli", "hosts", str(folder / "hosts.yaml"), "--json"]
+    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_more_hosts_than_a_program_may_have_files_open(there: Site, tmp_path: Path) -> None:
+    names = {f"h{number}": "alpha" for number in range(40)}
+    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:4000")).communicate(timeout=120)
+    assert asked.returncode == 0, said
+    assert [host["error"] for host in json.loads(out)["hosts"]] == [None] * 40
+    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:200")).communicate(timeout=120)
+    assert asked.returncode == 2
+    assert "open files: 376 (needed for 40 hosts): found a limit of 200; as root: ulimit -n 376" in said
+
+
+def test_a_jump_host_that_turns_away_some_of_many_is_asked_again(tmp_path: Path) -> None:
+    with sshd.site(tmp_path, ["near", "beyond"], startups="2:70:4") as site:
+        far = f"Host far\n  HostName {site.hosts['beyond'].address}\n  ProxyJump near\n"
+        config = tmp_path / "config"
+        config.write_text(far + config.read_text())
+        names = {f"h{number}": "far" for number in range(16)}
+        out, said = (asked := hosts_asked(site, tmp_path, names)).communicate(timeout=120)
+        turned_away = (tmp_path / "near/sshd.log").read_text().count("drop connection")
+    assert asked.returncode == 0, said
+    assert [host["error"] for host in json.loads(out)["hosts"]] == [None] * 16
+    assert turned_away > 0
+
+
+def test_ctrl_c_while_hosts_are_silent_does_not_wait_for_them(there: Site, tmp_path: Path) -> None:
+    os.kill(there.hosts["beta"].process, signal.SIGSTOP)
+    try:
+        names = {f"h{number}": "beta" for number in range(70)}  # more than log in at a time
+        asked = hosts_asked(there, tmp_path, names)
+        time.sleep(6)
+        assert asked.poll() is None
+        begun = time.monotonic()
+        asked.send_signal(signal.SIGINT)
+        _, said = asked.communicate(timeout=60)
+        assert time.monotonic() - begun < 5
+    finally:
+        os.kill(there.hosts["beta"].process, signal.SIGCONT)
+    assert asked.returncode == 130
+    assert "logging in: 0 of 70 hosts" in said
+    assert len(said.splitlines()) < 5
+
+
 def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp_path: Path) -> None:
     inventory = tmp_path / "hosts.yaml"
     hosts = [*there.hosts, {"name": "gone", "ssh": "gone.invalid"}]

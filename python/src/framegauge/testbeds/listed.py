@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import resource
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
 from framegauge.agent import Agent, Requests, find_agent, privileged
-from framegauge.errors import AgentFailure, AgentLost, InputError
+from framegauge.errors import AgentFailure, AgentLost, InputError, MissingRequirement
 from framegauge.machines import Machine
 from framegauge.ssh import Remote, host_words, open_agent
 from framegauge.testbeds.base import Host
@@ -18,6 +20,11 @@ __all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
 NETNS = "netns:"
 NAMESPACES = Path("/run/netns")  # ip-netns(8)
 AT_ONCE = 32  # logins under way
+SAY_SECONDS = 5.0
+# A server, or a jump host before many, turns some away while too many log in (sshd_config(5), MaxStartups).
+TURNED_AWAY = "exchange_identification"
+PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
+OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 3, 6
 
 
 class Unreachable:
@@ -39,25 +46,28 @@ class ListedHosts:
     """Agents on the hosts of a list; `close` ends them. A host that cannot be reached is in the list, and says why."""
 
     def __init__(self, hosts: Sequence[str | Remote], say: Callable[[str], None]) -> None:
-        self._agents: list[Agent] = []
-        self._hosts: list[Host] = []
+        _make_room(len(hosts))
+        ending = threading.Event()
         # Each login waits for the network most of the time; what is on this machine may ask for a password.
         with ThreadPoolExecutor(AT_ONCE, "login") as pool:
-            logins = {each.name: pool.submit(_open, each, say) for each in hosts if isinstance(each, Remote)}
+            logins = {each.name: pool.submit(_open, each, say, ending) for each in hosts if isinstance(each, Remote)}
+            here: dict[str, Agent] = {}
             try:
                 for each in hosts:
-                    agent: Requests
-                    if isinstance(each, Remote):
-                        name, agent = each.name, logins[each.name].result()
-                    else:
-                        name, agent = each, Agent.open(_command(each, say))
-                    self._agents += [agent] if isinstance(agent, Agent) else []
-                    self._hosts.append(Host(name, "", agent))
+                    if isinstance(each, str):
+                        here[each] = Agent.open(_command(each, say))
+                _wait_for(logins.values(), say)
+                far = {name: login.result() for name, login in logins.items()}
             except BaseException:
-                late = [login.result() for login in logins.values() if login.exception() is None]
-                self._agents += [agent for agent in late if isinstance(agent, Agent) and agent not in self._agents]
+                ending.set()
+                late = [login.result() for login in logins.values() if not login.cancel() and not login.exception()]
+                self._agents = [each for each in (*here.values(), *late) if isinstance(each, Agent)]
                 self.close()
                 raise
+        found: Mapping[str, Requests] = {**here, **far}
+        self._agents = [each for each in found.values() if isinstance(each, Agent)]
+        names = [each if isinstance(each, str) else each.name for each in hosts]
+        self._hosts = [Host(name, "", found[name]) for name in names]
 
     def hosts(self) -> Sequence[Host]:
         """In the order of the list; their addresses are asked for by who needs them."""
@@ -69,12 +79,38 @@ class ListedHosts:
             list(pool.map(Agent.close, self._agents))
 
 
-def _open(remote: Remote, say: Callable[[str], None]) -> Requests:
-    try:
-        return open_agent(remote, host_words(remote), say)
-    except AgentFailure as error:
-        say(str(error))
-        return Unreachable(str(error))
+def _make_room(hosts: int) -> None:
+    """Let this program hold as many files as the agents of so many hosts need; MissingRequirement if it may not."""
+    needed = OWN_FILES + FILES_A_HOST * hosts + FILES_A_LOGIN * min(hosts, AT_ONCE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or needed <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        missing = {"name": f"open files: {needed}", "needed_for": f"{hosts} hosts", "found": f"a limit of {hard}"}
+        raise MissingRequirement([missing | {"remedy": f"as root: ulimit -n {needed}"}])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def _wait_for(logins: Collection[Future[Requests]], say: Callable[[str], None]) -> None:
+    """Until each has ended, and say now and then how many have."""
+    waiting = set(logins)
+    while waiting:
+        _, waiting = wait(waiting, SAY_SECONDS)
+        if waiting:
+            say(f"logging in: {len(logins) - len(waiting)} of {len(logins)} hosts")
+
+
+def _open(remote: Remote, say: Callable[[str], None], ending: threading.Event) -> Requests:
+    pauses = list(PAUSES_SECONDS)
+    while True:
+        try:
+            return open_agent(remote, host_words(remote), say, ending=ending)
+        except AgentFailure as error:
+            why = str(error)
+        if not pauses or TURNED_AWAY not in why or ending.wait(pauses.pop(0)):
+            if not ending.is_set():
+                say(why)
+            return Unreachable(why)
 
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
