@@ -127,11 +127,12 @@ def once(
         _await(lambda: any(host.mtu() == 9000 for host in site.hosts.values()), 30, "a change")
         before = finished(folder / "out")
         host, longest, back = draw.choice(list(site.hosts.values())), lease + SLACK_SECONDS, "the settings to be back"
-        seconds, goes_on = 0.0, kind not in ("controller killed", "agent stopped")
+        seconds, goes_on = 0.0, kind != "controller killed"
         with broken(kind, host, controller):
             if not goes_on:
-                controller.kill()  # or it would soon change the others again, as it should
                 seconds = _await(lambda: not changed(site), longest, back)
+            elif kind == "agent stopped":
+                seconds = _await(lambda: host.mtu() == UNCHANGED, longest, back)
             elif kind == "packets dropped":
                 seconds = _await(lambda: host.mtu() == UNCHANGED, longest, back)
                 time.sleep(max(0.0, DROP_LEASES * lease - seconds))

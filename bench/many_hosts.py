@@ -5,8 +5,8 @@
 So many hosts with a real sshd each, in namespaces of this machine, on one bridge that carries 9000 bytes; the port of
 one of them carries 1500. Of the inventory's hosts a share more is not there: half of them refuse, half are silent.
 Printed: seconds of the command with ssh's connections cold and warm, how many logins were under way at a time,
-and what of the answer is wrong: a host that is not there is a row with its reason, the one host the only finding.
-A thousand hosts take some 12 GB of memory and several minutes to build.
+and what of the answer is wrong: a host that is not there is a row with its reason, the one host the only fault.
+A thousand hosts take some 10 GB of memory, and a minute to build.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -33,11 +33,13 @@ from common import save, say
 from rack import sshd
 from rack.sshd import Site
 
+from framegauge.pathmtu.findings import CATALOGUE
 from framegauge.testbeds.listed import AT_ONCE
 
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default")  # of all namespaces together (arp(7))
 MOST_NEIGHBOURS = {"gc_thresh3": 1 << 18, "gc_thresh2": 1 << 17}
 LOOK_SECONDS = 0.25
+SMALL_MTU, VLAN_BYTES = 1500, 4
 MUTE = "mute"  # a host whose server takes connections and says nothing
 
 
@@ -60,7 +62,7 @@ def prepared(site: Site, place: Path, share: float) -> tuple[Path, str, list[str
     bad = site.hosts[names[len(names) // 2]]
     for host in site.hosts.values():
         sshd.run("ip", "-n", host.namespace, "link", "set", "eth0", "mtu", "9000")
-    sshd.run("ip", "link", "set", f"{bad.namespace}p", "mtu", "1500")
+    sshd.run("ip", "link", "set", f"{bad.namespace}p", "mtu", str(SMALL_MTU))
     gone = [f"gone{number}" for number in range(math.ceil(share * len(names)))]
     address = site.hosts[MUTE].address
     entries = [
@@ -105,12 +107,14 @@ def wrong(document: dict[str, Any], bad: str, gone: list[str]) -> list[str]:
         lines.append(f"hosts with an error: {sorted(failed)[:8]}, expected {sorted(gone)[:8]}")
     for pair in document["pairs"]:
         ends = {pair["source"], pair["destination"]}
-        expected = None if ends & set(gone) else 1500 if bad in ends else 9000
+        # What a veth takes in may be larger than its MTU by a VLAN tag (is_skb_forwardable).
+        small = SMALL_MTU + VLAN_BYTES * (bad == pair["source"])
+        expected = None if ends & set(gone) else small if bad in ends else 9000
         if pair["path_mtu_bytes"] != expected:
             lines.append(f"{pair['source']} to {pair['destination']}: {pair['path_mtu_bytes']}, expected {expected}")
-    named = [(finding["kind"], finding["hosts"]) for finding in document["findings"]]
+    named = [(each["kind"], each["hosts"]) for each in document["findings"] if CATALOGUE[each["kind"]].is_fault]
     if [hosts for _, hosts in named] != [[bad]]:
-        lines.append(f"findings: {named[:4]}, expected one of {bad} alone")
+        lines.append(f"faults: {named[:4]}, expected one of {bad} alone")
     return lines
 
 
