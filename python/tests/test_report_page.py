@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +223,7 @@ def test_an_axis_of_ratios_has_few_ticks_and_1_among_them(low: float, high: floa
     assert 1 in ticks
     assert len(ticks) <= axis.MOST_TICKS
     assert all(low <= tick <= high for tick in ticks)
+    assert all(math.log(after / before) >= 0.08 * math.log(high / low) for before, after in pairwise(ticks))
 
 
 def test_an_interval_beyond_measure_does_not_flatten_the_axis() -> None:

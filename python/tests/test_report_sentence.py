@@ -177,7 +177,7 @@ def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
     found = summary(*[one(BETTER)] * 5, lost, faithful=True)
     assert answer(found).text == (
         "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; better in 5; no "
-        "verdict in 1 of 6 comparisons, whose runs were lost."
+        "verdict in 1 of 6 comparisons, of which too few runs count."
     )
     assert all("+200" not in number.change for number in numbers(found))
     assert any("1 of 6 comparisons have no verdict" in line for line in evidence.how_sure(found))

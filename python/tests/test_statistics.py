@@ -176,6 +176,14 @@ def test_a_comparison_that_lost_most_of_its_blocks_is_not_judged():
     assert found.warnings[0] == "4 of 6 blocks were lost: too many to judge the rest"
 
 
+def test_runs_that_count_but_lack_the_figure_are_not_called_lost():
+    whole = [row(block, arm, 1e9) for block in range(6) for arm in ("baseline", "9000")]
+    few = [dataclasses.replace(each, metrics={}) if each.arm == "9000" and each.block > 1 else each for each in whole]
+    (found,) = judge(few, {"goodput": 0.01})
+    assert found.verdict is Verdict.NOT_JUDGED
+    assert found.warnings[0].startswith("4 of 6 blocks have no such figure of both")
+
+
 def test_outliers_are_kept_and_told():
     before, after = [1.0] * 12, [1.05 + 0.001 * (block % 3) for block in range(11)] + [2.0]
     found = estimate(before, after)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import altair as alt
 
 __all__ = ["ratio_domain", "ratio_ticks", "ratios"]
 
 MOST_TICKS = 6
+CLOSEST = 0.09  # of the axis, from one label to the next
 FURTHEST = 4.0  # by this factor at most an interval may widen the axis beyond the ratios
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _FACTORS = (0.001, 0.01, 0.03, 0.1, 0.2, 0.33, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 100, 1000)
@@ -26,14 +28,22 @@ def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
     """At most MOST_TICKS ratios, among them 1: whole steps of percent, or round factors on a wide axis."""
+    least = math.log(high / low) * CLOSEST
     for step in _STEPS:
         first, last = math.ceil((low - 1) / step - 1e-9), math.floor((high - 1) / step + 1e-9)
         if last - first < MOST_TICKS:
-            return [round(1 + number * step, 6) for number in range(first, last + 1)]
+            ticks = [round(1 + number * step, 6) for number in range(first, last + 1)]
+            if _apart(ticks, least):
+                return ticks
+            break
     inside = [factor for factor in _FACTORS if low <= factor <= high]
-    while len(inside) > MOST_TICKS:
+    while len(inside) > MOST_TICKS or not _apart(inside, least):
         inside = [factor for number, factor in enumerate(inside) if (number - inside.index(1)) % 2 == 0]
     return inside
+
+
+def _apart(ticks: Sequence[float], least: float) -> bool:
+    return all(math.log(after / before) >= least for before, after in pairwise(ticks))
 
 
 def ratios(low: float, high: float, title: str) -> alt.X:

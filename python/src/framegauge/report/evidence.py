@@ -90,4 +90,4 @@ def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
     lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
     if lost and summary["faithful"]:
         of = len(summary["verdicts"])
-        yield f"{len(lost)} of {of} comparisons have no verdict: their runs may not be lost at random"
+        yield f"{len(lost)} of {of} comparisons have no verdict: too few of their runs count, or not at random"

@@ -103,7 +103,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     lost = len(treated) - len(settled) - len(undecided)
     if lost == len(treated):
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
-    rest = f"; no verdict in {lost} of {len(treated)} comparisons, whose runs were lost" if lost else ""
+    rest = f"; no verdict in {lost} of {len(treated)} comparisons, of which too few runs count" if lost else ""
     if 2 * len(undecided) >= len(settled) + len(undecided):
         return _answer(Kind.UNDECIDED, _undecided(subject, settled, undecided) + rest)
     kinds = [kind for kind in _SETTLED if any(each["verdict"] == kind for each in settled)]

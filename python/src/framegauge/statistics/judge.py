@@ -200,9 +200,17 @@ def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str
         return _Pairs(empty, *values, differ)
     asked = {row.block for row in inside if row.arm in ("baseline", example.arm)}
     if len(blocks) < (1 - MOST_LOST) * len(asked):
-        lost = f"{len(asked) - len(blocks)} of {len(asked)} blocks were lost: too many to judge the rest"
-        return _Pairs(empty, *values, lost, Verdict.NOT_JUDGED)
+        return _Pairs(empty, *values, _lost(inside, example.arm, blocks, len(asked)), Verdict.NOT_JUDGED)
     return _Pairs(empty, *values, None)
+
+
+def _lost(inside: Sequence[Row], arm: str, blocks: Sequence[int], asked: int) -> str:
+    """Why so few blocks are left: their runs do not count, or count and have no such figure."""
+    here, there = ({row.block for row in inside if row.arm == each and not row.excluded} for each in ("baseline", arm))
+    unread, lost = len(here & there) - len(blocks), asked - len(blocks)
+    if unread == lost:
+        return f"{unread} of {asked} blocks have no such figure of both: too small to be told from nothing, or unread"
+    return f"{lost} of {asked} blocks were lost: too many to judge the rest"
 
 
 def _exclusions(rows: Iterable[Row], arm: str) -> str | None:
