@@ -136,11 +136,11 @@ fn start_guard(seconds: f64, before: &Values) -> Result<Child, String> {
 
 /// Renews until the time is over, the input ends, a line says so or a signal comes: which of them.
 fn serve(seconds: f64, input: &mut Lines, guard: &mut Child) -> &'static str {
-    let mut until = deadline(seconds);
+    let mut until = unless_renewed(seconds);
     loop {
         match input.next(until) {
             Ok(line) if line == "renew" => {
-                until = deadline(seconds);
+                until = unless_renewed(seconds);
                 if let Some(pipe) = guard.stdin.as_mut() {
                     let _ = pipe.write_all(b"renew\n");
                 }
@@ -159,10 +159,10 @@ fn guard(seconds: f64, before: &Values) -> Result<ExitCode, String> {
     let _alone = alone("guard")?;
     let mut output = std::io::stdout();
     let _ = output.write_all(b"!").and_then(|()| output.flush());
-    let mut until = deadline(seconds);
+    let mut until = unless_renewed(seconds);
     while let Ok(line) = input.next(until) {
         if line == "renew" {
-            until = deadline(seconds);
+            until = unless_renewed(seconds);
         }
     }
     let left = put_back(before);
@@ -191,6 +191,11 @@ fn dismiss(guard: &mut Child) {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// When a lease of so many seconds begins to end: a little earlier, so that everything is back within it.
+fn unless_renewed(seconds: f64) -> u64 {
+    deadline(seconds - (seconds / 10.0).min(1.0))
 }
 
 fn deadline(seconds: f64) -> u64 {

@@ -65,6 +65,33 @@ def test_a_cpu_hog_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> 
         assert any(line.startswith("fidelity: idle CPU") for line in each.excluded), each.excluded
 
 
+# For 10 ms of every 100 it goes before all programs on a CPU of the hosts, as a hypervisor does.
+HOLD = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+print("ready", flush=True)
+while True:
+    time.sleep(0.09)
+    until = time.monotonic() + 0.01
+    while time.monotonic() < until:
+        pass
+"""
+
+
+def test_a_cpu_that_somebody_holds_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
+    def hold(bed: RackTestbed, _: Conditions) -> None:
+        agent = bed.hosts()[1].agent
+        process = spawn(agent, "python3", "-c", HOLD)
+        while "ready" not in output(agent, process):
+            pass
+
+    asked = study(stream={"duration": "0.5 s"}, blocks=2, retries=0)
+    runs = run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hold))
+    assert len(runs) == 4
+    for each in runs:
+        assert any("of the hosts held by something else" in line for line in each.excluded), each.excluded
+
+
 def test_a_link_too_fast_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
     asked = study(rate="100 Gb/s", stream={"size": "1 GB", "repeat": "0 s"}, blocks=2, retries=0)
     for each in run(rack_agent, asked, tmp_path / "out"):
