@@ -23,7 +23,8 @@ AT_ONCE = 32  # logins under way
 SAY_SECONDS = 5.0
 # A server, or a jump host before many, turns some away while too many log in (sshd_config(5), MaxStartups).
 TURNED_AWAY = "exchange_identification"
-PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
+AGAIN_AT_ONCE = 2  # of those that were turned away
+PAUSES_SECONDS = (1.0, 1.0, 2.0, 4.0, 8.0)
 OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 3, 6
 
 
@@ -31,15 +32,15 @@ class Unreachable:
     """In place of the agent of a host that has none: every request fails with the reason."""
 
     def __init__(self, why: str) -> None:
-        self._why = why
+        self.why = why
 
     def begin(self, *_: Any, **__: Any) -> NoReturn:
         """AgentLost."""
-        raise AgentLost(self._why)
+        raise AgentLost(self.why)
 
     def request(self, *_: Any, **__: Any) -> NoReturn:
         """AgentLost."""
-        raise AgentLost(self._why)
+        raise AgentLost(self.why)
 
 
 class ListedHosts:
@@ -47,10 +48,12 @@ class ListedHosts:
 
     def __init__(self, hosts: Sequence[str | Remote], say: Callable[[str], None]) -> None:
         _make_room(len(hosts))
-        ending = threading.Event()
+        ending, again = threading.Event(), threading.Semaphore(AGAIN_AT_ONCE)
         # Each login waits for the network most of the time; what is on this machine may ask for a password.
         with ThreadPoolExecutor(AT_ONCE, "login") as pool:
-            logins = {each.name: pool.submit(_open, each, say, ending) for each in hosts if isinstance(each, Remote)}
+            logins = {
+                each.name: pool.submit(_open, each, say, ending, again) for each in hosts if isinstance(each, Remote)
+            }
             here: dict[str, Agent] = {}
             try:
                 for each in hosts:
@@ -100,17 +103,24 @@ def _wait_for(logins: Collection[Future[Requests]], say: Callable[[str], None]) 
             say(f"logging in: {len(logins) - len(waiting)} of {len(logins)} hosts")
 
 
-def _open(remote: Remote, say: Callable[[str], None], ending: threading.Event) -> Requests:
-    pauses = list(PAUSES_SECONDS)
-    while True:
-        try:
-            return open_agent(remote, host_words(remote), say, ending=ending)
-        except AgentFailure as error:
-            why = str(error)
-        if not pauses or TURNED_AWAY not in why or ending.wait(pauses.pop(0)):
-            if not ending.is_set():
-                say(why)
-            return Unreachable(why)
+def _open(remote: Remote, say: Callable[[str], None], ending: threading.Event, again: threading.Semaphore) -> Requests:
+    opened = _try(remote, say, ending)
+    if isinstance(opened, Unreachable) and TURNED_AWAY in opened.why:
+        with again:  # or all would come at the same moments, and be turned away again
+            for pause in PAUSES_SECONDS:
+                if isinstance(opened, Agent) or TURNED_AWAY not in opened.why or ending.wait(pause):
+                    break
+                opened = _try(remote, say, ending)
+    if isinstance(opened, Unreachable) and not ending.is_set():
+        say(opened.why)
+    return opened
+
+
+def _try(remote: Remote, say: Callable[[str], None], ending: threading.Event) -> Agent | Unreachable:
+    try:
+        return open_agent(remote, host_words(remote), say, ending=ending)
+    except AgentFailure as error:
+        return Unreachable(str(error))
 
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
