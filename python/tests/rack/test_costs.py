@@ -17,16 +17,20 @@ from framegauge.report import summary
 from framegauge.results import Run, read
 from framegauge.study import Study
 from framegauge.testbeds.base import Conditions, Json
-from rack.real import Unsteady, run, spawn, study
+from rack.real import Unsteady, output, run, spawn, study
 
-# Three per cent of a CPU, in small pieces, until it is ended.
+# Three per cent of a CPU, in pieces too small to hold up others, until it is ended. An interpreter's start is not part of
+# it: it begins with the signal.
 BURN = """
-import time
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("ready", flush=True)
+signal.sigwait({signal.SIGUSR1})
+began, spent = time.monotonic(), time.thread_time()
 while True:
-    until = time.thread_time() + 0.003
-    while time.thread_time() < until:
+    time.sleep(0.01)
+    while time.thread_time() - spent < 0.03 * (time.monotonic() - began):
         pass
-    time.sleep(0.097)
 """
 
 
@@ -35,16 +39,23 @@ class Burning(Unsteady):
 
     def __init__(self, agent: Agent, mtu: int) -> None:
         super().__init__(agent)
-        self._mtu, self._burns = mtu, False
+        self._mtu, self._burner = mtu, 0
 
     def up(self, conditions: Conditions) -> Json:
-        self._burns = conditions.mtu["h2"] == self._mtu
-        return super().up(conditions)
+        state = super().up(conditions)
+        self._burner = 0
+        if conditions.mtu["h2"] == self._mtu:
+            agent = self.hosts()[1].agent
+            self._burner = spawn(agent, sys.executable, "-S", "-c", BURN)
+            while "ready" not in output(agent, self._burner):
+                pass
+        return state
 
     def begin(self) -> None:
         super().begin()
-        if self._burns:
-            spawn(self.hosts()[1].agent, sys.executable, "-c", BURN)
+        if self._burner:
+            asked = {"process": self._burner, "signal": signal.SIGUSR1}
+            self.hosts()[1].agent.request("process.signal", asked)
 
 
 def asked(folder: Path, **rest: object) -> Study:
@@ -57,12 +68,16 @@ def asked(folder: Path, **rest: object) -> Study:
 @contextmanager
 def burner_outside() -> Iterator[None]:
     """The same burn in a process that belongs to no host."""
-    process = subprocess.Popen([sys.executable, "-c", BURN])
+    process = subprocess.Popen([sys.executable, "-S", "-c", BURN], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     try:
+        process.stdout.readline()
+        process.send_signal(signal.SIGUSR1)
         yield
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
+        process.stdout.close()
 
 
 def cost(runs: list[Run], metric: str) -> dict[int, float]:
@@ -78,7 +93,10 @@ def test_a_burn_of_three_per_cent_in_one_arms_receiver_is_found(rack_agent: Agen
     # A hundredth of a CPU is 0.4 s a GB at 200 Mb/s.
     burnt = cost(runs, "receiver_cpu_cost")
     assert 0.6 < burnt[8999] - burnt[9000] < 2.4, burnt
-    assert found["sender_cpu_cost", 8999] != "worse", judged
+    # The hosts share a CPU and its caches: the sender, which burns nothing, was seen to pay 4 to 14 per cent more. It must
+    # not be charged for the burn itself.
+    charged = cost(runs, "sender_cpu_cost")
+    assert abs(charged[8999] - charged[9000]) < 0.1 * (burnt[8999] - burnt[9000]), (charged, burnt)
 
 
 def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agent, tmp_path: Path) -> None:
