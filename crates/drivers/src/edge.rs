@@ -2,7 +2,7 @@
 
 use crate::ports::HostMeasurement;
 use crate::waits::Waits;
-use framegauge_fabric::{Aggregate, HostIndex, PortIndex, Sink};
+use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -116,6 +116,8 @@ impl Edge {
             destination,
             flow,
             data,
+            ecn: Ecn::NOT_CAPABLE,
+            band: 0,
         })))
     }
 
@@ -234,6 +236,9 @@ impl Sink for Edge {
     fn discard(&mut self, aggregate: u32, _frame: u16) {
         self.release(aggregate);
     }
+
+    /// Never happens: every frame is handed over as one that cannot be marked.
+    fn mark(&mut self, _aggregate: u32, _frame: u16) {}
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
         self.waits.record(port, input_port, wait);

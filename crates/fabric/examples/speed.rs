@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use framegauge_fabric::{
-    Aggregate, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink, SwitchConfig, star,
+    Aggregate, Ecn, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -18,6 +18,8 @@ impl Sink for Count {
     fn deliver(&mut self, _host: HostIndex, frames: &[(u32, u16)], _due: Picoseconds) {
         self.delivered += frames.len() as u64;
     }
+
+    fn mark(&mut self, _aggregate: u32, _frame: u16) {}
 
     fn discard(&mut self, _aggregate: u32, _frame: u16) {
         self.discarded += 1;
@@ -49,6 +51,8 @@ fn run(hosts: u16, moderation: Picoseconds) -> Result<(), Box<dyn std::error::Er
                     destination: HostIndex(hosts - 1),
                     flow: u64::from(source.0),
                     data: true,
+                    ecn: Ecn::NOT_CAPABLE,
+                    band: 0,
                 };
                 fabric.transmit(now, source, aggregate);
                 id += 1;

@@ -1,7 +1,9 @@
 //! What a fabric is made of, and builders of topologies.
 
-use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
 use thiserror::Error;
+
+use crate::QueueConfig;
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,18 +58,8 @@ pub struct NicConfig {
     pub moderation: Picoseconds,
 }
 
-/// The discipline of an output queue, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueConfig {
-    /// First in, first out; what does not fit is dropped.
-    Taildrop {
-        /// Most bytes in the buffer, in `frame_bytes`, the frame being sent included.
-        limit_bytes: u64,
-    },
-}
-
 /// One output port and the link behind it, in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortConfig {
     /// Whose port it is.
     pub from: NodeIndex,
@@ -86,7 +78,7 @@ pub struct PortConfig {
 }
 
 /// A whole fabric: nodes, ports and static routes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FabricConfig {
     /// The hosts: nodes 0 and up.
     pub hosts: Vec<HostConfig>,
@@ -114,6 +106,14 @@ pub enum ConfigError {
         found: usize,
         /// How many there may be.
         expected: &'static str,
+    },
+    /// A queue that cannot work.
+    #[error("port {port}: {problem}")]
+    Queue {
+        /// The port.
+        port: usize,
+        /// What is wrong with its queue.
+        problem: String,
     },
     /// A host's uplink names something that is not there or does not fit.
     #[error("the uplink of host {host} {problem}")]
@@ -149,7 +149,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             to: node(count),
             rate: link.uplink,
             delay: link.delay,
-            queue: QueueConfig::Taildrop { limit_bytes: u64::MAX },
+            queue: QueueConfig::taildrop(u64::MAX),
             output_mtu: None,
             input_mtu: Some(switch.port_mtu),
         });
@@ -158,7 +158,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             to: node(host),
             rate: link.downlink,
             delay: link.delay,
-            queue: QueueConfig::Taildrop { limit_bytes: switch.buffer_bytes },
+            queue: QueueConfig::taildrop(switch.buffer_bytes),
             output_mtu: Some(switch.port_mtu),
             input_mtu: None,
         });
@@ -213,6 +213,11 @@ impl FabricConfig {
         exactly("route tables", self.routes.len(), self.switches.len(), "one a switch")?;
         for routes in &self.routes {
             exactly("routes at a switch", routes.len(), self.hosts.len(), "one a host")?;
+        }
+        for (port, config) in self.ports.iter().enumerate() {
+            // A port may let out larger frames than its hosts send: how large these are is not known here.
+            let smallest = u64::from(frame_bytes(0));
+            config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
         }
         for (host, uplink) in self.uplinks.iter().enumerate() {
             let next = self.follow(host, *uplink);

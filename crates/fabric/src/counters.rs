@@ -36,6 +36,8 @@ pub struct PortCounters {
     pub dropped_bytes: u64,
     /// Frames that were dropped because they were too large.
     pub giant_frames: u64,
+    /// Frames that were marked instead of being dropped.
+    pub marked_frames: u64,
     /// Frames in the buffer, the one being sent included.
     pub queued_frames: u64,
     /// Bytes of these.
@@ -60,6 +62,7 @@ pub struct PortInterval {
     pub dropped_frames: u64,
     pub dropped_bytes: u64,
     pub giant_frames: u64,
+    pub marked_frames: u64,
     pub queued_frames: i64,
     pub queued_bytes: i64,
     pub peak_queue_bytes: u64,
@@ -79,6 +82,7 @@ impl PortCounters {
             dropped_frames: self.dropped_frames - earlier.dropped_frames,
             dropped_bytes: self.dropped_bytes - earlier.dropped_bytes,
             giant_frames: self.giant_frames - earlier.giant_frames,
+            marked_frames: self.marked_frames - earlier.marked_frames,
             queued_frames: self.queued_frames.wrapping_sub(earlier.queued_frames) as i64,
             queued_bytes: self.queued_bytes.wrapping_sub(earlier.queued_bytes) as i64,
             peak_queue_bytes: self.peak_queue_bytes,

@@ -7,21 +7,39 @@ use crate::PortIndex;
 /// Drop records that are kept until they are taken; more are only counted.
 pub const DROP_RECORDS_MAXIMUM: usize = 1_000_000;
 
-/// Why a frame was dropped.
+/// Why a frame was dropped, or marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// The buffer had no room for it.
     Taildrop,
     /// It was larger than the port's MTU allows.
     Giant,
+    /// RED: the average queue was long, and the draw met it.
+    Early,
+    /// RED: the average queue was longer than is to be borne.
+    Forced,
+    /// Its flow had the most bytes in a full buffer (SFQ, FQ-CoDel).
+    LongestFlow,
+    /// It had waited too long for too long (CoDel).
+    Sojourn,
+    /// A blackout of its input port was on.
+    Blackout,
+    /// The queue was over the step of marking; never a reason for a drop.
+    Step,
 }
 
 impl DropReason {
-    /// The word for reports: `taildrop`, `giant`.
+    /// The word for reports: `taildrop`, `giant`, `longest_flow`.
     pub const fn name(self) -> &'static str {
         match self {
             DropReason::Taildrop => "taildrop",
             DropReason::Giant => "giant",
+            DropReason::Early => "early",
+            DropReason::Forced => "forced",
+            DropReason::LongestFlow => "longest_flow",
+            DropReason::Sojourn => "sojourn",
+            DropReason::Blackout => "blackout",
+            DropReason::Step => "step",
         }
     }
 }

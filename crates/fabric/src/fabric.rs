@@ -9,7 +9,9 @@ use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
-use crate::{Aggregate, ConfigError, Counters, Drop, FabricConfig, Frame, HostIndex, NodeIndex, PortIndex};
+use crate::{
+    Aggregate, ConfigError, Counters, Drop, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex,
+};
 
 /// Who is told what becomes of frames.
 pub trait Sink {
@@ -18,6 +20,8 @@ pub trait Sink {
     fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds);
     /// Frame number `frame` of the aggregate was dropped and will never be delivered.
     fn discard(&mut self, aggregate: u32, frame: u16);
+    /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
+    fn mark(&mut self, aggregate: u32, frame: u16);
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
@@ -130,6 +134,8 @@ impl Fabric {
                 destination: aggregate.destination,
                 input_port: uplink.port,
                 since: now,
+                ecn: aggregate.ecn,
+                band: aggregate.band,
             };
             // A NIC of its own has no limit and no MTU: the host's kernel keeps to it.
             let accepted = port.offer(now, frame, u32::MAX);
@@ -187,6 +193,9 @@ impl Fabric {
                     departed: Departed { frame, waited, .. },
                     input_limit_bytes,
                 } => {
+                    if self.ports[usize::from(port.0)].has_fates() {
+                        self.settle(port, sink);
+                    }
                     // A host's own NIC is no neighbour's queue.
                     if frame.input_port != port {
                         sink.waited(port, frame.input_port, waited);
@@ -273,6 +282,34 @@ impl Fabric {
                 });
                 sink.discard(frame.aggregate, frame.index);
             }
+        }
+        if self.ports[usize::from(output.0)].has_fates() {
+            self.settle(output, sink);
+        }
+    }
+
+    /// Tells what has become of frames inside the queue of a port.
+    #[cold]
+    fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
+        for Fate { time, frame, reason, marked, queue_bytes } in
+            self.ports[usize::from(output.0)].take_fates()
+        {
+            if marked {
+                sink.mark(frame.aggregate, frame.index);
+                continue;
+            }
+            let run_length = self.lengthen_run(output, frame.input_port);
+            self.drops.push(Drop {
+                time,
+                port: output,
+                input_port: frame.input_port,
+                flow: frame.flow,
+                frame_bytes: frame.frame_bytes,
+                queue_bytes,
+                reason,
+                run_length,
+            });
+            sink.discard(frame.aggregate, frame.index);
         }
     }
 

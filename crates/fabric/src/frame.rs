@@ -4,6 +4,22 @@ use framegauge_frames::Picoseconds;
 
 use crate::{HostIndex, PortIndex};
 
+/// What a frame's IP header says of congestion (RFC 3168).
+///
+/// No enum: `Option<Frame>` would hide its `None` in the one byte, and a frame that is written by the byte and read as a
+/// whole costs a CPU as much as all else that happens to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Ecn(u8);
+
+impl Ecn {
+    /// It has to be dropped: its ends do not understand marks.
+    pub const NOT_CAPABLE: Ecn = Ecn(0);
+    /// It may be marked instead of dropped: ECT(0) or ECT(1).
+    pub const CAPABLE: Ecn = Ecn(1);
+    /// It was marked: CE.
+    pub const MARKED: Ecn = Ecn(2);
+}
+
 /// A super-packet that a host hands over: as many frames, or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Aggregate {
@@ -21,6 +37,10 @@ pub struct Aggregate {
     pub flow: u64,
     /// Whether its frames carry TCP payload.
     pub data: bool,
+    /// What its headers say of congestion.
+    pub ecn: Ecn,
+    /// Which band of a priority queue it belongs to: 0 goes first.
+    pub band: u8,
 }
 
 /// One frame under way: 32 bytes, copied from queue to queue.
@@ -34,6 +54,10 @@ pub struct Frame {
     pub frame_bytes: u32,
     /// Which frame of the aggregate it is.
     pub index: u16,
+    /// What its header says of congestion.
+    pub ecn: Ecn,
+    /// [`Aggregate::band`].
+    pub band: u8,
     /// Where it goes.
     pub destination: HostIndex,
     /// The port by whose link it came to where it is; in a host's own NIC that NIC.

@@ -34,10 +34,13 @@ mod queue;
 
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
-    PortIndex, QueueConfig, SwitchConfig, star,
+    PortIndex, SwitchConfig, star,
 };
 pub use counters::{Counters, PortCounters, PortInterval};
 pub use drops::{DROP_RECORDS_MAXIMUM, Drop, DropReason};
 pub use fabric::{Fabric, Sink};
-pub use frame::{Aggregate, Frame};
-pub use queue::{Discipline, Queue, Taildrop};
+pub use frame::{Aggregate, Ecn, Frame};
+pub use queue::{
+    Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
+    Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
+};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
-use crate::{Discipline, DropReason, Frame, HostIndex, PortConfig, PortCounters, Queue};
+use crate::{Discipline, DropReason, Fate, Frame, HostIndex, PortConfig, PortCounters, Queue};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,8 @@ pub(crate) struct Port {
     output_limit_bytes: u32,
     pub(crate) input_limit_bytes: u32,
     queue: Queue,
+    /// What became of frames in the queue, until somebody takes it.
+    fates: Vec<Fate>,
     transmission: Option<Transmission>,
     /// Frames being sent or propagated, with the arrival of their last bits. Not empty while sending, so its
     /// head is the port's one event.
@@ -59,6 +61,7 @@ impl Port {
             output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             queue: Queue::from(config.queue),
+            fates: Vec::new(),
             transmission: None,
             in_flight: VecDeque::new(),
             counters: PortCounters::default(),
@@ -78,15 +81,60 @@ impl Port {
 
     /// Begins to send the next frame if there is one; the transmitter must be idle.
     fn start(&mut self, now: Picoseconds) {
-        let Some(frame) = self.queue.take(now) else {
-            return;
-        };
+        // The commonest for itself: a frame that comes from one of several places goes through memory once more.
+        match &mut self.queue {
+            Queue::Taildrop(queue) => {
+                if let Some(frame) = queue.pop() {
+                    self.send(now, frame);
+                }
+            }
+            _ => self.start_by_discipline(now),
+        }
+    }
+
+    #[inline(never)]
+    fn start_by_discipline(&mut self, now: Picoseconds) {
+        let before = self.fates.len();
+        let frame = self.queue.take(now, &mut self.fates);
+        if self.fates.len() > before {
+            self.count_fates(before);
+        }
+        if let Some(frame) = frame {
+            self.send(now, frame);
+        }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Picoseconds, frame: Frame) {
         let serialisation = self.serialisation(frame.frame_bytes);
         let departs = now + serialisation;
         self.counters.busy += serialisation;
         self.transmission = Some(Transmission { departs, frame_bytes: u64::from(frame.frame_bytes) });
         let (arrives, waited) = (departs + self.delay, now - frame.since);
         self.in_flight.push_back(Departed { arrives, waited, frame });
+    }
+
+    /// Counts what has become of frames since there were so many fates.
+    #[cold]
+    fn count_fates(&mut self, before: usize) {
+        for fate in &self.fates[before..] {
+            if fate.marked {
+                self.counters.marked_frames += 1;
+            } else {
+                self.counters.dropped_frames += 1;
+                self.counters.dropped_bytes += u64::from(fate.frame.frame_bytes);
+            }
+        }
+    }
+
+    /// Whether [`Port::take_fates`] has any to give.
+    pub(crate) fn has_fates(&self) -> bool {
+        !self.fates.is_empty()
+    }
+
+    /// What has become of frames in the queue since the last call, in order.
+    pub(crate) fn take_fates(&mut self) -> Vec<Fate> {
+        std::mem::take(&mut self.fates)
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
@@ -112,7 +160,11 @@ impl Port {
             self.counters.giant_frames += 1;
             Err(DropReason::Giant)
         } else {
-            self.queue.offer(now, frame, self.transmitting_bytes())
+            let transmitting_bytes = self.transmitting_bytes();
+            match &mut self.queue {
+                Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
+                _ => self.offer_to_discipline(now, frame, transmitting_bytes),
+            }
         };
         match accepted {
             Err(_) => {
@@ -125,6 +177,21 @@ impl Port {
                     self.start(now);
                 }
             }
+        }
+        accepted
+    }
+
+    #[inline(never)]
+    fn offer_to_discipline(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        transmitting_bytes: u64,
+    ) -> Result<(), DropReason> {
+        let before = self.fates.len();
+        let accepted = self.queue.offer(now, frame, transmitting_bytes, &mut self.fates);
+        if self.fates.len() > before {
+            self.count_fates(before);
         }
         accepted
     }

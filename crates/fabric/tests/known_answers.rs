@@ -149,6 +149,7 @@ fn two_into_one_drops_what_does_not_fit() {
             sent_bytes: 13 * 1518,
             dropped_frames: 7,
             dropped_bytes: 7 * 1518,
+            marked_frames: 0,
             giant_frames: 0,
             queued_frames: 0,
             queued_bytes: 0,

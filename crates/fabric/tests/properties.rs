@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use common::{Log, hosts, nanoseconds};
 use framegauge_fabric::{
-    Aggregate, Counters, Drop, Fabric, FabricConfig, HostIndex, LinkConfig, NicConfig, SwitchConfig, star,
+    Aggregate, Counters, Drop, Ecn, Fabric, FabricConfig, HostIndex, LinkConfig, NicConfig, SwitchConfig,
+    star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes, wire_bytes};
 use proptest::prelude::*;
@@ -29,11 +30,21 @@ fn sends(hosts: u16) -> impl Strategy<Value = Vec<(u64, u16, Aggregate)>> {
             let (id, last_captured_bytes, destination) =
                 (id as u32, u32::min(last, captured_bytes), HostIndex(to));
             let flow = u64::from(source) << 16 | u64::from(to);
-            let data = true;
+            let (data, ecn, band) = (true, Ecn::NOT_CAPABLE, 0);
             (
                 wait,
                 source,
-                Aggregate { id, frames, captured_bytes, last_captured_bytes, destination, flow, data },
+                Aggregate {
+                    id,
+                    frames,
+                    captured_bytes,
+                    last_captured_bytes,
+                    destination,
+                    flow,
+                    data,
+                    ecn,
+                    band,
+                },
             )
         };
         sends.into_iter().enumerate().map(number).collect()

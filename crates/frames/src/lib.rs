@@ -16,6 +16,7 @@
 
 mod aggregate;
 mod ceiling;
+mod draws;
 mod encapsulation;
 mod mtu;
 mod rate;
@@ -24,6 +25,7 @@ mod transfer;
 
 pub use aggregate::{SizeTable, aggregate_wire_bytes, shaper_size_table};
 pub use ceiling::{Ceiling, ceiling};
+pub use draws::{SplitMix, mixed};
 pub use encapsulation::{
     Encapsulation, EncapsulationError, Fit, FittedLayer, GreOptions, InnerCeiling, Layer, Part, Stack, WORDS,
 };

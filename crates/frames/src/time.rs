@@ -38,6 +38,11 @@ impl Picoseconds {
         Picoseconds((seconds * PER_SECOND).round() as u64)
     }
 
+    /// The number of them.
+    pub const fn as_picoseconds(self) -> u64 {
+        self.0
+    }
+
     /// Whole nanoseconds, rounded down.
     pub const fn as_nanoseconds(self) -> u64 {
         self.0 / PER_NANOSECOND

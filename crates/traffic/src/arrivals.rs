@@ -1,5 +1,7 @@
 //! When requests become due in an open loop: even spacing, or exponential gaps from a seed.
 
+use framegauge_frames::SplitMix;
+
 /// The gaps between requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
@@ -29,7 +31,7 @@ impl Schedule {
     pub fn new(rate_per_second: f64, arrivals: Arrivals) -> Self {
         let draws = match arrivals {
             Arrivals::Uniform => None,
-            Arrivals::Poisson { seed } => Some(SplitMix(seed)),
+            Arrivals::Poisson { seed } => Some(SplitMix::new(seed)),
         };
         let mut schedule = Self { gap_nanoseconds: 1e9 / rate_per_second, draws, count: 0, next: 0.0 };
         if let Some(draws) = &mut schedule.draws {
@@ -53,27 +55,6 @@ impl Schedule {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; constants
-/// as in Vigna's <https://prng.di.unimi.it/splitmix64.c>). Ten lines that are specified to the bit keep a seed's
-/// schedule the same whatever becomes of a crate's generators, and this needs no more than even draws.
-#[derive(Debug, Clone)]
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// An exponential draw with mean 1, by inversion; never infinite, since the even draw is below 1.
-    fn exponential(&mut self) -> f64 {
-        let even = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        -(-even).ln_1p()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,13 +68,6 @@ mod tests {
             due
         };
         std::iter::repeat_with(next).take(count).collect()
-    }
-
-    #[test]
-    fn the_generator_is_the_published_one() {
-        let mut draws = SplitMix(1_234_567);
-        let found = [draws.next(), draws.next(), draws.next()];
-        assert_eq!(found, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]

@@ -1,48 +1,67 @@
-//! First in, first out, with a limit in bytes.
-
-use std::collections::VecDeque;
+//! First in, first out, with a limit.
 
 use framegauge_frames::Picoseconds;
 
-use crate::{Discipline, DropReason, Frame};
+use crate::queue::fifo::Fifo;
+use crate::{Discipline, DropReason, Fate, Frame, Limit};
 
 /// What most switches do: a frame that does not fit into the buffer is dropped.
 #[derive(Debug, Clone)]
 pub struct Taildrop {
-    frames: VecDeque<Frame>,
-    bytes: u64,
-    limit_bytes: u64,
+    queue: Fifo,
+    limit: Limit,
 }
 
 impl Taildrop {
-    /// An empty queue for a buffer of `limit_bytes`, counted in `frame_bytes`.
-    pub fn new(limit_bytes: u64) -> Taildrop {
-        Taildrop { frames: VecDeque::new(), bytes: 0, limit_bytes }
+    /// An empty queue for a buffer of that size.
+    pub fn new(limit: Limit) -> Taildrop {
+        Taildrop { queue: Fifo::default(), limit }
+    }
+
+    /// Whether a frame of that size would be taken.
+    #[inline]
+    pub(crate) fn fits(&self, frame_bytes: u32, transmitting_bytes: u64) -> bool {
+        match self.limit {
+            Limit::Bytes(limit) => self.queue.bytes() + transmitting_bytes + u64::from(frame_bytes) <= limit,
+            Limit::Frames(limit) => self.queue.len() + u64::from(transmitting_bytes > 0) < limit,
+        }
+    }
+
+    /// Takes a frame in that fits.
+    pub(crate) fn push(&mut self, frame: Frame) {
+        self.queue.push(frame);
+    }
+
+    /// Gives the first frame.
+    pub(crate) fn pop(&mut self) -> Option<Frame> {
+        self.queue.pop()
     }
 }
 
 impl Discipline for Taildrop {
-    fn offer(&mut self, _now: Picoseconds, frame: Frame, transmitting_bytes: u64) -> Result<(), DropReason> {
-        let frame_bytes = u64::from(frame.frame_bytes);
-        if self.bytes + transmitting_bytes + frame_bytes > self.limit_bytes {
+    fn offer(
+        &mut self,
+        _now: Picoseconds,
+        frame: Frame,
+        transmitting_bytes: u64,
+        _fates: &mut Vec<Fate>,
+    ) -> Result<(), DropReason> {
+        if !self.fits(frame.frame_bytes, transmitting_bytes) {
             return Err(DropReason::Taildrop);
         }
-        self.bytes += frame_bytes;
-        self.frames.push_back(frame);
+        self.push(frame);
         Ok(())
     }
 
-    fn take(&mut self, _now: Picoseconds) -> Option<Frame> {
-        let frame = self.frames.pop_front()?;
-        self.bytes -= u64::from(frame.frame_bytes);
-        Some(frame)
+    fn take(&mut self, _now: Picoseconds, _fates: &mut Vec<Fate>) -> Option<Frame> {
+        self.pop()
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.queue.bytes()
     }
 
     fn frames(&self) -> u64 {
-        self.frames.len() as u64
+        self.queue.len()
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_fabric::{
-    Aggregate, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink,
+    Aggregate, Ecn, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink,
     SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
@@ -16,6 +16,8 @@ pub struct Log {
     pub interrupts: Vec<(Picoseconds, HostIndex, usize)>,
     /// Aggregate, frame.
     pub discarded: Vec<(u32, u16)>,
+    /// Aggregate, frame.
+    pub marked: Vec<(u32, u16)>,
     /// Output port of a switch, input port, wait.
     pub waits: Vec<(PortIndex, PortIndex, Picoseconds)>,
 }
@@ -25,6 +27,10 @@ impl Sink for Log {
         assert!(!frames.is_empty());
         self.interrupts.push((due, host, frames.len()));
         self.delivered.extend(frames.iter().map(|&(aggregate, frame)| (due, host, aggregate, frame)));
+    }
+
+    fn mark(&mut self, aggregate: u32, frame: u16) {
+        self.marked.push((aggregate, frame));
     }
 
     fn discard(&mut self, aggregate: u32, frame: u16) {
@@ -76,5 +82,7 @@ pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) ->
         destination: HostIndex(destination),
         flow: u64::from(id),
         data: true,
+        ecn: Ecn::NOT_CAPABLE,
+        band: 0,
     }
 }
