@@ -269,18 +269,7 @@ impl Fabric {
             }
             Err(reason) => {
                 let queue_bytes = port.buffered_bytes();
-                let run_length = self.lengthen_run(output, frame.input_port);
-                self.drops.push(Drop {
-                    time: now,
-                    port: output,
-                    input_port: frame.input_port,
-                    flow: frame.flow,
-                    frame_bytes: frame.frame_bytes,
-                    queue_bytes,
-                    reason,
-                    run_length,
-                });
-                sink.discard(frame.aggregate, frame.index);
+                self.lose(Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
         }
         if self.ports[usize::from(output.0)].has_fates() {
@@ -291,26 +280,30 @@ impl Fabric {
     /// Tells what has become of frames inside the queue of a port.
     #[cold]
     fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
-        for Fate { time, frame, reason, marked, queue_bytes } in
-            self.ports[usize::from(output.0)].take_fates()
-        {
-            if marked {
-                sink.mark(frame.aggregate, frame.index);
-                continue;
+        for fate in self.ports[usize::from(output.0)].take_fates() {
+            if fate.marked {
+                sink.mark(fate.frame.aggregate, fate.frame.index);
+            } else {
+                self.lose(fate, output, sink);
             }
-            let run_length = self.lengthen_run(output, frame.input_port);
-            self.drops.push(Drop {
-                time,
-                port: output,
-                input_port: frame.input_port,
-                flow: frame.flow,
-                frame_bytes: frame.frame_bytes,
-                queue_bytes,
-                reason,
-                run_length,
-            });
-            sink.discard(frame.aggregate, frame.index);
         }
+    }
+
+    /// Writes down and tells that a frame was dropped.
+    fn lose(&mut self, fate: Fate, output: PortIndex, sink: &mut impl Sink) {
+        let Fate { time, frame, reason, queue_bytes, .. } = fate;
+        let run_length = self.lengthen_run(output, frame.input_port);
+        self.drops.push(Drop {
+            time,
+            port: output,
+            input_port: frame.input_port,
+            flow: frame.flow,
+            frame_bytes: frame.frame_bytes,
+            queue_bytes,
+            reason,
+            run_length,
+        });
+        sink.discard(frame.aggregate, frame.index);
     }
 
     /// Counts one more drop in a row.

@@ -6,7 +6,7 @@ use framegauge_frames::{Picoseconds, SplitMix};
 
 use crate::queue::codel::Control;
 use crate::queue::fifo::Fifo;
-use crate::queue::sfq::{bucket, longest};
+use crate::queue::sfq::{bucket, longest, pushed_out_by};
 use crate::{Discipline, DropReason, Fate, FqCoDelConfig, Frame};
 
 /// Flows are spread over queues by a hash; queues that were empty go first, once, the others take turns in bytes; each
@@ -47,6 +47,14 @@ impl FqCoDel {
         i64::from(self.config.quantum_bytes)
     }
 
+    /// Takes the first frame of the longest queue out.
+    fn push_out(&mut self) -> Option<Frame> {
+        let longest = longest(&self.buckets);
+        let frame = self.buckets[longest].pop()?;
+        self.bytes -= u64::from(frame.frame_bytes);
+        Some(frame)
+    }
+
     /// The next queue that may send, with whether it is a new one; queues without credit go to the end.
     fn turn(&mut self) -> Option<(usize, bool)> {
         loop {
@@ -83,19 +91,10 @@ impl Discipline for FqCoDel {
             self.new.push_back(own);
             self.credits[own] = self.quantum();
         }
-        let mut refused = Ok(());
-        while self.bytes + transmitting_bytes > limit_bytes {
-            let longest = longest(&self.buckets);
-            let Some(pushed_out) = self.buckets[longest].pop() else { break };
-            self.bytes -= u64::from(pushed_out.frame_bytes);
-            if pushed_out == frame {
-                refused = Err(DropReason::LongestFlow);
-                continue;
-            }
-            let (reason, queue_bytes) = (DropReason::LongestFlow, self.bytes);
-            fates.push(Fate { time: now, frame: pushed_out, reason, marked: false, queue_bytes });
-        }
-        refused
+        let room = limit_bytes - transmitting_bytes;
+        let pushed_out =
+            || (self.bytes > room).then(|| self.push_out().map(|frame| (frame, self.bytes))).flatten();
+        pushed_out_by(now, frame, pushed_out, fates)
     }
 
     fn take(&mut self, now: Picoseconds, fates: &mut Vec<Fate>) -> Option<Frame> {

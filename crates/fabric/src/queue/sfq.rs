@@ -74,6 +74,24 @@ impl Sfq {
     }
 }
 
+/// Frames leave a full buffer, each with what it then holds: whether the one that came is among them; the others are fates.
+pub(crate) fn pushed_out_by(
+    now: Picoseconds,
+    coming: Frame,
+    next: impl FnMut() -> Option<(Frame, u64)>,
+    fates: &mut Vec<Fate>,
+) -> Result<(), DropReason> {
+    let (mut refused, reason) = (Ok(()), DropReason::LongestFlow);
+    for (frame, queue_bytes) in std::iter::from_fn(next) {
+        if frame == coming {
+            refused = Err(reason);
+        } else {
+            fates.push(Fate { time: now, frame, reason, marked: false, queue_bytes });
+        }
+    }
+    refused
+}
+
 /// Where a flow belongs: even over all buckets.
 pub(crate) fn bucket(flow: u64, salt: u64, buckets: usize) -> usize {
     ((u128::from(mixed(flow ^ salt)) * buckets as u128) >> 64) as usize
@@ -99,17 +117,10 @@ impl Discipline for Sfq {
             return Err(DropReason::Taildrop);
         }
         self.push(frame);
-        let mut refused = Ok(());
-        while self.bytes + transmitting_bytes > self.config.limit_bytes {
-            let Some(pushed_out) = self.push_out() else { break };
-            if pushed_out == frame {
-                refused = Err(DropReason::LongestFlow);
-                continue;
-            }
-            let (reason, queue_bytes) = (DropReason::LongestFlow, self.bytes);
-            fates.push(Fate { time: now, frame: pushed_out, reason, marked: false, queue_bytes });
-        }
-        refused
+        let room = self.config.limit_bytes - transmitting_bytes;
+        let pushed_out =
+            || (self.bytes > room).then(|| self.push_out().map(|frame| (frame, self.bytes))).flatten();
+        pushed_out_by(now, frame, pushed_out, fates)
     }
 
     fn take(&mut self, now: Picoseconds, _fates: &mut Vec<Fate>) -> Option<Frame> {
