@@ -15,6 +15,7 @@ pub enum Limit {
 
 impl Limit {
     /// Whether there is room for one frame more.
+    #[inline]
     pub(crate) const fn fits(self, bytes: u64, frames: u64, frame_bytes: u64) -> bool {
         match self {
             Limit::Bytes(limit) => bytes + frame_bytes <= limit,

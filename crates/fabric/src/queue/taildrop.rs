@@ -21,10 +21,8 @@ impl Taildrop {
     /// Whether a frame of that size would be taken.
     #[inline]
     pub(crate) fn fits(&self, frame_bytes: u32, transmitting_bytes: u64) -> bool {
-        match self.limit {
-            Limit::Bytes(limit) => self.queue.bytes() + transmitting_bytes + u64::from(frame_bytes) <= limit,
-            Limit::Frames(limit) => self.queue.len() + u64::from(transmitting_bytes > 0) < limit,
-        }
+        let frames = self.queue.len() + u64::from(transmitting_bytes > 0);
+        self.limit.fits(self.queue.bytes() + transmitting_bytes, frames, u64::from(frame_bytes))
     }
 
     /// Takes a frame in that fits.
