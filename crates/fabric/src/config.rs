@@ -1,9 +1,9 @@
 //! What a fabric is made of, and builders of topologies.
 
-use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use thiserror::Error;
 
-use crate::QueueConfig;
+use crate::{Choice, QueueConfig, RouteConfig, RouteTable};
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,8 +90,8 @@ pub struct FabricConfig {
     pub ports: Vec<PortConfig>,
     /// By host: the port that it sends by, which leads to a switch.
     pub uplinks: Vec<PortIndex>,
-    /// By switch, then by destination host: the port to take.
-    pub routes: Vec<Vec<PortIndex>>,
+    /// Where switches send frames on.
+    pub routes: RouteConfig,
 }
 
 /// Why a configuration is no fabric.
@@ -170,7 +170,15 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
         nic,
         ports,
         uplinks: (0..count).map(|host| port(2 * host)).collect(),
-        routes: vec![(0..count).map(|host| port(2 * host + 1)).collect()],
+        routes: RouteConfig {
+            tables: vec![RouteTable {
+                outputs: (0..count).map(|host| vec![port(2 * host + 1)]).collect(),
+                stride: 1,
+            }],
+            asked: vec![0; 2 * count],
+            choice: Choice::Flow,
+            seed: 0,
+        },
     }
 }
 
@@ -180,10 +188,13 @@ impl FabricConfig {
         self.hosts.len() + self.switches.len()
     }
 
-    /// The name of a port: `h1>switch`.
+    /// The name of a port: `h1>switch`; of a second one between the same nodes `left>right#2`.
     pub fn port_name(&self, port: PortIndex) -> String {
-        let port = &self.ports[usize::from(port.0)];
-        format!("{}>{}", self.node_name(port.from), self.node_name(port.to))
+        let index = usize::from(port.0);
+        let PortConfig { from, to, .. } = self.ports[index];
+        let alike = self.ports[..index].iter().filter(|port| (port.from, port.to) == (from, to)).count();
+        let name = format!("{}>{}", self.node_name(from), self.node_name(to));
+        if alike == 0 { name } else { format!("{name}#{}", alike + 1) }
     }
 
     fn node_name(&self, node: NodeIndex) -> &str {
@@ -192,74 +203,5 @@ impl FabricConfig {
             Some(host) => &host.name,
             None => &self.switches[index - self.hosts.len()],
         }
-    }
-
-    /// Whether every frame finds its way, in a fabric that the indices can number.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        const SIXTEEN_BITS: usize = 1 << 16;
-        // The last port number means "from no port", the last host number is left over.
-        let within = |what, found, low: usize, expected| match (low..SIXTEEN_BITS).contains(&found) {
-            true => Ok(()),
-            false => Err(ConfigError::Count { what, found, expected }),
-        };
-        within("hosts", self.hosts.len(), 1, "1 to 65535")?;
-        within("nodes", self.nodes(), 1, "1 to 65535")?;
-        within("ports", self.ports.len(), 1, "1 to 65535")?;
-        let exactly = |what, found, required, expected| match found == required {
-            true => Ok(()),
-            false => Err(ConfigError::Count { what, found, expected }),
-        };
-        exactly("uplinks", self.uplinks.len(), self.hosts.len(), "one a host")?;
-        exactly("route tables", self.routes.len(), self.switches.len(), "one a switch")?;
-        for routes in &self.routes {
-            exactly("routes at a switch", routes.len(), self.hosts.len(), "one a host")?;
-        }
-        for (port, config) in self.ports.iter().enumerate() {
-            // A port may let out larger frames than its hosts send: how large these are is not known here.
-            let smallest = u64::from(frame_bytes(0));
-            config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
-        }
-        for (host, uplink) in self.uplinks.iter().enumerate() {
-            let next = self.follow(host, *uplink);
-            next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
-                .map_err(|problem| ConfigError::Uplink { host, problem })?;
-        }
-        let switches = self.hosts.len()..self.nodes();
-        for (node, destination) in
-            switches.flat_map(|node| (0..self.hosts.len()).map(move |host| (node, host)))
-        {
-            self.check_path(node, destination).map_err(|problem| ConfigError::Route {
-                node,
-                destination,
-                problem,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Where a port of this node leads.
-    fn follow(&self, node: usize, port: PortIndex) -> Result<usize, &'static str> {
-        let port = self.ports.get(usize::from(port.0)).ok_or("names a port that does not exist")?;
-        let next = usize::from(port.to.0);
-        match (usize::from(port.from.0) == node, next < self.nodes()) {
-            (false, _) => Err("names a port of another node"),
-            (true, false) => Err("names a port that leads nowhere"),
-            (true, true) => Ok(next),
-        }
-    }
-
-    /// From this switch the routes to a host end there.
-    fn check_path(&self, start: usize, destination: usize) -> Result<(), &'static str> {
-        let mut node = start;
-        for _ in 0..=self.switches.len() {
-            if node == destination {
-                return Ok(());
-            }
-            let Some(switch) = node.checked_sub(self.hosts.len()) else {
-                return Err("ends at another host");
-            };
-            node = self.follow(node, self.routes[switch][destination])?;
-        }
-        Err("runs in a circle")
     }
 }

@@ -9,6 +9,7 @@ use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
+use crate::routing::Routes;
 use crate::{
     Aggregate, ConfigError, Counters, Drop, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex,
 };
@@ -56,7 +57,7 @@ pub struct Fabric {
     ports: Vec<Port>,
     nics: Vec<Nic>,
     uplinks: Vec<Uplink>,
-    routes: Vec<Vec<PortIndex>>,
+    routes: Routes,
     events: BinaryHeap<Reverse<Event>>,
     /// By switch: no frame that arrives at it arrives anywhere else in less time.
     leads: Vec<Picoseconds>,
@@ -91,7 +92,7 @@ impl Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
-            routes: config.routes.clone(),
+            routes: Routes::new(&config.routes, hosts),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
             leads: (0..config.switches.len()).map(lead).collect(),
             clock: Picoseconds::ZERO,
@@ -246,15 +247,12 @@ impl Fabric {
         input_limit_bytes: u32,
         sink: &mut impl Sink,
     ) {
-        let switch = match peer {
-            Peer::Switch(switch) => switch,
-            Peer::Host(host) => {
-                let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
-                self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
-                return;
-            }
-        };
-        let output = self.routes[switch][usize::from(frame.destination.0)];
+        if let Peer::Host(host) = peer {
+            let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
+            self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
+            return;
+        }
+        let output = self.routes.output(&frame);
         let port = &mut self.ports[usize::from(output.0)];
         let was_idle = port.next_arrival().is_none();
         match port.offer(now, frame, input_limit_bytes) {

@@ -23,6 +23,7 @@
 //! a frame leaves, the next begins — is caught up on when the port is next touched, at the times at which it
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
+mod check;
 mod config;
 mod counters;
 mod drops;
@@ -31,6 +32,8 @@ mod frame;
 mod nic;
 mod port;
 mod queue;
+mod routing;
+mod topology;
 
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
@@ -44,3 +47,5 @@ pub use queue::{
     Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
 };
+pub use routing::{Choice, RouteConfig, RouteTable};
+pub use topology::{Graph, Paths, Routing, Spans, Spread, Topology, TopologyError};

@@ -7,7 +7,8 @@ mod common;
 
 use common::{Log, aggregate, gigabit, nanoseconds, pair, rack};
 use framegauge_fabric::{
-    DropReason, Fabric, HostIndex, LinkConfig, NicConfig, PortCounters, PortIndex, SwitchConfig, star,
+    DropReason, Fabric, HostIndex, LinkConfig, NicConfig, PortCounters, PortIndex, RouteTable, SwitchConfig,
+    star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -243,18 +244,21 @@ fn configurations_that_lead_nowhere_are_refused() {
         std::mem::swap(&mut back.from, &mut back.to);
         config.switches.push("other".to_owned());
         config.ports.extend([there, back]);
-        config.routes[0][2] = PortIndex(6);
-        config.routes.push(vec![PortIndex(7); 3]);
+        config.routes.tables[0].outputs[2] = vec![PortIndex(6)];
+        config.routes.tables.push(RouteTable { outputs: vec![vec![PortIndex(7)]; 3], stride: 1 });
+        config.routes.asked.extend([1, 0]);
     };
     assert_eq!(message(circle), "node 3: the route to host 2 runs in a circle");
-    let message_for_route = message(|config| config.routes[0][2] = PortIndex(3));
+    let message_for_route = message(|config| config.routes.tables[0].outputs[2] = vec![PortIndex(3)]);
     assert_eq!(message_for_route, "node 3: the route to host 2 ends at another host");
-    let message_for_route = message(|config| config.routes[0][2] = PortIndex(99));
+    let message_for_route = message(|config| config.routes.tables[0].outputs[2] = vec![PortIndex(99)]);
     assert_eq!(message_for_route, "node 3: the route to host 2 names a port that does not exist");
     let message_for_uplink = message(|config| config.uplinks[0] = PortIndex(1));
     assert_eq!(message_for_uplink, "the uplink of host 0 names a port of another node");
-    let message_for_count = message(|config| drop(config.routes.pop()));
-    assert_eq!(message_for_count, "a fabric has 0 route tables, expected one a switch");
+    let message_for_none = message(|config| config.routes.tables[0].outputs[2].clear());
+    assert_eq!(message_for_none, "node 3: the route to host 2 names no port");
+    let message_for_count = message(|config| drop(config.routes.tables.pop()));
+    assert_eq!(message_for_count, "a fabric has 0 route tables, expected 1 to 65535");
     assert!(Fabric::new(&common::rack_config(0, 0, 0, 9216)).is_err());
     assert!(Fabric::new(&common::rack_config(40_000, 0, 0, 9216)).is_err());
 }

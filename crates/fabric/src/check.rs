@@ -1,0 +1,114 @@
+//! What cannot work is refused before anything runs.
+
+use framegauge_frames::frame_bytes;
+
+use crate::{ConfigError, FabricConfig, PortIndex};
+
+/// Whether the ways on from a port have been looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Not,
+    /// It is on the way that is being followed.
+    Under,
+    Done,
+}
+
+impl FabricConfig {
+    /// Whether every frame finds its way, in a fabric that the indices can number.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        const SIXTEEN_BITS: usize = 1 << 16;
+        // The last port number means "from no port", the last host number is left over.
+        let within = |what, found, low: usize, expected| match (low..SIXTEEN_BITS).contains(&found) {
+            true => Ok(()),
+            false => Err(ConfigError::Count { what, found, expected }),
+        };
+        within("hosts", self.hosts.len(), 1, "1 to 65535")?;
+        within("nodes", self.nodes(), 1, "1 to 65535")?;
+        within("ports", self.ports.len(), 1, "1 to 65535")?;
+        within("route tables", self.routes.tables.len(), 1, "1 to 65535")?;
+        let exactly = |what, found, required, expected| match found == required {
+            true => Ok(()),
+            false => Err(ConfigError::Count { what, found, expected }),
+        };
+        exactly("uplinks", self.uplinks.len(), self.hosts.len(), "one a host")?;
+        exactly("tables asked", self.routes.asked.len(), self.ports.len(), "one a port")?;
+        for table in &self.routes.tables {
+            exactly("destinations in a route table", table.outputs.len(), self.hosts.len(), "one a host")?;
+        }
+        for (port, config) in self.ports.iter().enumerate() {
+            // A port may let out larger frames than its hosts send: how large these are is not known here.
+            let smallest = u64::from(frame_bytes(0));
+            config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
+        }
+        for (host, uplink) in self.uplinks.iter().enumerate() {
+            let next = self.follow(host, *uplink);
+            next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
+                .map_err(|problem| ConfigError::Uplink { host, problem })?;
+        }
+        (0..self.hosts.len()).try_for_each(|destination| self.check_ways(destination))
+    }
+
+    /// Where a port of this node leads.
+    fn follow(&self, node: usize, port: PortIndex) -> Result<usize, &'static str> {
+        let port = self.ports.get(usize::from(port.0)).ok_or("names a port that does not exist")?;
+        let next = usize::from(port.to.0);
+        match (usize::from(port.from.0) == node, next < self.nodes()) {
+            (false, _) => Err("names a port of another node"),
+            (true, false) => Err("names a port that leads nowhere"),
+            (true, true) => Ok(next),
+        }
+    }
+
+    /// From every switch at which a frame can come in, all ways to a host end there.
+    fn check_ways(&self, destination: usize) -> Result<(), ConfigError> {
+        let mut seen = vec![Seen::Not; self.ports.len()];
+        for start in 0..self.ports.len() {
+            // Depth first without recursion: a way may have as many links as there are ports.
+            let mut way = vec![(PortIndex(start as u16), 0)];
+            while let Some((at, tried)) = way.last_mut() {
+                let (input, choice) = (*at, *tried);
+                *tried += 1;
+                let node = usize::from(self.ports[usize::from(input.0)].to.0);
+                if choice == 0 {
+                    seen[usize::from(input.0)] = Seen::Under;
+                }
+                let problem = |problem| ConfigError::Route { node, destination, problem };
+                match self.next_of(input, destination, choice).map_err(problem)? {
+                    Some(next) => match seen[usize::from(next.0)] {
+                        Seen::Not => way.push((next, 0)),
+                        Seen::Under => return Err(problem("runs in a circle")),
+                        Seen::Done => {}
+                    },
+                    None => {
+                        seen[usize::from(input.0)] = Seen::Done;
+                        way.pop();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The port number `choice` by which frames that came by the link of `input` may go on to a host.
+    fn next_of(
+        &self,
+        input: PortIndex,
+        destination: usize,
+        choice: usize,
+    ) -> Result<Option<PortIndex>, &'static str> {
+        let node = usize::from(self.ports[usize::from(input.0)].to.0);
+        if node < self.hosts.len() {
+            return Ok(None);
+        }
+        let outputs = self.routes.outputs(input, destination);
+        if outputs.is_empty() {
+            return Err("names no port");
+        }
+        let Some(&next) = outputs.get(choice) else { return Ok(None) };
+        let end = self.follow(node, next)?;
+        if end < self.hosts.len() && end != destination {
+            return Err("ends at another host");
+        }
+        Ok(Some(next))
+    }
+}

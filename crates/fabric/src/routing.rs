@@ -1,0 +1,105 @@
+//! Which port a switch sends a frame on by.
+
+use framegauge_frames::{SplitMix, mixed};
+
+use crate::{Frame, PortIndex};
+
+/// How one of several ports that lead on is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Choice {
+    /// By a hash of the flow, another at every switch: frames of a flow keep their order (ECMP, RFC 2992).
+    #[default]
+    Flow,
+    /// By a draw for every frame: packet spraying, which may reorder.
+    Packet,
+    /// By the destination's number, so that destinations are spread evenly and each has one way.
+    Destination,
+}
+
+/// Where a switch sends frames for each destination.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RouteTable {
+    /// By destination host: the ports that may be taken; at least one.
+    pub outputs: Vec<Vec<PortIndex>>,
+    /// With [`Choice::Destination`]: so many destinations in a row take the same port; 0 is 1.
+    pub stride: u16,
+}
+
+/// All routes of a fabric.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RouteConfig {
+    /// One or more a switch: which is asked may depend on the port by which a frame came in.
+    pub tables: Vec<RouteTable>,
+    /// By port: the table that is asked at the switch where its link ends; without meaning where that is a host.
+    pub asked: Vec<u16>,
+    /// How one of several ports is chosen.
+    pub choice: Choice,
+    /// Of draws and hashes.
+    pub seed: u64,
+}
+
+impl RouteConfig {
+    /// The ports that a frame may take that has come by the link of a port.
+    pub fn outputs(&self, input: PortIndex, destination: usize) -> &[PortIndex] {
+        let table =
+            self.asked.get(usize::from(input.0)).and_then(|table| self.tables.get(usize::from(*table)));
+        table.and_then(|table| table.outputs.get(destination)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The routes at work. One lookup, and a choice only where there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Routes {
+    asked: Vec<u16>,
+    hosts: usize,
+    /// By table and destination: where its ports begin in `ports`, and how many there are.
+    groups: Vec<(u32, u32)>,
+    ports: Vec<PortIndex>,
+    strides: Vec<u16>,
+    choice: Choice,
+    seed: u64,
+    draws: SplitMix,
+}
+
+impl Routes {
+    /// Of a configuration that was checked, with so many hosts.
+    pub(crate) fn new(config: &RouteConfig, hosts: usize) -> Routes {
+        let mut ports: Vec<PortIndex> = Vec::new();
+        let mut groups = Vec::with_capacity(config.tables.len() * hosts);
+        for outputs in config.tables.iter().flat_map(|table| &table.outputs) {
+            groups.push((ports.len() as u32, outputs.len() as u32));
+            ports.extend(outputs);
+        }
+        Routes {
+            asked: config.asked.clone(),
+            hosts,
+            groups,
+            ports,
+            strides: config.tables.iter().map(|table| table.stride.max(1)).collect(),
+            choice: config.choice,
+            seed: config.seed,
+            draws: SplitMix::new(config.seed),
+        }
+    }
+
+    /// The port by which a frame leaves the switch that it has come to.
+    #[inline]
+    pub(crate) fn output(&mut self, frame: &Frame) -> PortIndex {
+        let table = usize::from(self.asked[usize::from(frame.input_port.0)]);
+        let (start, count) = self.groups[table * self.hosts + usize::from(frame.destination.0)];
+        let offset = if count == 1 { 0 } else { self.choose(table, frame, count) };
+        self.ports[(start + offset) as usize]
+    }
+
+    fn choose(&mut self, table: usize, frame: &Frame, count: u32) -> u32 {
+        let bits = match self.choice {
+            Choice::Flow => mixed(frame.flow ^ mixed(self.seed ^ (table as u64) << 32)),
+            Choice::Packet => self.draws.bits(),
+            Choice::Destination => {
+                return u32::from(frame.destination.0 / self.strides[table]) % count;
+            }
+        };
+        // The high bits of a product spread evenly over any count, without a division.
+        ((u128::from(bits) * u128::from(count)) >> 64) as u32
+    }
+}

@@ -1,0 +1,237 @@
+//! Topologies: hosts, switches and links by shape, with the routes that go with them.
+
+mod paths;
+mod routes;
+mod shapes;
+
+use thiserror::Error;
+
+use crate::{Choice, ConfigError, FabricConfig, HostConfig, NicConfig, NodeIndex, PortConfig, PortIndex};
+
+pub use paths::{Spans, Spread};
+
+/// The shape of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Topology {
+    /// All hosts on one switch called `switch`.
+    Rack {
+        /// Links of each host to it: an end each.
+        nics: u16,
+    },
+    /// The first `left` hosts on the switch `left`, the others on `right`, one link between the two.
+    Dumbbell {
+        /// Hosts on the left.
+        left: usize,
+    },
+    /// Hosts evenly on leaves, in order; each leaf joined to each spine.
+    LeafSpine {
+        /// Switches with hosts.
+        leaves: usize,
+        /// Switches that join these.
+        spines: usize,
+    },
+    /// The three-level fat-tree of k-port switches (Al-Fares, Loukissas and Vahdat 2008): k³/4 hosts, 5k²/4 switches.
+    FatTree {
+        /// Ports of a switch: even.
+        k: usize,
+    },
+    /// As said.
+    Custom {
+        /// Names of the switches.
+        switches: Vec<String>,
+        /// Names of what each link joins.
+        links: Vec<(String, String)>,
+    },
+}
+
+/// Which ways frames may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Paths {
+    /// The fewest links.
+    #[default]
+    Shortest,
+    /// Through a switch of the highest level, however near the destination is: all paths have equal lengths.
+    EqualLength,
+}
+
+/// How frames find their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Routing {
+    /// Which ways there are.
+    pub paths: Paths,
+    /// Which of several is taken.
+    pub choice: Choice,
+    /// Of hashes and draws.
+    pub seed: u64,
+}
+
+/// Why a description is no network.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TopologyError {
+    /// A number that does not fit.
+    #[error("{what}: found {found}, expected {expected}")]
+    Number {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        expected: String,
+    },
+    /// A node that does not fit.
+    #[error("{name:?} {problem}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Equal lengths where there are no levels.
+    #[error(
+        "equal-length routing: found topology {found}, expected fat-tree or leaf-spine, which have levels"
+    )]
+    Levels {
+        /// The topology.
+        found: &'static str,
+    },
+    /// The fabric is not one.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// A switch of a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Switch {
+    name: String,
+    /// 1: hosts are joined to it; 0: there are no levels.
+    level: u8,
+    /// [`crate::RouteTable::stride`].
+    stride: u16,
+}
+
+/// Nodes and links, without numbers. Hosts come first, then switches, as in [`NodeIndex`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    kind: &'static str,
+    hosts: Vec<String>,
+    switches: Vec<Switch>,
+    links: Vec<(usize, usize)>,
+}
+
+impl Graph {
+    /// The network of these hosts. With several NICs a host is several ends, called `h1.1` and `h1.2`.
+    pub fn new(topology: &Topology, hosts: &[String]) -> Result<Graph, TopologyError> {
+        let graph = match topology {
+            Topology::Rack { nics } => shapes::rack(hosts, *nics),
+            Topology::Dumbbell { left } => shapes::dumbbell(hosts, *left),
+            Topology::LeafSpine { leaves, spines } => shapes::leaf_spine(hosts, *leaves, *spines),
+            Topology::FatTree { k } => shapes::fat_tree(hosts, *k),
+            Topology::Custom { switches, links } => shapes::custom(hosts, switches, links),
+        }?;
+        graph.check()?;
+        Ok(graph)
+    }
+
+    /// The names of its ends: of its hosts where each has one NIC.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The name of a node.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not one of this graph.
+    pub fn name(&self, node: NodeIndex) -> &str {
+        let index = usize::from(node.0);
+        match self.hosts.get(index) {
+            Some(host) => host,
+            None => &self.switches[index - self.hosts.len()].name,
+        }
+    }
+
+    /// Whether a node is a host.
+    pub fn is_host(&self, node: NodeIndex) -> bool {
+        usize::from(node.0) < self.hosts.len()
+    }
+
+    /// The fabric of this shape: `port` says what the port from one node to another is. Link i has the ports 2 i and
+    /// 2 i + 1.
+    pub fn fabric(
+        &self,
+        routing: Routing,
+        nic: NicConfig,
+        mut port: impl FnMut(NodeIndex, NodeIndex) -> PortConfig,
+    ) -> Result<FabricConfig, TopologyError> {
+        if routing.paths == Paths::EqualLength && self.switches.iter().any(|switch| switch.level == 0) {
+            return Err(TopologyError::Levels { found: self.kind });
+        }
+        let node = |index: usize| NodeIndex(index as u16);
+        let ends = self.links.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
+        let ports: Vec<PortConfig> = ends.map(|(from, to)| port(node(from), node(to))).collect();
+        let mut uplinks = vec![PortIndex(0); self.hosts.len()];
+        for (index, port) in ports.iter().enumerate() {
+            if let Some(uplink) = uplinks.get_mut(usize::from(port.from.0)) {
+                *uplink = PortIndex(index as u16);
+            }
+        }
+        let config = FabricConfig {
+            hosts: self.hosts.iter().map(|name| HostConfig { name: name.clone() }).collect(),
+            switches: self.switches.iter().map(|switch| switch.name.clone()).collect(),
+            nic,
+            routes: routes::of(self, &ports, routing),
+            ports,
+            uplinks,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Every host has one link, names are different, and everything can be reached.
+    fn check(&self) -> Result<(), TopologyError> {
+        let nodes = self.hosts.len() + self.switches.len();
+        let (links, most) = (self.links.len(), usize::from(u16::MAX) / 2);
+        for (what, found, most) in [("nodes", nodes, usize::from(u16::MAX)), ("links", links, most)] {
+            if found > most {
+                return Err(TopologyError::Number { what, found, expected: format!("at most {most}") });
+            }
+        }
+        let wrong = |index: usize, problem: String| {
+            let name = self.name(NodeIndex(index as u16)).to_owned();
+            Err(TopologyError::Node { name, problem })
+        };
+        let mut names = std::collections::HashSet::new();
+        if let Some(twice) = (0..nodes).find(|index| !names.insert(self.name(NodeIndex(*index as u16)))) {
+            return wrong(twice, "is the name of two nodes, expected different names".to_owned());
+        }
+        let mut neighbours = vec![Vec::new(); nodes];
+        for &(one, other) in &self.links {
+            if one == other {
+                return wrong(one, "has a link to itself, expected one to another node".to_owned());
+            }
+            neighbours[one].push(other);
+            neighbours[other].push(one);
+        }
+        for (host, at) in neighbours[..self.hosts.len()].iter().enumerate() {
+            if at.len() != 1 {
+                return wrong(host, format!("has {} links, expected one for a host", at.len()));
+            }
+            if at[0] < self.hosts.len() {
+                return wrong(host, "has a link to a host, expected one to a switch".to_owned());
+            }
+        }
+        let mut reached = vec![false; nodes];
+        let mut ahead = vec![0];
+        while let Some(at) = ahead.pop() {
+            if !std::mem::replace(&mut reached[at], true) {
+                ahead.extend(&neighbours[at]);
+            }
+        }
+        match reached.iter().position(|reached| !reached) {
+            Some(alone) => {
+                wrong(alone, format!("cannot be reached from {:?}, expected a way", self.name(NodeIndex(0))))
+            }
+            None => Ok(()),
+        }
+    }
+}

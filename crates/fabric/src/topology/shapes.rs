@@ -1,0 +1,118 @@
+//! The graph of each shape.
+
+use super::{Graph, Switch, TopologyError};
+
+/// Fat-trees beyond this are more than a machine's namespaces, and k³/4 would not be in doubt to overflow.
+const MOST_PORTS: usize = 64;
+
+fn number<T>(what: &'static str, found: usize, expected: impl Into<String>) -> Result<T, TopologyError> {
+    Err(TopologyError::Number { what, found, expected: expected.into() })
+}
+
+fn plain(name: impl Into<String>) -> Switch {
+    Switch { name: name.into(), level: 0, stride: 1 }
+}
+
+fn some_hosts(hosts: &[String]) -> Result<(), TopologyError> {
+    if hosts.is_empty() { number("hosts", 0, "at least one") } else { Ok(()) }
+}
+
+pub(super) fn rack(hosts: &[String], nics: u16) -> Result<Graph, TopologyError> {
+    some_hosts(hosts)?;
+    let ends: Vec<String> = match nics {
+        1 => hosts.to_vec(),
+        2..=8 => hosts.iter().flat_map(|host| (1..=nics).map(move |nic| format!("{host}.{nic}"))).collect(),
+        _ => return number("NICs of a host", nics.into(), "1 to 8"),
+    };
+    let links = (0..ends.len()).map(|end| (end, ends.len())).collect();
+    Ok(Graph { kind: "rack", hosts: ends, switches: vec![plain("switch")], links })
+}
+
+pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyError> {
+    let count = hosts.len();
+    if !(1..count).contains(&left) {
+        return number("hosts on the left of a dumbbell", left, format!("1 to {}", count.saturating_sub(1)));
+    }
+    let mut links: Vec<_> = (0..count).map(|host| (host, count + usize::from(host >= left))).collect();
+    links.push((count, count + 1));
+    let switches = vec![plain("left"), plain("right")];
+    Ok(Graph { kind: "dumbbell", hosts: hosts.to_vec(), switches, links })
+}
+
+pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Result<Graph, TopologyError> {
+    some_hosts(hosts)?;
+    let count = hosts.len();
+    for (what, found) in [("leaves", leaves), ("spines", spines)] {
+        if !(1..=1000).contains(&found) {
+            return number(what, found, "1 to 1000");
+        }
+    }
+    if !count.is_multiple_of(leaves) {
+        return number("hosts on a leaf-spine", count, format!("a multiple of its {leaves} leaves"));
+    }
+    let switch = |name: String, level: u8| Switch { name, level, stride: 1 };
+    let mut switches: Vec<_> = (1..=leaves).map(|leaf| switch(format!("leaf{leaf}"), 1)).collect();
+    switches.extend((1..=spines).map(|spine| switch(format!("spine{spine}"), 2)));
+    let mut links: Vec<_> = (0..count).map(|host| (host, count + host / (count / leaves))).collect();
+    for leaf in 0..leaves {
+        links.extend((0..spines).map(|spine| (count + leaf, count + leaves + spine)));
+    }
+    Ok(Graph { kind: "leaf-spine", hosts: hosts.to_vec(), switches, links })
+}
+
+/// Pods of k/2 edge and k/2 aggregation switches; aggregation switch a of every pod is joined to the cores a k/2 and up.
+pub(super) fn fat_tree(hosts: &[String], k: usize) -> Result<Graph, TopologyError> {
+    if !(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2) {
+        return number("k of a fat-tree", k, format!("an even number from 2 to {MOST_PORTS}"));
+    }
+    let (half, count) = (k / 2, hosts.len());
+    if count != k * half * half {
+        return number("hosts of a fat-tree", count, format!("{} with k = {k}", k * half * half));
+    }
+    let mut switches = Vec::new();
+    for (kind, level) in [("edge", 1), ("aggregation", 2)] {
+        let each = (1..=k).flat_map(|pod| (1..=half).map(move |place| (pod, place)));
+        // An aggregation switch sees the hosts of its pod as half an edge switch each: these take one core.
+        let stride = if level == 2 { half as u16 } else { 1 };
+        switches.extend(each.map(|(pod, place)| Switch {
+            name: format!("{kind}{pod}-{place}"),
+            level,
+            stride,
+        }));
+    }
+    let cores = (1..=half * half).map(|core| Switch { name: format!("core{core}"), level: 3, stride: 1 });
+    switches.extend(cores);
+    let (edge, aggregation, core) = (count, count + k * half, count + 2 * k * half);
+    let mut links: Vec<_> = (0..count).map(|host| (host, edge + host / half)).collect();
+    for pod in 0..k {
+        for one in 0..half {
+            links.extend((0..half).map(|other| (edge + pod * half + one, aggregation + pod * half + other)));
+        }
+        for one in 0..half {
+            links.extend((0..half).map(|other| (aggregation + pod * half + one, core + one * half + other)));
+        }
+    }
+    Ok(Graph { kind: "fat-tree", hosts: hosts.to_vec(), switches, links })
+}
+
+pub(super) fn custom(
+    hosts: &[String],
+    switches: &[String],
+    links: &[(String, String)],
+) -> Result<Graph, TopologyError> {
+    some_hosts(hosts)?;
+    let names: Vec<&String> = hosts.iter().chain(switches).collect();
+    let find = |name: &String| {
+        names.iter().position(|known| *known == name).ok_or_else(|| TopologyError::Node {
+            name: name.clone(),
+            problem: format!(
+                "is the end of a link, expected a host or one of the switches {}",
+                switches.join(", ")
+            ),
+        })
+    };
+    let link = |(one, other): &(String, String)| Ok((find(one)?, find(other)?));
+    let links = links.iter().map(link).collect::<Result<Vec<_>, TopologyError>>()?;
+    let switches = switches.iter().map(plain).collect();
+    Ok(Graph { kind: "custom", hosts: hosts.to_vec(), switches, links })
+}
