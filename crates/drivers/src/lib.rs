@@ -14,6 +14,7 @@ pub mod kernel_switch;
 pub mod meters;
 mod mss_clamps;
 mod napi;
+pub mod network;
 pub mod path;
 pub mod ports;
 pub mod processes;
@@ -32,6 +33,7 @@ pub mod visit;
 pub mod waits;
 pub mod wire;
 
+pub use framegauge_fabric as model;
 pub use framegauge_frames as frames;
 pub use framegauge_linux::listening::PortRange;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};

@@ -2,8 +2,7 @@
 
 use crate::fabric::{Attachment, RunningFabric};
 use crate::requirements::cgroup_root;
-use framegauge_fabric::{FabricConfig, HostConfig, LinkConfig, NicConfig, SwitchConfig, star};
-use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use framegauge_fabric::FabricConfig;
 use framegauge_linux::cgroup::Group;
 use framegauge_linux::namespace::Network;
 use framegauge_linux::{OsError, Result, process, rtnetlink, sched, tap::Tap};
@@ -84,45 +83,15 @@ pub fn remove_group(path: &Path) -> Result<()> {
     Group::existing(PathBuf::from(path)).remove()
 }
 
-/// The links and the switch of a rack.
+/// The hosts' NICs.
 #[derive(Debug, Clone, Copy)]
-pub struct RackSpec {
-    /// Line rate in bits a second.
-    pub bits_per_second: u64,
-    /// Propagation both ways, over the two links between any two hosts, in seconds.
-    pub rtt_seconds: f64,
-    /// Buffer of each output port in bytes.
-    pub buffer_bytes: u64,
-    /// MTU of the switch's ports.
-    pub port_mtu: u32,
-    /// Interrupt moderation in seconds.
-    pub moderation_seconds: f64,
+pub struct NicSpec {
     /// The kernel hands over aggregates.
     pub tso: bool,
     /// The NICs merge the frames of an interrupt into aggregates.
     pub lro: bool,
     /// The kernel leaves checksums to the NIC.
     pub checksum: bool,
-}
-
-fn unusable(error: impl std::fmt::Display) -> OsError {
-    OsError { operation: "describe the rack".into(), source: std::io::Error::other(error.to_string()) }
-}
-
-impl RackSpec {
-    /// The fabric that joins `hosts`.
-    pub fn fabric(&self, hosts: &[String]) -> Result<FabricConfig> {
-        let rate = BitRate::new(self.bits_per_second).map_err(unusable)?;
-        // There and back is four links.
-        let delay = Picoseconds::from_seconds_f64(self.rtt_seconds / 4.0);
-        let port_mtu = Mtu::new(self.port_mtu).map_err(unusable)?;
-        Ok(star(
-            hosts.iter().map(|name| HostConfig { name: name.clone() }).collect(),
-            LinkConfig::symmetric(rate, delay),
-            SwitchConfig { buffer_bytes: self.buffer_bytes, port_mtu },
-            NicConfig { moderation: Picoseconds::from_seconds_f64(self.moderation_seconds) },
-        ))
-    }
 }
 
 /// Where TAPs are made, one namespace for as long as this process lives.
@@ -140,21 +109,24 @@ fn workshop() -> Result<&'static Network> {
 }
 
 /// Gives each host (by a thread that works in it) a TAP and joins them by a fabric.
-pub fn join_by_fabric(spec: &RackSpec, hosts: &[(String, u32)], cpu: Option<usize>) -> Result<RunningFabric> {
-    let names: Vec<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
-    let config = spec.fabric(&names)?;
-    let mut attachments = Vec::with_capacity(hosts.len());
+pub fn join_by_fabric(
+    config: &FabricConfig,
+    nic: NicSpec,
+    threads: &[u32],
+    cpu: Option<usize>,
+) -> Result<RunningFabric> {
+    let mut attachments = Vec::with_capacity(threads.len());
     let workshop = workshop()?;
-    for (index, (_, thread)) in hosts.iter().enumerate() {
+    for (index, thread) in threads.iter().enumerate() {
         let name = interface(index);
         let tap = workshop.run(|| {
-            let tap = Tap::create(&name, spec.checksum, spec.tso)?;
+            let tap = Tap::create(&name, nic.checksum, nic.tso)?;
             rtnetlink::move_link(&name, *thread)?;
             Ok(tap)
         })?;
         attachments.push(Attachment { tap, hardware: hardware(index) });
     }
-    RunningFabric::start(&config, attachments, spec.lro, cpu)
+    RunningFabric::start(config, attachments, nic.lro, cpu)
 }
 
 /// Joins two hosts (each by a thread that works in it) by the kernel's own veth pair.

@@ -197,7 +197,12 @@ impl FabricConfig {
         if alike == 0 { name } else { format!("{name}#{}", alike + 1) }
     }
 
-    fn node_name(&self, node: NodeIndex) -> &str {
+    /// The name of a node.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not one of this fabric.
+    pub fn node_name(&self, node: NodeIndex) -> &str {
         let index = usize::from(node.0);
         match self.hosts.get(index) {
             Some(host) => &host.name,

@@ -17,6 +17,8 @@ mod lease;
 mod measure;
 mod processes;
 mod rack_bare;
+mod rack_network;
+mod rack_params;
 mod rack_relay;
 mod rack_up;
 mod requirements;

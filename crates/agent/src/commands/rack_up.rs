@@ -1,5 +1,7 @@
 //! `rack.up` and `rack.down`.
 
+use super::rack_network;
+use super::rack_params::{Host, Shaper, Up};
 use super::requirements::Testbed;
 use crate::child::ChildAgent;
 use crate::message::{Answer, Failure, Nothing, params};
@@ -8,58 +10,11 @@ use crate::session::Call;
 use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
 use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
+use framegauge_drivers::model::FabricConfig;
 use framegauge_drivers::process;
-use framegauge_drivers::rack::{self, RackSpec};
-use serde::Deserialize;
+use framegauge_drivers::rack::{self, NicSpec};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Up {
-    testbed: Testbed,
-    hosts: Vec<Host>,
-    link: Link,
-    nic: Nic,
-    shaper: Shaper,
-    congestion_control: String,
-    family: u8,
-    sysctls: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Host {
-    name: String,
-    mtu: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Link {
-    bits_per_second: Option<u64>,
-    rtt_seconds: f64,
-    buffer_bytes: u64,
-    port_mtu: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nic {
-    tso: bool,
-    lro: bool,
-    gro: bool,
-    checksum: bool,
-    moderation_seconds: f64,
-    aggregate_bytes: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shaper {
-    factor: f64,
-    burst_bytes: u32,
-}
 
 /// Builds a rack.
 pub fn up(call: &Call) -> Answer {
@@ -67,9 +22,10 @@ pub fn up(call: &Call) -> Answer {
     asked.check()?;
     let state = &call.session.rack;
     let fabric = asked.testbed == Testbed::Fabric;
+    let network = fabric.then(|| asked.network()).transpose()?;
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(rack::plan_cpus(fabric));
-    match asked.build(call, &mut rack) {
+    match asked.build(call, network.as_ref(), &mut rack) {
         Ok(answer) => {
             *current = Some(rack);
             Ok(answer)
@@ -134,115 +90,32 @@ pub fn start_hosts(call: &Call, hosts: &[String], rack: &mut Rack) -> Result<Vec
 }
 
 impl Up {
-    fn names(&self) -> Vec<String> {
-        self.hosts.iter().map(|host| host.name.clone()).collect()
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
-        let kernel = self.testbed == Testbed::Kernel;
-        check_names("rack.up", &self.names())?;
-        if !matches!(self.family, 4 | 6) {
-            return wrong("family is 4 or 6");
-        }
-        if (self.nic.tso || self.nic.lro) && !self.nic.checksum {
-            return wrong(
-                "nic.tso and nic.lro need nic.checksum: a NIC that cuts or merges writes checksums",
-            );
-        }
-        if !(0.0..=10.0).contains(&self.link.rtt_seconds)
-            || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
-        {
-            return wrong("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
-        }
-        if !(10_000..=65_536).contains(&self.nic.aggregate_bytes) {
-            return wrong("nic.aggregate_bytes is 10000 to 65536");
-        }
-        if !(0.01..=1.0).contains(&self.shaper.factor) || self.shaper.burst_bytes < 2000 {
-            return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
-        }
-        let smallest = if self.family == 6 { 1280 } else { 68 };
-        for host in &self.hosts {
-            if !(smallest..=65_535).contains(&host.mtu) {
-                let limit = format!("{smallest} to 65535");
-                return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
-            }
-        }
-        if kernel { self.check_kernel() } else { self.check_fabric() }
-    }
-
-    fn check_fabric(&self) -> Result<(), Failure> {
-        if !(2..=250).contains(&self.hosts.len()) {
-            return Err(Failure::refused("hosts in a rack", self.hosts.len(), "2 to 250"));
-        }
-        if self.link.bits_per_second.is_none() {
-            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
-        }
-        Ok(())
-    }
-
-    /// What only the fabric can do is refused on the kernel testbed.
-    fn check_kernel(&self) -> Result<(), Failure> {
-        let (nic, link) = (&self.nic, &self.link);
-        if !(2..=64).contains(&self.hosts.len()) {
-            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), "2 to 64"));
-        }
-        if link.rtt_seconds != 0.0 {
-            let what = "rtt_seconds on the kernel testbed, which has no delay";
-            return Err(Failure::refused(what, link.rtt_seconds, 0));
-        }
-        if nic.lro != nic.tso {
-            let what = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
-            return Err(Failure::refused(what, nic.lro, nic.tso));
-        }
-        if nic.moderation_seconds > 0.0 && (!nic.gro || nic.tso) {
-            let what =
-                "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
-            return Err(Failure::refused(what, nic.moderation_seconds, 0));
-        }
-        // The bridge lets aggregates pass whatever the frames in them measure.
-        let too_large = self.hosts.iter().find(|host| nic.tso && host.mtu > link.port_mtu);
-        if let Some(host) = too_large.filter(|_| self.hosts.len() > 2) {
-            let what = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
-            return Err(Failure::refused(&what, host.mtu, link.port_mtu));
-        }
-        Ok(())
-    }
-
-    fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
+    fn build(&self, call: &Call, network: Option<&FabricConfig>, rack: &mut Rack) -> Answer {
         let threads = start_hosts(call, &self.names(), rack)?;
-        match (self.testbed, threads.as_slice()) {
-            (Testbed::Fabric, _) => {
-                rack.fabric = Some(rack::join_by_fabric(&self.spec(), &threads, rack.cpus.fabric)?);
+        match (network, threads.as_slice()) {
+            (Some(network), _) => {
+                let ids: Vec<u32> = threads.iter().map(|(_, thread)| *thread).collect();
+                rack.fabric = Some(rack::join_by_fabric(network, self.nics(), &ids, rack.cpus.fabric)?);
             }
-            (Testbed::Kernel, [first, second]) => rack::join_by_veth(first.1, second.1)?,
-            (Testbed::Kernel, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
+            (None, [first, second]) => rack::join_by_veth(first.1, second.1)?,
+            (None, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
         }
         self.apply(rack)?;
         if let Some(switch) = &rack.switch {
             switch.await_forwarding()?;
         }
-        self.describe(rack, &threads)
+        self.describe(rack, network, &threads)
     }
 
-    fn spec(&self) -> RackSpec {
-        RackSpec {
-            bits_per_second: self.link.bits_per_second.unwrap_or(0),
-            rtt_seconds: self.link.rtt_seconds,
-            buffer_bytes: self.link.buffer_bytes,
-            port_mtu: self.link.port_mtu,
-            moderation_seconds: self.nic.moderation_seconds,
-            tso: self.nic.tso,
-            lro: self.nic.lro,
-            checksum: self.nic.checksum,
-        }
+    fn nics(&self) -> NicSpec {
+        NicSpec { tso: self.nic.tso, lro: self.nic.lro, checksum: self.nic.checksum }
     }
 
     fn switch(&self, threads: &[(String, u32)], cpus: &[usize]) -> Result<KernelSwitch, Failure> {
         let spec = KernelSwitchSpec {
-            shaping: self.link.bits_per_second.map(|bits_per_second| Shaping {
+            shaping: self.shaped().map(|(bits_per_second, shaper)| Shaping {
                 bits_per_second,
-                burst_bytes: self.shaper.burst_bytes,
+                burst_bytes: shaper.burst_bytes,
                 limit_bytes: u32::try_from(self.link.buffer_bytes).unwrap_or(u32::MAX),
                 aggregate_bytes: self.nic.aggregate_bytes,
             }),
@@ -258,6 +131,11 @@ impl Up {
         };
         let members: Vec<Member> = threads.iter().zip(&self.hosts).map(member).collect();
         Ok(KernelSwitch::build(&spec, &members)?)
+    }
+
+    /// The rate of the links and what bounds the hosts' queues, where both are given.
+    fn shaped(&self) -> Option<(u64, &Shaper)> {
+        self.link.bits_per_second.zip(self.shaper.as_ref())
     }
 
     fn family(&self) -> Family {
@@ -286,15 +164,15 @@ impl Up {
             .filter(|other| *other != index)
             .map(|other| json!({"address": rack::address(other, self.family), "hardware": rack::hardware(other)}))
             .collect();
-        let shaping = self.link.bits_per_second.map(|rate| {
-            let rate = if kernel { rate } else { (rate as f64 * self.shaper.factor) as u64 };
+        let shaping = self.shaped().map(|(rate, shaper)| {
+            let rate = if kernel { rate } else { (rate as f64 * shaper.factor) as u64 };
             // Between two hosts the bucket is the link and its buffer; a switch has buffers of its own.
             let limit = if kernel && self.hosts.len() == 2 {
                 self.link.buffer_bytes
             } else {
                 u64::from(SHAPER_LIMIT_BYTES)
             };
-            json!({"bits_per_second": rate, "burst_bytes": self.shaper.burst_bytes, "limit_bytes": limit,
+            json!({"bits_per_second": rate, "burst_bytes": shaper.burst_bytes, "limit_bytes": limit,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         });
         // Behind a kernel switch packets can overtake each other unless the host polls, or one CPU takes them in.
@@ -321,7 +199,7 @@ impl Up {
         })
     }
 
-    fn describe(&self, rack: &Rack, threads: &[(String, u32)]) -> Answer {
+    fn describe(&self, rack: &Rack, network: Option<&FabricConfig>, threads: &[(String, u32)]) -> Answer {
         let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
         let mut hosts = Vec::new();
@@ -340,6 +218,7 @@ impl Up {
                        "goodput_bits_per_second": best}),
             );
         }
-        Ok(json!({"hosts": hosts, "ceilings": ceilings}))
+        let network = network.map(rack_network::describe);
+        Ok(json!({"hosts": hosts, "ceilings": ceilings, "network": network}))
     }
 }
