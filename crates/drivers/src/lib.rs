@@ -24,6 +24,7 @@ pub mod rr_client;
 mod rr_message;
 pub mod rr_serving;
 mod sender_log;
+mod series;
 pub mod serving;
 pub mod settings;
 pub mod sockets;

@@ -88,6 +88,14 @@ pub struct FabricMeasurement {
     pub thread: ThreadMeasurement,
 }
 
+/// All ports at one moment, counted since the beginning; the peaks since the last look.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct PortLook {
+    pub time_nanoseconds: u64,
+    pub ports: Vec<(String, PortCounters)>,
+}
+
 /// Counters at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
