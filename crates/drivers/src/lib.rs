@@ -15,6 +15,7 @@ pub mod meters;
 mod mss_clamps;
 mod napi;
 pub mod network;
+mod overlay;
 pub mod path;
 pub mod ports;
 pub mod processes;

@@ -3,6 +3,7 @@
 use super::rack_up::check_names;
 use super::requirements::Testbed;
 use crate::message::Failure;
+use framegauge_drivers::frames::{Fit, Mtu, Stack};
 use framegauge_drivers::model::FabricConfig;
 use framegauge_drivers::network::{LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, TopologySpec};
 use serde::Deserialize;
@@ -28,9 +29,18 @@ pub struct Up {
     pub seed: u64,
     pub nic: Nic,
     pub shaper: Option<Shaper>,
+    pub overlay: Option<OverlayKind>,
     pub congestion_control: String,
     pub family: u8,
     pub sysctls: BTreeMap<String, String>,
+}
+
+/// What hosts' packets travel in.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OverlayKind {
+    /// The kernel's own, one segment, peers known beforehand.
+    Vxlan,
 }
 
 /// A host.
@@ -111,11 +121,21 @@ impl Up {
         {
             return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
         }
+        if self.overlay.is_some() && (self.nic.tso || self.nic.lro) {
+            return wrong("overlay needs nic.tso and nic.lro off: these NICs know no packets inside others");
+        }
         let smallest = if self.family == 6 { 1280 } else { 68 };
         for host in &self.hosts {
             if !(smallest..=65_535).contains(&host.mtu) {
                 let limit = format!("{smallest} to 65535");
                 return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
+            }
+        }
+        for host in &self.hosts {
+            let inner = self.fit(host.mtu)?.inner_mtu.bytes();
+            if inner < smallest {
+                let what = format!("the MTU of {} inside the overlay", host.name);
+                return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
             }
         }
         if kernel { self.check_kernel() } else { self.check_fabric() }
@@ -176,6 +196,15 @@ impl Up {
             return Err(Failure::refused(&what, host.mtu, link.port_mtu));
         }
         Ok(())
+    }
+
+    /// The MTU that programs of a host find: inside the overlay, if there is one.
+    pub fn fit(&self, mtu: u32) -> Result<Fit, Failure> {
+        let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("rack.up", error);
+        let underlay = if self.family == 6 { "ipv6" } else { "ipv4" };
+        let words: &[&str] = if self.overlay.is_some() { &["vxlan", underlay] } else { &[] };
+        let stack = Stack::parse(words.iter().copied()).map_err(|error| wrong(&error))?;
+        stack.fit(Mtu::new(mtu).map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
     }
 
     /// The fabric that is asked for.
