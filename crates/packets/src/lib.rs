@@ -7,12 +7,15 @@
 //! - [`Segmentation`] says how an aggregate is cut into frames.
 //! - [`TrafficClass`] is what an IP header tells queues, [`Segmentation::mark`] what they answer (ECN).
 //! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
+//! - [`pcapng`] writes and reads captures.
 
 pub mod build;
 pub mod checksum;
 mod coalesce;
 mod ecn;
 mod error;
+pub mod pcapng;
+mod pcapng_read;
 mod segmentation;
 mod tcp;
 mod view;
