@@ -229,86 +229,86 @@ fn other_programs_files_are_read() {
     }
 }
 
-/// Each file has one thing wrong; without it all of them are read.
-#[test]
-fn errors_say_where_and_what() {
-    let order = Order::Big;
-    let (section, interface) = (order.section(u64::MAX, &[]), order.interface(100, &[]));
-    let begin = [&section[..], &interface].concat();
-    assert_eq!((section.len(), interface.len()), (28, 20));
-    let with = |rest: &[u8]| times(&[&begin[..], rest].concat());
-    assert_eq!(with(&order.packet(1, b"abc", 3, &[])), Ok(vec![1_000]));
+/// What is wrong with a capture whose section of 28 bytes and interface of 20, which keeps 100 bytes, are right, and
+/// which goes on like this: from byte 48 on. Big-endian.
+fn wrong(rest: &[u8], place: usize, message: &str) {
+    let begin = [Order::Big.section(u64::MAX, &[]), Order::Big.interface(100, &[])].concat();
+    let good = [&begin[..], &Order::Big.packet(1, b"abc", 3, &[])].concat();
+    assert_eq!((begin.len(), times(&good)), (48, Ok(vec![1_000])));
+    let found = times(&[&begin, rest].concat());
+    assert_eq!(found, Err(format!("byte {place} of the capture: {message}")));
+}
 
-    let wrong = |rest: &[u8], message: &str| assert_eq!(with(rest), Err(format!("byte {message}")));
-    wrong(&[0; 11], "48 of the capture: bytes left for a block is 11, expected 12 or more");
+#[test]
+fn errors_of_blocks_say_where_and_what() {
+    let order = Order::Big;
+    wrong(&[0; 11], 48, "bytes left for a block is 11, expected 12 or more");
     let length = |value: u32| [order.long(6), order.long(value), [0; 4]].concat();
     for value in [0, 8, 13] {
-        wrong(
-            &length(value),
-            &format!("52 of the capture: block length is {value}, expected a multiple of 4, 12 or more"),
-        );
+        wrong(&length(value), 52, &format!("block length is {value}, expected a multiple of 4, 12 or more"));
     }
-    wrong(&length(16), "52 of the capture: block length is 16, expected no more than the bytes left");
-    wrong(&length(12), "56 of the capture: block length at its end is 0, expected that at its start");
-    wrong(
-        &order.block(6, &[0; 16]),
-        "56 of the capture: bytes between the lengths is 16, expected 20 or more in a packet's block",
-    );
-    wrong(
-        &order.block(1, &[0; 4]),
-        "56 of the capture: bytes between the lengths is 4, expected 8 or more in an interface's description",
-    );
-    let captured = "expected no more than the block, the packet and the interface have";
-    wrong(&order.packet(1, b"abc", 2, &[]), &format!("68 of the capture: captured length is 3, {captured}"));
-    wrong(
-        &order.packet(1, &[0; 101], 200, &[]),
-        &format!("68 of the capture: captured length is 101, {captured}"),
-    );
+    wrong(&length(16), 52, "block length is 16, expected no more than the bytes left");
+    wrong(&length(12), 56, "block length at its end is 0, expected that at its start");
+    let bytes = "bytes between the lengths is";
+    wrong(&order.block(6, &[0; 16]), 56, &format!("{bytes} 16, expected 20 or more in a packet's block"));
+    let short = format!("{bytes} 4, expected 8 or more in an interface's description");
+    wrong(&order.block(1, &[0; 4]), 56, &short);
+
+    let captured = |bytes: u32| {
+        format!(
+            "captured length is {bytes}, expected no more than the block, the packet and the interface have"
+        )
+    };
+    wrong(&order.packet(1, b"abc", 2, &[]), 68, &captured(3));
+    wrong(&order.packet(1, &[0; 101], 200, &[]), 68, &captured(101));
     let mut long = order.packet(1, b"abc", 50, &[]);
     long[20..24].copy_from_slice(&order.long(50));
-    wrong(&long, &format!("68 of the capture: captured length is 50, {captured}"));
+    wrong(&long, 68, &captured(50));
     long[8..12].copy_from_slice(&order.long(1));
-    wrong(&long, "56 of the capture: interface is 1, expected one described before");
+    wrong(&long, 56, "interface is 1, expected one described before");
+}
+
+/// The options of a packet without bytes begin at 48 + 28 = 76, those of an interface at 64.
+#[test]
+fn errors_of_options_say_where_and_what() {
+    let order = Order::Big;
     let options = |options: &[u8]| order.packet(1, &[], 0, options);
     let one = |code, value: &[u8]| options(&order.option(code, value));
-    wrong(
-        &options(&[0, 1, 0, 5, 1, 2, 3, 4]),
-        "78 of the capture: option length is 5, expected no more than the block has",
-    );
-    wrong(&one(1, b"ab\xffd"), "82 of the capture: byte of a text is 255, expected UTF-8");
-    wrong(&one(2, &[0; 3]), "78 of the capture: option length is 3, expected 4");
-    wrong(&one(2, &order.long(3)), "80 of the capture: direction is 3, expected 0 to 2");
-    wrong(&one(0, b"abcd"), "76 of the capture: bytes after the end of the options is 4, expected 0");
-    wrong(
-        &order.interface(0, &order.option(9, &[9, 9])),
-        "66 of the capture: option length is 2, expected 1",
-    );
-    wrong(
-        &order.interface(0, &order.option(14, &[9, 9])),
-        "66 of the capture: option length is 2, expected 8",
-    );
+    let cut = options(&[0, 1, 0, 5, 1, 2, 3, 4]);
+    wrong(&cut, 78, "option length is 5, expected no more than the block has");
+    wrong(&one(1, b"ab\xffd"), 82, "byte of a text is 255, expected UTF-8");
+    wrong(&one(2, &[0; 3]), 78, "option length is 3, expected 4");
+    wrong(&one(2, &order.long(3)), 80, "direction is 3, expected 0 to 2");
+    wrong(&one(0, b"abcd"), 76, "bytes after the end of the options is 4, expected 0");
+    let of_interface = |code| order.interface(0, &order.option(code, &[9, 9]));
+    wrong(&of_interface(9), 66, "option length is 2, expected 1");
+    wrong(&of_interface(14), 66, "option length is 2, expected 8");
+}
+
+#[test]
+fn errors_of_sections_say_where_and_what() {
+    let order = Order::Big;
+    let section = order.section(u64::MAX, &[]);
     let mut magic = section.clone();
     // 002b3c4d, which is neither; read from its lower end it is 4d3c2b00.
     magic[8] = 0;
-    wrong(&magic, "56 of the capture: byte-order magic is 1295788800, expected 0x1a2b3c4d");
-    let mut version = section.clone();
+    wrong(&magic, 56, "byte-order magic is 1295788800, expected 0x1a2b3c4d");
+    let mut version = section;
     version[13] = 2;
-    wrong(&version, "60 of the capture: major version is 2, expected 1");
-    wrong(
-        &order.block(0x0a0d_0d0a, &order.long(0x1a2b_3c4d)),
-        "56 of the capture: bytes between the lengths is 4, expected 16 or more in a section's header",
-    );
+    wrong(&version, 60, "major version is 2, expected 1");
+    let short = "bytes between the lengths is 4, expected 16 or more in a section's header";
+    wrong(&order.block(0x0a0d_0d0a, &order.long(0x1a2b_3c4d)), 56, short);
 
-    let sized = |length: u64| times(&[&order.section(length, &[])[..], &interface].concat());
+    // Behind the header of 28 bytes there are 20.
+    let sized = |length: u64| times(&[order.section(length, &[]), order.interface(0, &[])].concat());
     assert_eq!(sized(20), Ok(vec![]));
-    let end = "end of the section by its header is";
-    assert_eq!(sized(16), Err(format!("byte 28 of the capture: {end} 44, expected behind this block")));
-    assert_eq!(sized(24), Err(format!("byte 48 of the capture: {end} 52, expected where it ends")));
-    let classic = Reader::new(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]).unwrap_err().to_string();
-    assert_eq!(
-        classic,
-        "byte 0 of the capture: kind of the first block is 2712847316, expected 0x0a0d0d0a, a section's header"
-    );
+    let end = "of the capture: end of the section by its header is";
+    assert_eq!(sized(16), Err(format!("byte 28 {end} 44, expected behind this block")));
+    assert_eq!(sized(24), Err(format!("byte 48 {end} 52, expected where it ends")));
+
+    let classic = Reader::new(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]).unwrap_err();
+    let (field, found) = ("kind of the first block", 0xa1b2_c3d4);
+    assert_eq!((classic.offset, classic.field, classic.found), (0, field, found));
     assert!(Reader::new(&[]).is_err());
 }
 
