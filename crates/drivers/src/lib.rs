@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod bare;
+pub mod capture;
 mod closing;
 pub mod cpu;
 mod edge;
@@ -39,5 +40,6 @@ pub use framegauge_fabric as model;
 pub use framegauge_frames as frames;
 pub use framegauge_linux::listening::PortRange;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
+pub use framegauge_packets::pcapng;
 pub use framegauge_pathmtu as pathmtu;
 pub use framegauge_traffic as traffic;
