@@ -95,7 +95,7 @@ fn transfer(version: u8, tso: bool, lro: bool, threshold_bytes: u64) -> Option<T
     };
     let fabric =
         RunningFabric::start(&network(threshold_bytes), vec![near, far], lro, None).expect("a fabric");
-    fabric.begin().expect("it begins");
+    fabric.begin(None).expect("it begins");
     let address: IpAddr = rack::address(1, version);
     let failed = |source| OsError { operation: "connect".into(), source };
     let listener = second.run(|| TcpListener::bind((address, 5201)).map_err(failed)).expect("a port");
@@ -112,7 +112,7 @@ fn transfer(version: u8, tso: bool, lro: bool, threshold_bytes: u64) -> Option<T
     // The connection stays open on the far side, so that nothing is under way when counters are read.
     let (received, _open) = receiving.join().expect("the receiver ends");
     assert!(received == sent, "the bytes are others");
-    let (measured, _) = fabric.end().expect("it ends");
+    let measured = fabric.end().expect("it ends").measurement;
     let (name, port) = &measured.ports[3];
     assert_eq!((name.as_str(), port.dropped_frames), ("switch>h2", 0));
     let merged_frames = measured.hosts[1].written_frames - measured.hosts[1].written_packets;

@@ -20,6 +20,7 @@ mod segmentation;
 mod tcp;
 mod view;
 mod virtio;
+mod vxlan;
 
 pub use coalesce::{CONTEXTS, Coalesced, Coalescer, PIECES_MAXIMUM, Piece, Received};
 pub use ecn::{EcnCodepoint, TrafficClass};

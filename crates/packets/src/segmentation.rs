@@ -92,7 +92,9 @@ impl Segmentation {
             Err(error) if frame.len() < ETHERNET_BYTES => return Err(error),
             Err(_) => None,
         };
-        let tcp = packet.filter(|packet| matches!(packet.transport(), Transport::Tcp(_)));
+        let is_tcp = |packet: &Packet<'_>| matches!(packet.transport(), Transport::Tcp(_));
+        let inside = packet.and_then(|packet| packet.inside_vxlan());
+        let tcp = packet.filter(is_tcp).or(inside.filter(is_tcp));
         let header_bytes = packet.map_or(ETHERNET_BYTES, |packet| packet.header_bytes());
         // Ethernet padding is part of the frame but not of its TCP payload, which is only counted.
         Ok(Segmentation {
@@ -135,7 +137,7 @@ impl Segmentation {
         u32::try_from(self.header_bytes + payload.len()).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of TCP payload in frame `i`; 0 if it is not TCP.
+    /// Bytes of TCP payload in frame `i`, also inside VXLAN; 0 if it is not TCP.
     pub fn tcp_payload_bytes(&self, i: u16) -> u32 {
         let bytes = match (self.tcp_payload, self.patch) {
             (false, _) => 0,
