@@ -13,7 +13,7 @@ pub struct Counters {
     pub interrupts: Vec<u64>,
     /// How often a caller's `now` was earlier than one before; it was taken for the latest one.
     pub clock_violations: u64,
-    /// Drops that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.
+    /// Drops and marks that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.
     pub unrecorded_drops: u64,
 }
 
@@ -38,6 +38,10 @@ pub struct PortCounters {
     pub giant_frames: u64,
     /// Frames that were marked instead of being dropped.
     pub marked_frames: u64,
+    /// Frames that were sent and lost on the link behind the port.
+    pub lost_frames: u64,
+    /// Bytes of these.
+    pub lost_bytes: u64,
     /// Frames in the buffer, the one being sent included.
     pub queued_frames: u64,
     /// Bytes of these.
@@ -63,6 +67,8 @@ pub struct PortInterval {
     pub dropped_bytes: u64,
     pub giant_frames: u64,
     pub marked_frames: u64,
+    pub lost_frames: u64,
+    pub lost_bytes: u64,
     pub queued_frames: i64,
     pub queued_bytes: i64,
     pub peak_queue_bytes: u64,
@@ -83,6 +89,8 @@ impl PortCounters {
             dropped_bytes: self.dropped_bytes - earlier.dropped_bytes,
             giant_frames: self.giant_frames - earlier.giant_frames,
             marked_frames: self.marked_frames - earlier.marked_frames,
+            lost_frames: self.lost_frames - earlier.lost_frames,
+            lost_bytes: self.lost_bytes - earlier.lost_bytes,
             queued_frames: self.queued_frames.wrapping_sub(earlier.queued_frames) as i64,
             queued_bytes: self.queued_bytes.wrapping_sub(earlier.queued_bytes) as i64,
             peak_queue_bytes: self.peak_queue_bytes,

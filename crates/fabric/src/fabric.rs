@@ -63,8 +63,6 @@ pub struct Fabric {
     clock: Picoseconds,
     clock_violations: u64,
     drops: DropLog,
-    /// Drops in a row, by output port and input port: `runs[output][input]`.
-    runs: Vec<Vec<u32>>,
 }
 
 impl Fabric {
@@ -96,8 +94,7 @@ impl Fabric {
             leads: (0..config.switches.len()).map(lead).collect(),
             clock: Picoseconds::ZERO,
             clock_violations: 0,
-            drops: DropLog::default(),
-            runs: vec![Vec::new(); ports.len()],
+            drops: DropLog::new(ports.len()),
             ports,
         })
     }
@@ -259,8 +256,8 @@ impl Fabric {
         let was_idle = port.next_arrival().is_none();
         match port.offer(now, frame, input_limit_bytes) {
             Ok(()) => {
-                if let Some(run) = self.runs[usize::from(output.0)].get_mut(usize::from(frame.input_port.0)) {
-                    *run = 0;
+                if !port.has_marked(&frame) {
+                    self.drops.end_runs(output, frame.input_port);
                 }
                 if was_idle {
                     let source = u32::from(output.0);
@@ -269,7 +266,7 @@ impl Fabric {
             }
             Err(reason) => {
                 let queue_bytes = port.buffered_bytes();
-                self.lose(Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
+                self.tell(&Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
         }
         if self.ports[usize::from(output.0)].has_fates() {
@@ -281,41 +278,17 @@ impl Fabric {
     #[cold]
     fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
         for fate in self.ports[usize::from(output.0)].take_fates() {
-            if fate.marked {
-                sink.mark(fate.frame.aggregate, fate.frame.index);
-            } else {
-                self.lose(fate, output, sink);
-            }
+            self.tell(&fate, output, sink);
         }
     }
 
-    /// Writes down and tells that a frame was dropped.
-    fn lose(&mut self, fate: Fate, output: PortIndex, sink: &mut impl Sink) {
-        let Fate { time, frame, reason, queue_bytes, .. } = fate;
-        let run_length = self.lengthen_run(output, frame.input_port);
-        self.drops.push(Drop {
-            time,
-            port: output,
-            input_port: frame.input_port,
-            flow: frame.flow,
-            frame_bytes: frame.frame_bytes,
-            queue_bytes,
-            reason,
-            run_length,
-        });
-        sink.discard(frame.aggregate, frame.index);
-    }
-
-    /// Counts one more drop in a row.
-    fn lengthen_run(&mut self, output: PortIndex, input: PortIndex) -> u32 {
-        let runs = &mut self.runs[usize::from(output.0)];
-        let input = usize::from(input.0);
-        // Most pairs of ports never drop: a table of all of them would grow with the square of the fabric.
-        if runs.len() <= input {
-            runs.resize(input + 1, 0);
+    /// Writes down and tells that a frame was dropped, or marked.
+    fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+        self.drops.record(fate, output);
+        match fate.marked {
+            true => sink.mark(fate.frame.aggregate, fate.frame.index),
+            false => sink.discard(fate.frame.aggregate, fate.frame.index),
         }
-        runs[input] = runs[input].saturating_add(1);
-        runs[input]
     }
 
     fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
@@ -351,7 +324,7 @@ impl Fabric {
         }
     }
 
-    /// The drops since the last call.
+    /// The drops and marks since the last call.
     pub fn take_drops(&mut self) -> Vec<Drop> {
         self.drops.take()
     }

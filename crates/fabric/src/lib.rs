@@ -37,7 +37,7 @@ pub use config::{
     PortIndex, SwitchConfig, star,
 };
 pub use counters::{Counters, PortCounters, PortInterval};
-pub use drops::{DROP_RECORDS_MAXIMUM, Drop, DropReason};
+pub use drops::{DROP_RECORDS_MAXIMUM, Drop, Reason};
 pub use fabric::{Fabric, Sink};
 pub use frame::{Aggregate, Ecn, Frame};
 pub use queue::{

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
-use crate::{Discipline, DropReason, Fate, Frame, HostIndex, PortConfig, PortCounters, Queue};
+use crate::{Discipline, Fate, Frame, HostIndex, PortConfig, PortCounters, Queue, Reason};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
 #[derive(Debug, Clone, Copy)]
@@ -114,10 +114,13 @@ impl Port {
         self.in_flight.push_back(Departed { arrives, waited, frame });
     }
 
-    /// Counts what has become of frames since there were so many fates.
+    /// Counts what has become of frames since there were so many fates; what their records say of the buffer has the
+    /// frame being sent in it.
     #[cold]
     fn count_fates(&mut self, before: usize) {
-        for fate in &self.fates[before..] {
+        let transmitting_bytes = self.transmitting_bytes();
+        for fate in &mut self.fates[before..] {
+            fate.queue_bytes += transmitting_bytes;
             if fate.marked {
                 self.counters.marked_frames += 1;
             } else {
@@ -130,6 +133,12 @@ impl Port {
     /// Whether [`Port::take_fates`] has any to give.
     pub(crate) fn has_fates(&self) -> bool {
         !self.fates.is_empty()
+    }
+
+    /// Whether this frame was marked since fates were taken last.
+    pub(crate) fn has_marked(&self, frame: &Frame) -> bool {
+        let same = |other: &Frame| (other.aggregate, other.index) == (frame.aggregate, frame.index);
+        self.fates.iter().any(|fate| fate.marked && same(&fate.frame))
     }
 
     /// What has become of frames in the queue since the last call, in order.
@@ -151,14 +160,14 @@ impl Port {
         now: Picoseconds,
         frame: Frame,
         input_limit_bytes: u32,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         self.catch_up(now);
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
             self.counters.giant_frames += 1;
-            Err(DropReason::Giant)
+            Err(Reason::Giant)
         } else {
             let transmitting_bytes = self.transmitting_bytes();
             match &mut self.queue {
@@ -187,7 +196,7 @@ impl Port {
         now: Picoseconds,
         frame: Frame,
         transmitting_bytes: u64,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         let before = self.fates.len();
         let accepted = self.queue.offer(now, frame, transmitting_bytes, &mut self.fates);
         if self.fates.len() > before {
