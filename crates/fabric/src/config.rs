@@ -3,7 +3,7 @@
 use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
 use thiserror::Error;
 
-use crate::QueueConfig;
+use crate::{QueueConfig, SharedBufferConfig};
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,6 +92,8 @@ pub struct FabricConfig {
     pub uplinks: Vec<PortIndex>,
     /// By switch, then by destination host: the port to take.
     pub routes: Vec<Vec<PortIndex>>,
+    /// What the ports of each switch share; without it each has what its queue says.
+    pub shared_buffer: Option<SharedBufferConfig>,
 }
 
 /// Why a configuration is no fabric.
@@ -113,6 +115,12 @@ pub enum ConfigError {
         /// The port.
         port: usize,
         /// What is wrong with its queue.
+        problem: String,
+    },
+    /// A shared buffer that cannot work.
+    #[error("shared buffer: {problem}")]
+    SharedBuffer {
+        /// What is wrong with it.
         problem: String,
     },
     /// A host's uplink names something that is not there or does not fit.
@@ -171,6 +179,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
         ports,
         uplinks: (0..count).map(|host| port(2 * host)).collect(),
         routes: vec![(0..count).map(|host| port(2 * host + 1)).collect()],
+        shared_buffer: None,
     }
 }
 
@@ -219,6 +228,7 @@ impl FabricConfig {
             let smallest = u64::from(frame_bytes(0));
             config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
         }
+        self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
         for (host, uplink) in self.uplinks.iter().enumerate() {
             let next = self.follow(host, *uplink);
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })

@@ -11,6 +11,7 @@ use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::{
     Aggregate, ConfigError, Counters, Drop, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex,
+    SharedBufferConfig,
 };
 
 /// Who is told what becomes of frames.
@@ -53,10 +54,13 @@ struct Uplink {
 #[derive(Debug, Clone)]
 pub struct Fabric {
     names: Vec<String>,
-    ports: Vec<Port>,
+    pub(crate) ports: Vec<Port>,
     nics: Vec<Nic>,
     uplinks: Vec<Uplink>,
     routes: Vec<Vec<PortIndex>>,
+    shared_buffer: Option<SharedBufferConfig>,
+    /// By switch: its ports.
+    pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     events: BinaryHeap<Reverse<Event>>,
     /// By switch: no frame that arrives at it arrives anywhere else in less time.
     leads: Vec<Picoseconds>,
@@ -80,18 +84,25 @@ impl Fabric {
             let rate = config.ports[usize::from(port.0)].rate;
             Uplink { port, rate, idle_from: Picoseconds::ZERO }
         };
-        let lead = |switch: usize| {
-            let outputs = config.ports.iter().filter(|port| usize::from(port.from.0) == hosts + switch);
-            outputs.map(|port| port.delay).min().unwrap_or(Picoseconds::ZERO)
-        };
         let index = |port: usize| PortIndex(port as u16);
+        let mut switch_ports = vec![Vec::new(); config.switches.len()];
+        for (port, config) in config.ports.iter().enumerate() {
+            let switch = usize::from(config.from.0).checked_sub(hosts);
+            if let Some(ports) = switch.and_then(|switch| switch_ports.get_mut(switch)) {
+                ports.push(index(port));
+            }
+        }
+        let delay = |port: &PortIndex| config.ports[usize::from(port.0)].delay;
+        let lead = |outputs: &Vec<PortIndex>| outputs.iter().map(delay).min().unwrap_or(Picoseconds::ZERO);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
             routes: config.routes.clone(),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            leads: (0..config.switches.len()).map(lead).collect(),
+            leads: switch_ports.iter().map(lead).collect(),
+            shared_buffer: config.shared_buffer,
+            switch_ports,
             clock: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::new(ports.len()),
@@ -254,7 +265,12 @@ impl Fabric {
         let output = self.routes[switch][usize::from(frame.destination.0)];
         let port = &mut self.ports[usize::from(output.0)];
         let was_idle = port.next_arrival().is_none();
-        match port.offer(now, frame, input_limit_bytes) {
+        let accepted = match self.shared_buffer {
+            None => port.offer(now, frame, input_limit_bytes),
+            Some(shared) => self.offer_shared(now, (switch, output), frame, input_limit_bytes, shared),
+        };
+        let port = &mut self.ports[usize::from(output.0)];
+        match accepted {
             Ok(()) => {
                 if !port.has_marked(&frame) {
                     self.drops.end_runs(output, frame.input_port);

@@ -13,6 +13,7 @@
 //!   departure at the same picosecond as an arrival comes first.
 //! - A switch drops frames that are larger than the MTU of the port they came in or go out by (giants),
 //!   silently, and counts them at the port they would have left by.
+//! - The ports of a switch have buffers of their own, or share one with a dynamic threshold besides.
 //! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
 //!   that time; what arrives meanwhile is handed over together.
 //! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
@@ -31,6 +32,7 @@ mod frame;
 mod nic;
 mod port;
 mod queue;
+mod shared_buffer;
 
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
@@ -44,3 +46,4 @@ pub use queue::{
     Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
 };
+pub use shared_buffer::SharedBufferConfig;

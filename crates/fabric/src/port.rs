@@ -165,21 +165,18 @@ impl Port {
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
-        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
-            self.counters.giant_frames += 1;
-            Err(Reason::Giant)
-        } else {
+        let accepted = if self.lets_pass(frame.frame_bytes, input_limit_bytes) {
             let transmitting_bytes = self.transmitting_bytes();
             match &mut self.queue {
                 Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
                 _ => self.offer_to_discipline(now, frame, transmitting_bytes),
             }
+        } else {
+            self.counters.giant_frames += 1;
+            Err(Reason::Giant)
         };
         match accepted {
-            Err(_) => {
-                self.counters.dropped_frames += 1;
-                self.counters.dropped_bytes += u64::from(frame.frame_bytes);
-            }
+            Err(_) => self.count_dropped(frame),
             Ok(()) => {
                 self.counters.peak_queue_bytes = self.counters.peak_queue_bytes.max(self.buffered_bytes());
                 if self.transmission.is_none() {
@@ -188,6 +185,26 @@ impl Port {
             }
         }
         accepted
+    }
+
+    /// Whether a frame of that size is small enough for both ends of its way through the switch.
+    #[inline]
+    pub(crate) fn lets_pass(&self, frame_bytes: u32, input_limit_bytes: u32) -> bool {
+        frame_bytes <= input_limit_bytes.min(self.output_limit_bytes)
+    }
+
+    /// Counts a frame that arrives now and is dropped for a reason that is not the port's own.
+    pub(crate) fn refuse(&mut self, now: Picoseconds, frame: Frame, reason: Reason) -> Reason {
+        self.catch_up(now);
+        self.counters.received_frames += 1;
+        self.counters.received_bytes += u64::from(frame.frame_bytes);
+        self.count_dropped(frame);
+        reason
+    }
+
+    fn count_dropped(&mut self, frame: Frame) {
+        self.counters.dropped_frames += 1;
+        self.counters.dropped_bytes += u64::from(frame.frame_bytes);
     }
 
     #[inline(never)]
