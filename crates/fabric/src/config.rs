@@ -3,7 +3,7 @@
 use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
 use thiserror::Error;
 
-use crate::{QueueConfig, SharedBufferConfig};
+use crate::{Impairments, QueueConfig, SharedBufferConfig};
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +75,8 @@ pub struct PortConfig {
     pub output_mtu: Option<Mtu>,
     /// Larger packets are not let in at the far end of the link.
     pub input_mtu: Option<Mtu>,
+    /// What makes the link other than ideal.
+    pub impairments: Impairments,
 }
 
 /// A whole fabric: nodes, ports and static routes.
@@ -115,6 +117,14 @@ pub enum ConfigError {
         /// The port.
         port: usize,
         /// What is wrong with its queue.
+        problem: String,
+    },
+    /// A link that cannot be.
+    #[error("port {port}: {problem}")]
+    Link {
+        /// The port that it is behind.
+        port: usize,
+        /// What is wrong with it.
         problem: String,
     },
     /// A shared buffer that cannot work.
@@ -160,6 +170,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             queue: QueueConfig::taildrop(u64::MAX),
             output_mtu: None,
             input_mtu: Some(switch.port_mtu),
+            impairments: Impairments::default(),
         });
         ports.push(PortConfig {
             from: node(count),
@@ -169,6 +180,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             queue: QueueConfig::taildrop(switch.buffer_bytes),
             output_mtu: Some(switch.port_mtu),
             input_mtu: None,
+            impairments: Impairments::default(),
         });
     }
     let port = |index: usize| PortIndex(index as u16);
@@ -227,6 +239,7 @@ impl FabricConfig {
             // A port may let out larger frames than its hosts send: how large these are is not known here.
             let smallest = u64::from(frame_bytes(0));
             config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
+            config.check_link(port)?;
         }
         self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
         for (host, uplink) in self.uplinks.iter().enumerate() {

@@ -144,6 +144,13 @@ impl DropLog {
         }
     }
 
+    /// A frame from that input port has passed the link behind that output port.
+    pub(crate) fn end_losses(&mut self, output: PortIndex, input: PortIndex) {
+        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(usize::from(input.0)) {
+            runs.lost = 0;
+        }
+    }
+
     pub(crate) fn take(&mut self) -> Vec<Drop> {
         std::mem::take(&mut self.records)
     }

@@ -24,7 +24,7 @@ pub trait Sink {
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
     fn mark(&mut self, aggregate: u32, frame: u16);
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
-    /// others: its own time on the wire is not part of it. Told when it arrives at the far end.
+    /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
 }
 
@@ -66,7 +66,7 @@ pub struct Fabric {
     leads: Vec<Picoseconds>,
     clock: Picoseconds,
     clock_violations: u64,
-    drops: DropLog,
+    pub(crate) drops: DropLog,
 }
 
 impl Fabric {
@@ -81,7 +81,7 @@ impl Fabric {
         let ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
         let uplink = |host: usize| {
             let port = config.uplinks[host];
-            let rate = config.ports[usize::from(port.0)].rate;
+            let rate = ports[usize::from(port.0)].rate();
             Uplink { port, rate, idle_from: Picoseconds::ZERO }
         };
         let index = |port: usize| PortIndex(port as u16);
@@ -92,7 +92,7 @@ impl Fabric {
                 ports.push(index(port));
             }
         }
-        let delay = |port: &PortIndex| config.ports[usize::from(port.0)].delay;
+        let delay = |port: &PortIndex| ports[usize::from(port.0)].delay();
         let lead = |outputs: &Vec<PortIndex>| outputs.iter().map(delay).min().unwrap_or(Picoseconds::ZERO);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
@@ -208,6 +208,9 @@ impl Fabric {
                     if frame.input_port != port {
                         sink.waited(port, frame.input_port, waited);
                     }
+                    if self.ports[usize::from(port.0)].is_disturbed() && self.loses(time, port, frame, sink) {
+                        continue;
+                    }
                     let frame = Frame { input_port: port, ..frame };
                     self.hand_over(time, peer, frame, input_limit_bytes, sink);
                 }
@@ -263,13 +266,15 @@ impl Fabric {
             }
         };
         let output = self.routes[switch][usize::from(frame.destination.0)];
+        let refused = self.shared_buffer.and_then(|shared| {
+            self.refused_by_shared_buffer(now, (switch, output), frame.frame_bytes, shared)
+        });
         let port = &mut self.ports[usize::from(output.0)];
         let was_idle = port.next_arrival().is_none();
-        let accepted = match self.shared_buffer {
+        let accepted = match refused {
             None => port.offer(now, frame, input_limit_bytes),
-            Some(shared) => self.offer_shared(now, (switch, output), frame, input_limit_bytes, shared),
+            Some(reason) => port.refuse(now, frame, input_limit_bytes, reason),
         };
-        let port = &mut self.ports[usize::from(output.0)];
         match accepted {
             Ok(()) => {
                 if !port.has_marked(&frame) {
@@ -299,7 +304,7 @@ impl Fabric {
     }
 
     /// Writes down and tells that a frame was dropped, or marked.
-    fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+    pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
         self.drops.record(fate, output);
         match fate.marked {
             true => sink.mark(fate.frame.aggregate, fate.frame.index),

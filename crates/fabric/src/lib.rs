@@ -8,7 +8,7 @@
 //!
 //! - A port sends one frame at a time, for the serialisation time of its wire bytes at the port's rate; the
 //!   last bit arrives at the other end one link delay later, and only then is the frame handled there (store
-//!   and forward, without processing time).
+//!   and forward, without processing time). A link may have jitter, which never reorders, and may lose frames.
 //! - A frame is in a port's buffer, with its `frame_bytes`, from its arrival until its last bit has left. A
 //!   departure at the same picosecond as an arrival comes first.
 //! - A switch drops frames that are larger than the MTU of the port they came in or go out by (giants),
@@ -29,6 +29,7 @@ mod counters;
 mod drops;
 mod fabric;
 mod frame;
+mod impairments;
 mod nic;
 mod port;
 mod queue;
@@ -42,6 +43,7 @@ pub use counters::{Counters, PortCounters, PortInterval};
 pub use drops::{DROP_RECORDS_MAXIMUM, Drop, Reason};
 pub use fabric::{Fabric, Sink};
 pub use frame::{Aggregate, Ecn, Frame};
+pub use impairments::Impairments;
 pub use queue::{
     Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,

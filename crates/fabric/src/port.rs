@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
-use crate::{Discipline, Fate, Frame, HostIndex, PortConfig, PortCounters, Queue, Reason};
+use crate::impairments::Disturbance;
+use crate::{Discipline, Fate, Frame, HostIndex, Impairments, PortConfig, PortCounters, Queue, Reason};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +35,13 @@ pub(crate) struct Departed {
 /// A port. Its state is that of the last time it was touched; [`Port::catch_up`] brings it to the present.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
+    /// What the line really has: skew is part of it, and of the delay phase.
     rate: BitRate,
     delay: Picoseconds,
+    /// What a frame has on the wire besides its wire bytes.
+    tag_bytes: u64,
+    /// Jitter and loss, if there are any.
+    disturbance: Option<Box<Disturbance>>,
     pub(crate) peer: Peer,
     /// Largest frame that this port lets out, and that the far end of its link lets in.
     output_limit_bytes: u32,
@@ -54,9 +60,13 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(config: &PortConfig, peer: Peer) -> Port {
+        let Impairments { phase, jitter, loss, .. } = config.impairments;
+        let disturbed = jitter > Picoseconds::ZERO || loss > 0.0;
         Port {
-            rate: config.rate,
-            delay: config.delay,
+            rate: config.line_rate().unwrap_or(config.rate),
+            delay: config.delay + phase,
+            tag_bytes: config.impairments.tag_bytes(),
+            disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
             output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
@@ -111,6 +121,10 @@ impl Port {
         self.counters.busy += serialisation;
         self.transmission = Some(Transmission { departs, frame_bytes: u64::from(frame.frame_bytes) });
         let (arrives, waited) = (departs + self.delay, now - frame.since);
+        let arrives = match &mut self.disturbance {
+            None => arrives,
+            Some(disturbance) => disturbance.arrival(arrives),
+        };
         self.in_flight.push_back(Departed { arrives, waited, frame });
     }
 
@@ -148,7 +162,8 @@ impl Port {
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
         if self.last_size.0 != frame_bytes {
-            self.last_size = (frame_bytes, self.rate.serialisation(u64::from(wire_bytes(frame_bytes))));
+            let wire_bytes = u64::from(wire_bytes(frame_bytes)) + self.tag_bytes;
+            self.last_size = (frame_bytes, self.rate.serialisation(wire_bytes));
         }
         self.last_size.1
     }
@@ -165,18 +180,21 @@ impl Port {
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
-        let accepted = if self.lets_pass(frame.frame_bytes, input_limit_bytes) {
+        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            self.counters.giant_frames += 1;
+            Err(Reason::Giant)
+        } else {
             let transmitting_bytes = self.transmitting_bytes();
             match &mut self.queue {
                 Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
                 _ => self.offer_to_discipline(now, frame, transmitting_bytes),
             }
-        } else {
-            self.counters.giant_frames += 1;
-            Err(Reason::Giant)
         };
         match accepted {
-            Err(_) => self.count_dropped(frame),
+            Err(_) => {
+                self.counters.dropped_frames += 1;
+                self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+            }
             Ok(()) => {
                 self.counters.peak_queue_bytes = self.counters.peak_queue_bytes.max(self.buffered_bytes());
                 if self.transmission.is_none() {
@@ -187,24 +205,24 @@ impl Port {
         accepted
     }
 
-    /// Whether a frame of that size is small enough for both ends of its way through the switch.
-    #[inline]
-    pub(crate) fn lets_pass(&self, frame_bytes: u32, input_limit_bytes: u32) -> bool {
-        frame_bytes <= input_limit_bytes.min(self.output_limit_bytes)
-    }
-
-    /// Counts a frame that arrives now and is dropped for a reason that is not the port's own.
-    pub(crate) fn refuse(&mut self, now: Picoseconds, frame: Frame, reason: Reason) -> Reason {
+    /// Drops a frame that arrives now, for a reason that is not the port's own unless it is a giant as well.
+    #[cold]
+    pub(crate) fn refuse(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+        reason: Reason,
+    ) -> Result<(), Reason> {
+        if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            return self.offer(now, frame, input_limit_bytes);
+        }
         self.catch_up(now);
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
-        self.count_dropped(frame);
-        reason
-    }
-
-    fn count_dropped(&mut self, frame: Frame) {
         self.counters.dropped_frames += 1;
         self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+        Err(reason)
     }
 
     #[inline(never)]
@@ -231,6 +249,31 @@ impl Port {
     pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Departed> {
         self.catch_up(now);
         self.in_flight.pop_front()
+    }
+
+    /// The rate at which it sends.
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// How long a frame is under way behind the transmitter, at least.
+    pub(crate) fn delay(&self) -> Picoseconds {
+        self.delay
+    }
+
+    /// Whether the link is lossy, or jitters.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.disturbance.is_some()
+    }
+
+    /// Whether a frame that has come to the end of the link is lost there; counts it.
+    pub(crate) fn loses(&mut self, frame_bytes: u32) -> bool {
+        let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
+        if lost {
+            self.counters.lost_frames += 1;
+            self.counters.lost_bytes += u64::from(frame_bytes);
+        }
+        lost
     }
 
     fn transmitting_bytes(&self) -> u64 {

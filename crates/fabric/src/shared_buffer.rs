@@ -2,7 +2,7 @@
 
 use framegauge_frames::{Picoseconds, frame_bytes};
 
-use crate::{ConfigError, Fabric, Frame, PortIndex, Reason};
+use crate::{ConfigError, Fabric, PortIndex, Reason};
 
 /// What the ports of a switch have together, with a dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length
 /// Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998).
@@ -41,27 +41,22 @@ impl SharedBufferConfig {
 }
 
 impl Fabric {
-    /// Offers a frame to a port of a switch whose ports share a buffer.
-    #[inline(never)]
-    pub(crate) fn offer_shared(
+    /// Why a switch whose ports share a buffer does not even offer a frame to a port.
+    #[cold]
+    pub(crate) fn refused_by_shared_buffer(
         &mut self,
         now: Picoseconds,
         (switch, output): (usize, PortIndex),
-        frame: Frame,
-        input_limit_bytes: u32,
+        frame_bytes: u32,
         shared: SharedBufferConfig,
-    ) -> Result<(), Reason> {
+    ) -> Option<Reason> {
         let mut used_bytes = 0;
         for port in &self.switch_ports[switch] {
             let port = &mut self.ports[usize::from(port.0)];
             port.catch_up(now);
             used_bytes += port.buffered_bytes();
         }
-        let port = &mut self.ports[usize::from(output.0)];
-        let passes = port.lets_pass(frame.frame_bytes, input_limit_bytes);
-        if passes && !shared.admits(frame.frame_bytes, port.buffered_bytes(), used_bytes) {
-            return Err(port.refuse(now, frame, Reason::SharedBuffer));
-        }
-        port.offer(now, frame, input_limit_bytes)
+        let port_bytes = self.ports[usize::from(output.0)].buffered_bytes();
+        (!shared.admits(frame_bytes, port_bytes, used_bytes)).then_some(Reason::SharedBuffer)
     }
 }
