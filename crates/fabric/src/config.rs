@@ -3,7 +3,7 @@
 use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
 use thiserror::Error;
 
-use crate::{Impairments, QueueConfig, SharedBufferConfig};
+use crate::{BackgroundConfig, Impairments, QueueConfig, SharedBufferConfig};
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,8 @@ pub struct FabricConfig {
     pub routes: Vec<Vec<PortIndex>>,
     /// What the ports of each switch share; without it each has what its queue says.
     pub shared_buffer: Option<SharedBufferConfig>,
+    /// Load that the fabric makes itself.
+    pub background: Vec<BackgroundConfig>,
 }
 
 /// Why a configuration is no fabric.
@@ -130,6 +132,14 @@ pub enum ConfigError {
     /// A shared buffer that cannot work.
     #[error("shared buffer: {problem}")]
     SharedBuffer {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A background that cannot work.
+    #[error("background {background}: {problem}")]
+    Background {
+        /// Which, by its position.
+        background: usize,
         /// What is wrong with it.
         problem: String,
     },
@@ -192,6 +202,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
         uplinks: (0..count).map(|host| port(2 * host)).collect(),
         routes: vec![(0..count).map(|host| port(2 * host + 1)).collect()],
         shared_buffer: None,
+        background: Vec::new(),
     }
 }
 
@@ -246,6 +257,10 @@ impl FabricConfig {
             let next = self.follow(host, *uplink);
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
                 .map_err(|problem| ConfigError::Uplink { host, problem })?;
+        }
+        for (number, background) in self.background.iter().enumerate() {
+            let said = background.check(self);
+            said.map_err(|problem| ConfigError::Background { background: number, problem })?;
         }
         let switches = self.hosts.len()..self.nodes();
         for (node, destination) in

@@ -2,6 +2,9 @@
 
 use framegauge_frames::Picoseconds;
 
+use crate::nic::Nic;
+use crate::{BackgroundCounters, Drop, Fabric};
+
 /// The state of a whole fabric at its present time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counters {
@@ -9,6 +12,8 @@ pub struct Counters {
     pub time: Picoseconds,
     /// By port, in the order of [`crate::FabricConfig::ports`].
     pub ports: Vec<PortCounters>,
+    /// By background, in the order of [`crate::FabricConfig::background`].
+    pub background: Vec<BackgroundCounters>,
     /// By host: how often its NIC has told it of frames.
     pub interrupts: Vec<u64>,
     /// How often a caller's `now` was earlier than one before; it was taken for the latest one.
@@ -97,5 +102,31 @@ impl PortCounters {
             busy: self.busy - earlier.busy,
             occupied: self.occupied - earlier.occupied,
         }
+    }
+}
+
+impl Fabric {
+    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            time: self.clock,
+            ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
+            background: self.backgrounds.counters(),
+            interrupts: self.nics.iter().map(Nic::interrupts).collect(),
+            clock_violations: self.clock_violations,
+            unrecorded_drops: self.drops.overflow(),
+        }
+    }
+
+    /// Lets the peaks of all queues begin anew from what is queued now.
+    pub fn reset_peaks(&mut self) {
+        for port in &mut self.ports {
+            port.reset_peak(self.clock);
+        }
+    }
+
+    /// The drops and marks since the last call.
+    pub fn take_drops(&mut self) -> Vec<Drop> {
+        self.drops.take()
     }
 }

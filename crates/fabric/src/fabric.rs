@@ -6,12 +6,12 @@ use std::collections::binary_heap::PeekMut;
 
 use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 
+use crate::background::Backgrounds;
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::{
-    Aggregate, ConfigError, Counters, Drop, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex,
-    SharedBufferConfig,
+    Aggregate, ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex, SharedBufferConfig,
 };
 
 /// Who is told what becomes of frames.
@@ -44,10 +44,10 @@ enum Happening {
 
 /// When a host's NIC will have sent everything it was handed.
 #[derive(Debug, Clone, Copy)]
-struct Uplink {
-    port: PortIndex,
-    rate: BitRate,
-    idle_from: Picoseconds,
+pub(crate) struct Uplink {
+    pub(crate) port: PortIndex,
+    pub(crate) rate: BitRate,
+    pub(crate) idle_from: Picoseconds,
 }
 
 /// A network in virtual time.
@@ -55,18 +55,19 @@ struct Uplink {
 pub struct Fabric {
     names: Vec<String>,
     pub(crate) ports: Vec<Port>,
-    nics: Vec<Nic>,
-    uplinks: Vec<Uplink>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) uplinks: Vec<Uplink>,
     routes: Vec<Vec<PortIndex>>,
     shared_buffer: Option<SharedBufferConfig>,
     /// By switch: its ports.
     pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     events: BinaryHeap<Reverse<Event>>,
     /// By switch: no frame that arrives at it arrives anywhere else in less time.
-    leads: Vec<Picoseconds>,
-    clock: Picoseconds,
-    clock_violations: u64,
+    pub(crate) leads: Vec<Picoseconds>,
+    pub(crate) clock: Picoseconds,
+    pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
+    pub(crate) backgrounds: Backgrounds,
 }
 
 impl Fabric {
@@ -106,6 +107,7 @@ impl Fabric {
             clock: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::new(ports.len()),
+            backgrounds: Backgrounds::new(config),
             ports,
         })
     }
@@ -126,6 +128,9 @@ impl Fabric {
             return;
         };
         let now = self.tick(now);
+        if self.backgrounds.next().is_some_and(|time| time <= now) {
+            self.emit_backgrounds(now);
+        }
         let uplink = &mut self.uplinks[usize::from(source.0)];
         let port = &mut self.ports[usize::from(uplink.port.0)];
         let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
@@ -151,7 +156,7 @@ impl Fabric {
         }
         if was_idle {
             let source = u32::from(uplink.port.0);
-            self.schedule(port_arrival(&self.ports, source), source);
+            self.schedule_arrival(source);
         }
     }
 
@@ -167,7 +172,8 @@ impl Fabric {
 
     /// When something happens next: [`Fabric::advance`] to this time has an effect.
     pub fn next_deadline(&self) -> Option<Picoseconds> {
-        self.events.peek().map(|Reverse(event)| event.time)
+        let event = self.events.peek().map(|Reverse(event)| event.time);
+        event.into_iter().chain(self.backgrounds.next()).min()
     }
 
     /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
@@ -182,7 +188,8 @@ impl Fabric {
             },
             None => event.time,
         };
-        self.events.iter().map(|Reverse(event)| bound(event)).min()
+        let bounds = self.events.iter().map(|Reverse(event)| bound(event));
+        bounds.chain(self.next_background_delivery()).min()
     }
 
     /// The latest time that this fabric was told of.
@@ -193,6 +200,14 @@ impl Fabric {
     /// Lets everything happen that is due by `now`, in order of (time, port, sequence).
     pub fn advance(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         let now = self.tick(now);
+        while let Some(time) = self.backgrounds.next().filter(|time| *time <= now) {
+            self.handle_events(time, sink);
+            self.emit_backgrounds(time);
+        }
+        self.handle_events(now, sink);
+    }
+
+    fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
                 Happening::Arrival {
@@ -259,6 +274,7 @@ impl Fabric {
     ) {
         let switch = match peer {
             Peer::Switch(switch) => switch,
+            Peer::Host(_) if frame.background().is_some() => return self.backgrounds.deliver(&frame),
             Peer::Host(host) => {
                 let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
                 self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
@@ -281,8 +297,7 @@ impl Fabric {
                     self.drops.end_runs(output, frame.input_port);
                 }
                 if was_idle {
-                    let source = u32::from(output.0);
-                    self.schedule(port_arrival(&self.ports, source), source);
+                    self.schedule_arrival(output.0.into());
                 }
             }
             Err(reason) => {
@@ -306,10 +321,18 @@ impl Fabric {
     /// Writes down and tells that a frame was dropped, or marked.
     pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
         self.drops.record(fate, output);
+        if fate.frame.background().is_some() {
+            return;
+        }
         match fate.marked {
             true => sink.mark(fate.frame.aggregate, fate.frame.index),
             false => sink.discard(fate.frame.aggregate, fate.frame.index),
         }
+    }
+
+    /// Puts the next arrival by the link of a port that was idle into the event set.
+    pub(crate) fn schedule_arrival(&mut self, port: u32) {
+        self.schedule(self.ports[port as usize].next_arrival(), port);
     }
 
     fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
@@ -325,29 +348,6 @@ impl Fabric {
         }
         self.clock = self.clock.max(now);
         self.clock
-    }
-
-    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
-    pub fn counters(&self) -> Counters {
-        Counters {
-            time: self.clock,
-            ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
-            interrupts: self.nics.iter().map(Nic::interrupts).collect(),
-            clock_violations: self.clock_violations,
-            unrecorded_drops: self.drops.overflow(),
-        }
-    }
-
-    /// Lets the peaks of all queues begin anew from what is queued now.
-    pub fn reset_peaks(&mut self) {
-        for port in &mut self.ports {
-            port.reset_peak(self.clock);
-        }
-    }
-
-    /// The drops and marks since the last call.
-    pub fn take_drops(&mut self) -> Vec<Drop> {
-        self.drops.take()
     }
 
     /// How many ports there are.
@@ -368,8 +368,4 @@ impl Fabric {
     pub fn port_name(&self, port: PortIndex) -> &str {
         &self.names[usize::from(port.0)]
     }
-}
-
-fn port_arrival(ports: &[Port], source: u32) -> Option<Picoseconds> {
-    ports[source as usize].next_arrival()
 }

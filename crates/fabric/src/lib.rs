@@ -16,6 +16,7 @@
 //! - The ports of a switch have buffers of their own, or share one with a dynamic threshold besides.
 //! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
 //!   that time; what arrives meanwhile is handed over together.
+//! - Background load enters by hosts' NICs beside their own frames, travels like any, and ends at the other NIC.
 //! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
 //!
 //! # One event a hop
@@ -24,6 +25,7 @@
 //! a frame leaves, the next begins — is caught up on when the port is next touched, at the times at which it
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
+mod background;
 mod config;
 mod counters;
 mod drops;
@@ -35,6 +37,7 @@ mod port;
 mod queue;
 mod shared_buffer;
 
+pub use background::{BackgroundConfig, BackgroundCounters, Process};
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
     PortIndex, SwitchConfig, star,
