@@ -132,7 +132,7 @@ impl FabricMeasurement {
     }
 }
 
-/// The drops of an interval, by column.
+/// The drops and marks of an interval, by column.
 #[derive(Debug, Clone, Default)]
 pub struct Drops {
     time_seconds: Vec<f64>,
@@ -141,6 +141,7 @@ pub struct Drops {
     flow: Vec<u64>,
     frame_bytes: Vec<u32>,
     queue_bytes: Vec<u64>,
+    action: Vec<String>,
     reason: Vec<String>,
     run_length: Vec<u32>,
 }
@@ -160,6 +161,7 @@ impl Drops {
             all.flow.push(drop.flow);
             all.frame_bytes.push(drop.frame_bytes);
             all.queue_bytes.push(drop.queue_bytes);
+            all.action.push(if drop.marked { "marked" } else { "dropped" }.to_string());
             all.reason.push(drop.reason.name().to_string());
             all.run_length.push(drop.run_length);
         }
@@ -175,6 +177,7 @@ impl Drops {
             ("flow", Column::Long(self.flow)),
             ("frame_bytes", Column::Word(self.frame_bytes)),
             ("queue_bytes", Column::Long(self.queue_bytes)),
+            ("action", Column::Text(self.action)),
             ("reason", Column::Text(self.reason)),
             ("run_length", Column::Word(self.run_length)),
         ])

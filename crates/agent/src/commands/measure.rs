@@ -127,6 +127,7 @@ fn describe_port(name: &str, port: &PortInterval) -> Value {
            "sent_frames": port.sent_frames, "sent_bytes": port.sent_bytes,
            "dropped_frames": port.dropped_frames, "dropped_bytes": port.dropped_bytes,
            "giant_frames": port.giant_frames, "marked_frames": port.marked_frames,
+           "lost_frames": port.lost_frames, "lost_bytes": port.lost_bytes,
            "queued_frames": port.queued_frames, "queued_bytes": port.queued_bytes,
            "peak_queue_bytes": port.peak_queue_bytes, "busy_seconds": port.busy.as_seconds_f64(),
            "occupied_seconds": port.occupied.as_seconds_f64()})

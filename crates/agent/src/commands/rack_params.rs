@@ -5,7 +5,9 @@ use super::requirements::Testbed;
 use crate::message::Failure;
 use framegauge_drivers::frames::{Fit, Mtu, Stack};
 use framegauge_drivers::model::FabricConfig;
-use framegauge_drivers::network::{LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, TopologySpec};
+use framegauge_drivers::network::{
+    BackgroundSpec, LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec, TopologySpec,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -25,6 +27,9 @@ pub struct Up {
     pub links: Vec<LinkOverride>,
     #[serde(default)]
     pub routing: RoutingSpec,
+    pub shared_buffer: Option<SharedBufferSpec>,
+    #[serde(default)]
+    pub background: Vec<BackgroundSpec>,
     #[serde(default = "one")]
     pub seed: u64,
     pub nic: Nic,
@@ -158,6 +163,8 @@ impl Up {
             ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
             ("links", !self.links.is_empty()),
             ("routing", !self.routing.is_usual()),
+            ("shared_buffer", self.shared_buffer.is_some()),
+            ("background", !self.background.is_empty()),
             ("shaper", self.shaper.is_none()),
         ];
         said.into_iter().find_map(|(what, said)| said.then_some(what))
@@ -219,6 +226,8 @@ impl Up {
             port_mtu: link.port_mtu,
             queue: self.queue.clone(),
             links: self.links.clone(),
+            shared_buffer: self.shared_buffer,
+            background: self.background.clone(),
             host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(0),
             moderation_seconds: nic.moderation_seconds,
             seed: self.seed,
