@@ -283,7 +283,12 @@ impl Loop {
         for (host, interrupts) in hosts.iter_mut().zip(counters.interrupts) {
             host.interrupts = interrupts;
         }
-        Snapshot { time_nanoseconds: self.edge.now().as_nanoseconds(), ports: counters.ports, hosts }
+        Snapshot {
+            time_nanoseconds: self.edge.now().as_nanoseconds(),
+            ports: counters.ports,
+            hosts,
+            background: counters.background,
+        }
     }
 
     fn sample(&mut self, now: Picoseconds) {

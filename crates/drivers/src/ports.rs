@@ -2,7 +2,7 @@
 
 use crate::spool::{self, Column};
 use crate::waits::WaitMeasurement;
-use framegauge_fabric::{PortCounters, PortInterval};
+use framegauge_fabric::{BackgroundCounters, PortCounters, PortInterval};
 use framegauge_linux::Result;
 use framegauge_metering::Delays;
 use std::fs::File;
@@ -85,6 +85,7 @@ pub struct FabricMeasurement {
     pub hosts: Vec<HostMeasurement>,
     pub lateness: LatenessMeasurement,
     pub waits: Vec<WaitMeasurement>,
+    pub background: Vec<BackgroundCounters>,
     pub thread: ThreadMeasurement,
 }
 
@@ -102,6 +103,7 @@ pub(crate) struct Snapshot {
     pub time_nanoseconds: u64,
     pub ports: Vec<PortCounters>,
     pub hosts: Vec<HostMeasurement>,
+    pub background: Vec<BackgroundCounters>,
 }
 
 impl FabricMeasurement {
@@ -115,6 +117,12 @@ impl FabricMeasurement {
         thread: ThreadMeasurement,
     ) -> Self {
         let intervals = later.ports.iter().zip(&earlier.ports).map(|(later, earlier)| later.since(earlier));
+        let spent = |(later, earlier): (&BackgroundCounters, &BackgroundCounters)| BackgroundCounters {
+            sent_frames: later.sent_frames - earlier.sent_frames,
+            sent_bytes: later.sent_bytes - earlier.sent_bytes,
+            delivered_frames: later.delivered_frames - earlier.delivered_frames,
+            delivered_bytes: later.delivered_bytes - earlier.delivered_bytes,
+        };
         let counts = later.hosts.iter().zip(&earlier.hosts).zip(hosts);
         Self {
             elapsed_seconds: (later.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9,
@@ -127,6 +135,7 @@ impl FabricMeasurement {
                 max_seconds: lateness.max_seconds(),
             },
             waits,
+            background: later.background.iter().zip(&earlier.background).map(spent).collect(),
             thread,
         }
     }

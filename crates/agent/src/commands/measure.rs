@@ -160,6 +160,14 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
                    "max_seconds": wait.max_seconds})
         })
         .collect();
+    let background: Vec<Value> = measured
+        .background
+        .iter()
+        .map(|load| {
+            json!({"sent_frames": load.sent_frames, "sent_bytes": load.sent_bytes,
+                   "delivered_frames": load.delivered_frames, "delivered_bytes": load.delivered_bytes})
+        })
+        .collect();
     let (late, thread) = (&measured.lateness, &measured.thread);
     json!({
         "ports": ports,
@@ -167,6 +175,7 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
         "lateness": {"count": late.count, "p50_seconds": late.p50_seconds, "p99_seconds": late.p99_seconds,
                      "max_seconds": late.max_seconds},
         "waits": waits,
+        "background": background,
         "thread": {"cpu_seconds": thread.cpu_seconds, "involuntary_switches": thread.involuntary_switches,
                    "waited_seconds": thread.waited_seconds, "wakeups": thread.wakeups,
                    "scheduling": thread.scheduling, "cpu": thread.cpu},
