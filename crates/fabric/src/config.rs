@@ -1,6 +1,6 @@
 //! What a fabric is made of, and builders of topologies.
 
-use framegauge_frames::{BitRate, Mtu, Picoseconds, frame_bytes};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use thiserror::Error;
 
 use crate::{BackgroundConfig, Impairments, QueueConfig, SharedBufferConfig};
@@ -247,10 +247,7 @@ impl FabricConfig {
             exactly("routes at a switch", routes.len(), self.hosts.len(), "one a host")?;
         }
         for (port, config) in self.ports.iter().enumerate() {
-            // A port may let out larger frames than its hosts send: how large these are is not known here.
-            let smallest = u64::from(frame_bytes(0));
-            config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
-            config.check_link(port)?;
+            config.check(port)?;
         }
         self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
         for (host, uplink) in self.uplinks.iter().enumerate() {

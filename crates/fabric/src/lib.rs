@@ -26,6 +26,7 @@
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
 mod background;
+mod change;
 mod config;
 mod counters;
 mod drops;
@@ -36,8 +37,10 @@ mod nic;
 mod port;
 mod queue;
 mod shared_buffer;
+mod uplink;
 
 pub use background::{BackgroundConfig, BackgroundCounters, Process};
+pub use change::PortChange;
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
     PortIndex, SwitchConfig, star,

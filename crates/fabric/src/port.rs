@@ -1,5 +1,7 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
+mod change;
+
 use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
@@ -43,7 +45,8 @@ pub(crate) struct Port {
     /// Jitter and loss, if there are any.
     disturbance: Option<Box<Disturbance>>,
     pub(crate) peer: Peer,
-    /// Largest frame that this port lets out, and that the far end of its link lets in.
+    is_up: bool,
+    /// Largest frame that this port lets out, none when it is down, and that the far end of its link lets in.
     output_limit_bytes: u32,
     pub(crate) input_limit_bytes: u32,
     queue: Queue,
@@ -68,7 +71,8 @@ impl Port {
             tag_bytes: config.impairments.tag_bytes(),
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
-            output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
+            is_up: true,
+            output_limit_bytes: output_limit_bytes(config),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             queue: Queue::from(config.queue),
             fates: Vec::new(),
@@ -123,7 +127,9 @@ impl Port {
         let (arrives, waited) = (departs + self.delay, now - frame.since);
         let arrives = match &mut self.disturbance {
             None => arrives,
-            Some(disturbance) => disturbance.arrival(arrives),
+            Some(disturbance) => {
+                disturbance.arrival(arrives, self.in_flight.back().map(|ahead| ahead.arrives))
+            }
         };
         self.in_flight.push_back(Departed { arrives, waited, frame });
     }
@@ -181,8 +187,7 @@ impl Port {
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
-            self.counters.giant_frames += 1;
-            Err(Reason::Giant)
+            Err(self.reason_not_to_pass())
         } else {
             let transmitting_bytes = self.transmitting_bytes();
             match &mut self.queue {
@@ -203,6 +208,21 @@ impl Port {
             }
         }
         accepted
+    }
+
+    /// Why a frame is not let out that is larger than what may be; counts giants.
+    #[cold]
+    fn reason_not_to_pass(&mut self) -> Reason {
+        if !self.is_up {
+            return Reason::LinkDown;
+        }
+        self.counters.giant_frames += 1;
+        Reason::Giant
+    }
+
+    /// Whether its link is up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up
     }
 
     /// Drops a frame that arrives now, for a reason that is not the port's own unless it is a giant as well.
@@ -312,4 +332,8 @@ impl Port {
             }
         }
     }
+}
+
+fn output_limit_bytes(config: &PortConfig) -> u32 {
+    config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes())
 }
