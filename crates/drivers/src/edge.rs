@@ -2,7 +2,7 @@
 
 use crate::ports::HostMeasurement;
 use crate::waits::Waits;
-use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortIndex, Sink};
+use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -239,6 +239,9 @@ impl Sink for Edge {
 
     /// Never happens: every frame is handed over as one that cannot be marked.
     fn mark(&mut self, _aggregate: u32, _frame: u16) {}
+
+    /// Never happens: no port is watched.
+    fn seen(&mut self, _event: &PortEvent) {}
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
         self.waits.record(port, input_port, wait);

@@ -13,7 +13,8 @@ use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::uplink::Uplink;
 use crate::{
-    ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortIndex, SharedBufferConfig,
+    ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex,
+    SharedBufferConfig,
 };
 
 /// Who is told what becomes of frames.
@@ -25,6 +26,10 @@ pub trait Sink {
     fn discard(&mut self, aggregate: u32, frame: u16);
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
     fn mark(&mut self, aggregate: u32, frame: u16);
+    /// Something has happened at a port that is watched ([`Fabric::watch`]). Told in the order in which it is known, at the
+    /// latest when [`Fabric::advance`] ends, and before the frame is delivered or discarded. A frame of a background is
+    /// seen as well; it has no aggregate ([`Frame::background`]).
+    fn seen(&mut self, event: &PortEvent);
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
@@ -53,6 +58,7 @@ pub struct Fabric {
     pub(crate) configs: Vec<PortConfig>,
     /// Ports that refused frames while nobody could be told.
     pub(crate) unsettled: Vec<PortIndex>,
+    pub(crate) watched: Vec<PortIndex>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) uplinks: Vec<Uplink>,
     routes: Vec<Vec<PortIndex>>,
@@ -100,6 +106,7 @@ impl Fabric {
             leads: leads(&switch_ports, |port| ports[usize::from(port.0)].delay()),
             configs: config.ports.clone(),
             unsettled: Vec::new(),
+            watched: Vec::new(),
             shared_buffer: config.shared_buffer,
             switch_ports,
             clock: Picoseconds::ZERO,
@@ -148,6 +155,9 @@ impl Fabric {
             self.settle_refused(sink);
         }
         self.handle_events(now, sink);
+        if !self.watched.is_empty() {
+            self.tell_all_seen(sink);
+        }
     }
 
     fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
@@ -159,7 +169,7 @@ impl Fabric {
                     departed: Departed { frame, waited, .. },
                     input_limit_bytes,
                 } => {
-                    if self.ports[usize::from(port.0)].has_fates() {
+                    if self.ports[usize::from(port.0)].has_news() {
                         self.settle(port, sink);
                     }
                     // A host's own NIC is no neighbour's queue.
@@ -248,7 +258,7 @@ impl Fabric {
                 self.tell(&Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
         }
-        if self.ports[usize::from(output.0)].has_fates() {
+        if self.ports[usize::from(output.0)].has_news() {
             self.settle(output, sink);
         }
     }
@@ -263,6 +273,7 @@ impl Fabric {
     /// Tells what has become of frames inside the queue of a port.
     #[cold]
     pub(crate) fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
+        self.tell_seen(output, sink);
         for fate in self.ports[usize::from(output.0)].take_fates() {
             self.tell(&fate, output, sink);
         }
@@ -270,6 +281,7 @@ impl Fabric {
 
     /// Writes down and tells that a frame was dropped, or marked.
     pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+        self.tell_seen(output, sink);
         self.drops.record(fate, output);
         if fate.frame.background().is_some() {
             return;

@@ -2,7 +2,7 @@
 
 use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes};
 
-use crate::{ConfigError, Fabric, Fate, Frame, PortConfig, PortIndex, Reason, Sink};
+use crate::{ConfigError, Fabric, Frame, PortConfig, PortIndex, Sink};
 
 /// What an IEEE 802.1Q tag adds to a frame on the wire.
 const TAG_BYTES: u64 = 4;
@@ -120,19 +120,12 @@ impl Fabric {
         frame: Frame,
         sink: &mut impl Sink,
     ) -> bool {
-        let link = &mut self.ports[usize::from(port.0)];
-        let lost = link.loses(frame.frame_bytes);
-        if lost {
-            let queue_bytes = link.buffered_bytes();
-            self.tell(
-                &Fate { time: now, frame, reason: Reason::Loss, marked: false, queue_bytes },
-                port,
-                sink,
-            );
-        } else {
-            self.drops.end_losses(port, frame.input_port);
+        let lost = self.ports[usize::from(port.0)].loses(now, frame);
+        match &lost {
+            Some(fate) => self.tell(fate, port, sink),
+            None => self.drops.end_losses(port, frame.input_port),
         }
-        lost
+        lost.is_some()
     }
 }
 

@@ -38,6 +38,7 @@ mod port;
 mod queue;
 mod shared_buffer;
 mod uplink;
+mod watch;
 
 pub use background::{BackgroundConfig, BackgroundCounters, Process};
 pub use change::PortChange;
@@ -55,3 +56,4 @@ pub use queue::{
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
 };
 pub use shared_buffer::SharedBufferConfig;
+pub use watch::{PortEvent, PortEventKind};

@@ -1,12 +1,14 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
 mod change;
+mod watch;
 
 use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
 use crate::impairments::Disturbance;
+use crate::watch::PortLog;
 use crate::{Discipline, Fate, Frame, HostIndex, Impairments, PortConfig, PortCounters, Queue, Reason};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
@@ -44,6 +46,8 @@ pub(crate) struct Port {
     tag_bytes: u64,
     /// Jitter and loss, if there are any.
     disturbance: Option<Box<Disturbance>>,
+    /// What has happened, while it is watched.
+    log: Option<Box<PortLog>>,
     pub(crate) peer: Peer,
     is_up: bool,
     /// Largest frame that this port lets out, none when it is down, and that the far end of its link lets in.
@@ -69,6 +73,7 @@ impl Port {
             rate: config.line_rate().unwrap_or(config.rate),
             delay: config.delay + phase,
             tag_bytes: config.impairments.tag_bytes(),
+            log: None,
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
             is_up: true,
@@ -89,6 +94,9 @@ impl Port {
             self.counters.sent_frames += 1;
             self.counters.sent_bytes += sent.frame_bytes;
             self.transmission = None;
+            if self.log.is_some() {
+                self.note_departure(sent.departs);
+            }
             self.start(sent.departs);
         }
     }
@@ -139,20 +147,22 @@ impl Port {
     #[cold]
     fn count_fates(&mut self, before: usize) {
         let transmitting_bytes = self.transmitting_bytes();
-        for fate in &mut self.fates[before..] {
-            fate.queue_bytes += transmitting_bytes;
+        for place in before..self.fates.len() {
+            self.fates[place].queue_bytes += transmitting_bytes;
+            let fate = self.fates[place];
             if fate.marked {
                 self.counters.marked_frames += 1;
             } else {
                 self.counters.dropped_frames += 1;
                 self.counters.dropped_bytes += u64::from(fate.frame.frame_bytes);
             }
+            self.note_fate(&fate);
         }
     }
 
-    /// Whether [`Port::take_fates`] has any to give.
-    pub(crate) fn has_fates(&self) -> bool {
-        !self.fates.is_empty()
+    /// Whether there is something to tell of it: fates, or what a watched port has seen.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.fates.is_empty() || self.log.is_some()
     }
 
     /// Whether this frame was marked since fates were taken last.
@@ -177,6 +187,19 @@ impl Port {
     /// Takes a frame that arrives now, or says why not. `input_limit_bytes`: the largest frame that the
     /// port lets in by which it came.
     pub(crate) fn offer(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+    ) -> Result<(), Reason> {
+        match self.log {
+            None => self.offer_unwatched(now, frame, input_limit_bytes),
+            Some(_) => self.offer_watched(now, frame, input_limit_bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn offer_unwatched(
         &mut self,
         now: Picoseconds,
         frame: Frame,
@@ -242,6 +265,8 @@ impl Port {
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         self.counters.dropped_frames += 1;
         self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+        let place = self.log.as_ref().map_or(0, |log| log.len());
+        self.note_arrival(place, now, frame, self.buffered_bytes(), Some(reason));
         Err(reason)
     }
 
@@ -286,14 +311,19 @@ impl Port {
         self.disturbance.is_some()
     }
 
-    /// Whether a frame that has come to the end of the link is lost there; counts it.
-    pub(crate) fn loses(&mut self, frame_bytes: u32) -> bool {
+    /// Whether a frame that has come to the end of the link is lost there, and what becomes of it then; counts it.
+    pub(crate) fn loses(&mut self, time: Picoseconds, frame: Frame) -> Option<Fate> {
         let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
-        if lost {
-            self.counters.lost_frames += 1;
-            self.counters.lost_bytes += u64::from(frame_bytes);
-        }
-        lost
+        lost.then(|| self.lose(time, frame, Reason::Loss, self.buffered_bytes()))
+    }
+
+    /// Counts a frame that is lost on the link.
+    fn lose(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) -> Fate {
+        self.counters.lost_frames += 1;
+        self.counters.lost_bytes += u64::from(frame.frame_bytes);
+        let fate = Fate { time, frame, reason, marked: false, queue_bytes };
+        self.note_fate(&fate);
+        fate
     }
 
     fn transmitting_bytes(&self) -> u64 {

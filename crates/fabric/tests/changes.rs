@@ -115,7 +115,8 @@ fn mtus_hold_for_what_comes_later() {
 #[test]
 fn what_waits_is_offered_to_a_new_queue_in_order() {
     // h1 and h2 each send three full frames to h3 at time 0. Just after 3 T two have left, the second of h1 is being sent,
-    // and there wait: second of h2, third of h1, third of h2. With room for two, the first of these stays.
+    // and there wait: second of h2, third of h1, third of h2. With room for two, the first of these stays; when the
+    // second is dropped the third has not been offered yet.
     let mut fabric = rack(3, 0, 1 << 20, 9216);
     let mut log = Log::default();
     fabric.transmit(nanoseconds(0), HostIndex(0), aggregate(0, 3, 1514, 2));
@@ -129,7 +130,7 @@ fn what_waits_is_offered_to_a_new_queue_in_order() {
         .iter()
         .map(|drop| (drop.time, drop.input_port.0, drop.queue_bytes, drop.reason))
         .collect();
-    assert_eq!(drops, [0, 2].map(|input| (now, input, 2 * 1518, Reason::Taildrop)));
+    assert_eq!(drops, [(0, 3), (2, 2)].map(|(input, held)| (now, input, held * 1518, Reason::Taildrop)));
     finish(&mut fabric, &mut log);
     let delivered: Vec<_> = log.delivered.iter().map(|delivery| (delivery.2, delivery.3)).collect();
     assert_eq!(delivered, [(0, 0), (1, 0), (0, 1), (1, 1)]);

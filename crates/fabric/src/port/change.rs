@@ -29,15 +29,18 @@ impl Port {
         self.catch_up(now);
         let waiting = self.queue.drain();
         self.queue = Queue::beginning(now, config);
-        let before = self.fates.len();
+        let mut left_bytes: u64 = waiting.iter().map(|frame| u64::from(frame.frame_bytes)).sum();
         for frame in waiting {
-            let transmitting_bytes = self.transmitting_bytes();
+            let (before, transmitting_bytes) = (self.fates.len(), self.transmitting_bytes());
+            left_bytes -= u64::from(frame.frame_bytes);
             if let Err(reason) = self.queue.offer(now, frame, transmitting_bytes, &mut self.fates) {
                 let queue_bytes = self.queue.bytes();
                 self.fates.push(Fate { time: now, frame, reason, marked: false, queue_bytes });
             }
+            // What is still to be offered is in the buffer, too.
+            self.fates[before..].iter_mut().for_each(|fate| fate.queue_bytes += left_bytes);
+            self.count_fates(before);
         }
-        self.count_fates(before);
     }
 
     /// Loses what waits, what is being sent and what is on the link, and takes nothing in any more.
@@ -53,16 +56,15 @@ impl Port {
         let mut under_way: Vec<Frame> = self.in_flight.drain(..).map(|departed| departed.frame).collect();
         let still_held = under_way.split_off(under_way.len() - usize::from(sending.is_some()));
         for frame in under_way {
-            self.counters.lost_frames += 1;
-            self.counters.lost_bytes += u64::from(frame.frame_bytes);
-            self.note_refused(now, frame, Reason::LinkDown, held_bytes);
+            let fate = self.lose(now, frame, Reason::LinkDown, held_bytes);
+            self.fates.push(fate);
         }
+        let before = self.fates.len();
         for frame in still_held.into_iter().chain(self.queue.drain()) {
-            self.counters.dropped_frames += 1;
-            self.counters.dropped_bytes += u64::from(frame.frame_bytes);
             held_bytes -= u64::from(frame.frame_bytes);
             self.note_refused(now, frame, Reason::LinkDown, held_bytes);
         }
+        self.count_fates(before);
         // The discipline learns that the line is idle.
         self.start(now);
     }
@@ -73,7 +75,7 @@ impl Port {
         self.output_limit_bytes = output_limit_bytes(config);
     }
 
-    /// Keeps a frame that was counted already for [`Port::take_fates`].
+    /// Keeps a frame that was refused for [`Port::take_fates`].
     #[cold]
     pub(crate) fn note_refused(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) {
         self.fates.push(Fate { time, frame, reason, marked: false, queue_bytes });
