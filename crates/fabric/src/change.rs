@@ -60,7 +60,7 @@ impl Fabric {
             changed.replace_queue(now, queue);
         }
         match change.up {
-            Some(true) => changed.bring_up(&config),
+            Some(true) => changed.bring_up(),
             Some(false) => {
                 changed.take_down(now);
                 self.events.retain(|Reverse(event)| event.source != u32::from(port.0));

@@ -169,14 +169,15 @@ impl Fabric {
                     departed: Departed { frame, waited, .. },
                     input_limit_bytes,
                 } => {
-                    if self.ports[usize::from(port.0)].has_news() {
+                    let has_news = self.ports[usize::from(port.0)].has_news();
+                    if has_news {
                         self.settle(port, sink);
                     }
                     // A host's own NIC is no neighbour's queue.
                     if frame.input_port != port {
                         sink.waited(port, frame.input_port, waited);
                     }
-                    if self.ports[usize::from(port.0)].is_disturbed() && self.loses(time, port, frame, sink) {
+                    if has_news && self.loses(time, port, frame, sink) {
                         continue;
                     }
                     let frame = Frame { input_port: port, ..frame };

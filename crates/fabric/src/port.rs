@@ -50,7 +50,11 @@ pub(crate) struct Port {
     log: Option<Box<PortLog>>,
     pub(crate) peer: Peer,
     is_up: bool,
-    /// Largest frame that this port lets out, none when it is down, and that the far end of its link lets in.
+    /// Frames up to this size are offered to the queue and that is all; 0 while it is down or watched.
+    plain_limit_bytes: u32,
+    /// Whether there is something to tell, or to decide, when a frame has come to the end of the link.
+    has_news: bool,
+    /// Largest frame that this port lets out, and that the far end of its link lets in.
     output_limit_bytes: u32,
     pub(crate) input_limit_bytes: u32,
     queue: Queue,
@@ -69,7 +73,7 @@ impl Port {
     pub(crate) fn new(config: &PortConfig, peer: Peer) -> Port {
         let Impairments { phase, jitter, loss, .. } = config.impairments;
         let disturbed = jitter > Picoseconds::ZERO || loss > 0.0;
-        Port {
+        let mut port = Port {
             rate: config.line_rate().unwrap_or(config.rate),
             delay: config.delay + phase,
             tag_bytes: config.impairments.tag_bytes(),
@@ -77,6 +81,8 @@ impl Port {
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
             is_up: true,
+            plain_limit_bytes: 0,
+            has_news: false,
             output_limit_bytes: output_limit_bytes(config),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             queue: Queue::from(config.queue),
@@ -85,7 +91,9 @@ impl Port {
             in_flight: VecDeque::new(),
             counters: PortCounters::default(),
             last_size: (0, Picoseconds::ZERO),
-        }
+        };
+        port.set_plain_limit();
+        port
     }
 
     /// Lets everything happen inside the port that is due by `now`: frames leave, the next ones begin.
@@ -147,6 +155,7 @@ impl Port {
     #[cold]
     fn count_fates(&mut self, before: usize) {
         let transmitting_bytes = self.transmitting_bytes();
+        self.has_news = true;
         for place in before..self.fates.len() {
             self.fates[place].queue_bytes += transmitting_bytes;
             let fate = self.fates[place];
@@ -160,9 +169,9 @@ impl Port {
         }
     }
 
-    /// Whether there is something to tell of it: fates, or what a watched port has seen.
+    /// Whether there is something to tell of it, or to decide: fates, what a watched port has seen, loss on its link.
     pub(crate) fn has_news(&self) -> bool {
-        !self.fates.is_empty() || self.log.is_some()
+        self.has_news
     }
 
     /// Whether this frame was marked since fates were taken last.
@@ -173,7 +182,9 @@ impl Port {
 
     /// What has become of frames in the queue since the last call, in order.
     pub(crate) fn take_fates(&mut self) -> Vec<Fate> {
-        std::mem::take(&mut self.fates)
+        let fates = std::mem::take(&mut self.fates);
+        self.has_news = self.has_lasting_news();
+        fates
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
@@ -192,31 +203,14 @@ impl Port {
         frame: Frame,
         input_limit_bytes: u32,
     ) -> Result<(), Reason> {
-        match self.log {
-            None => self.offer_unwatched(now, frame, input_limit_bytes),
-            Some(_) => self.offer_watched(now, frame, input_limit_bytes),
-        }
-    }
-
-    #[inline(always)]
-    fn offer_unwatched(
-        &mut self,
-        now: Picoseconds,
-        frame: Frame,
-        input_limit_bytes: u32,
-    ) -> Result<(), Reason> {
         self.catch_up(now);
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
-        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
-            Err(self.reason_not_to_pass())
+        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.plain_limit_bytes) {
+            self.offer_with_care(now, frame, input_limit_bytes)
         } else {
-            let transmitting_bytes = self.transmitting_bytes();
-            match &mut self.queue {
-                Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
-                _ => self.offer_to_discipline(now, frame, transmitting_bytes),
-            }
+            self.offer_to_queue(now, frame)
         };
         match accepted {
             Err(_) => {
@@ -233,14 +227,49 @@ impl Port {
         accepted
     }
 
-    /// Why a frame is not let out that is larger than what may be; counts giants.
-    #[cold]
-    fn reason_not_to_pass(&mut self) -> Reason {
-        if !self.is_up {
-            return Reason::LinkDown;
+    #[inline(always)]
+    fn offer_to_queue(&mut self, now: Picoseconds, frame: Frame) -> Result<(), Reason> {
+        let transmitting_bytes = self.transmitting_bytes();
+        match &mut self.queue {
+            Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
+            _ => self.offer_to_discipline(now, frame, transmitting_bytes),
         }
-        self.counters.giant_frames += 1;
-        Reason::Giant
+    }
+
+    /// The part of [`Port::offer`] for giants, and for all frames of a port that is down or watched.
+    #[cold]
+    fn offer_with_care(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+    ) -> Result<(), Reason> {
+        let (place, held_bytes) = (self.log_length(), self.buffered_bytes());
+        let accepted = if !self.is_up {
+            Err(Reason::LinkDown)
+        } else if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            self.counters.giant_frames += 1;
+            Err(Reason::Giant)
+        } else {
+            self.offer_to_queue(now, frame)
+        };
+        // What is pushed out at once was in the buffer, and others may have been pushed out with it there.
+        let was_in = accepted.is_ok() || accepted == Err(Reason::LongestFlow);
+        let queue_bytes = held_bytes + if was_in { u64::from(frame.frame_bytes) } else { 0 };
+        self.note_arrival(place, now, frame, queue_bytes, accepted.err());
+        accepted
+    }
+
+    /// To be called whenever the port has become another: its limit, up or down, watched or not, disturbed or not.
+    fn set_plain_limit(&mut self) {
+        let plain = self.is_up && self.log.is_none();
+        self.plain_limit_bytes = if plain { self.output_limit_bytes } else { 0 };
+        self.has_news = self.has_lasting_news();
+    }
+
+    /// Whether every frame that comes to the end of the link is to be looked at.
+    fn has_lasting_news(&self) -> bool {
+        self.log.is_some() || self.disturbance.is_some() || !self.fates.is_empty()
     }
 
     /// Whether its link is up.
@@ -257,7 +286,7 @@ impl Port {
         input_limit_bytes: u32,
         reason: Reason,
     ) -> Result<(), Reason> {
-        if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+        if !self.is_up || frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
             return self.offer(now, frame, input_limit_bytes);
         }
         self.catch_up(now);
@@ -265,8 +294,7 @@ impl Port {
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         self.counters.dropped_frames += 1;
         self.counters.dropped_bytes += u64::from(frame.frame_bytes);
-        let place = self.log.as_ref().map_or(0, |log| log.len());
-        self.note_arrival(place, now, frame, self.buffered_bytes(), Some(reason));
+        self.note_arrival(self.log_length(), now, frame, self.buffered_bytes(), Some(reason));
         Err(reason)
     }
 
@@ -304,11 +332,6 @@ impl Port {
     /// How long a frame is under way behind the transmitter, at least.
     pub(crate) fn delay(&self) -> Picoseconds {
         self.delay
-    }
-
-    /// Whether the link is lossy, or jitters.
-    pub(crate) fn is_disturbed(&self) -> bool {
-        self.disturbance.is_some()
     }
 
     /// Whether a frame that has come to the end of the link is lost there, and what becomes of it then; counts it.

@@ -19,9 +19,8 @@ impl Port {
         }
         self.delay = delay;
         self.input_limit_bytes = config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes());
-        if self.is_up {
-            self.output_limit_bytes = output_limit_bytes(config);
-        }
+        self.output_limit_bytes = output_limit_bytes(config);
+        self.set_plain_limit();
     }
 
     /// Puts another queue in the place of the one there is: what waits is offered to it in order.
@@ -47,7 +46,7 @@ impl Port {
     pub(crate) fn take_down(&mut self, now: Picoseconds) {
         self.catch_up(now);
         self.is_up = false;
-        self.output_limit_bytes = 0;
+        self.set_plain_limit();
         let mut held_bytes = self.buffered_bytes();
         let sending = self.transmission.take();
         if let Some(sending) = sending {
@@ -58,6 +57,7 @@ impl Port {
         for frame in under_way {
             let fate = self.lose(now, frame, Reason::LinkDown, held_bytes);
             self.fates.push(fate);
+            self.has_news = true;
         }
         let before = self.fates.len();
         for frame in still_held.into_iter().chain(self.queue.drain()) {
@@ -70,15 +70,16 @@ impl Port {
     }
 
     /// Takes frames in again.
-    pub(crate) fn bring_up(&mut self, config: &PortConfig) {
+    pub(crate) fn bring_up(&mut self) {
         self.is_up = true;
-        self.output_limit_bytes = output_limit_bytes(config);
+        self.set_plain_limit();
     }
 
     /// Keeps a frame that was refused for [`Port::take_fates`].
     #[cold]
     pub(crate) fn note_refused(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) {
         self.fates.push(Fate { time, frame, reason, marked: false, queue_bytes });
+        self.has_news = true;
     }
 
     /// When everything that waits will have been sent, if nothing more comes.

@@ -10,6 +10,7 @@ impl Port {
     /// Begins to write down, or ends it.
     pub(crate) fn watch(&mut self, port: Option<PortIndex>) {
         self.log = port.map(|port| Box::new(PortLog::new(port)));
+        self.set_plain_limit();
     }
 
     /// What was written down since the last call.
@@ -17,22 +18,9 @@ impl Port {
         self.log.as_mut().map_or_else(Vec::new, |log| log.take())
     }
 
-    /// [`Port::offer`] while the port is watched.
-    #[cold]
-    pub(super) fn offer_watched(
-        &mut self,
-        now: Picoseconds,
-        frame: Frame,
-        input_limit_bytes: u32,
-    ) -> Result<(), Reason> {
-        self.catch_up(now);
-        let (place, held_bytes) = (self.log.as_ref().map_or(0, |log| log.len()), self.buffered_bytes());
-        let accepted = self.offer_unwatched(now, frame, input_limit_bytes);
-        // What is pushed out at once was in the buffer, and others may have been pushed out with it there.
-        let was_in = accepted.is_ok() || accepted == Err(Reason::LongestFlow);
-        let queue_bytes = held_bytes + if was_in { u64::from(frame.frame_bytes) } else { 0 };
-        self.note_arrival(place, now, frame, queue_bytes, accepted.err());
-        accepted
+    /// How much was written down since the last time.
+    pub(super) fn log_length(&self) -> usize {
+        self.log.as_ref().map_or(0, |log| log.len())
     }
 
     /// A frame has come after `place` other events, and was dropped at once if there is a reason.
