@@ -4,8 +4,8 @@
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
 on; cubic. Of each: goodput as a share of the ceiling at 1 Gb/s, CPU of the fabric's thread, CPU seconds a gigabyte of
-the whole machine, how late deliveries were; and the most it carries when links have 100 Gb/s. All testbeds are measured in
-turn within a round. Then how long a fat-tree takes to be there and to be gone. Mininet's switches are Linux bridges,
+the whole machine, how late deliveries were; and the most it carries when links have 100 Gb/s. All testbeds are measured
+in turn within a round. Then how long a fat-tree takes to be there and to be gone. Mininet's switches are Linux bridges,
 which cannot have the loops of a fat-tree: of that it shows only how long it takes.
 """
 

@@ -3,7 +3,7 @@
 use crate::ports::HostMeasurement;
 use crate::record::Record;
 use crate::waits::Waits;
-use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortIndex, Sink};
+use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -299,6 +299,9 @@ impl Sink for Edge {
             parcel.mark(frame);
         }
     }
+
+    /// Never happens: no port is watched.
+    fn seen(&mut self, _event: &PortEvent) {}
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
         self.waits.record(port, input_port, wait);
