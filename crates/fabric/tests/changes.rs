@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::{HashMap, HashSet};
 
-use common::{Log, aggregate, gigabit, nanoseconds, rack, rack_config};
+use common::{Log, advance_by_events, aggregate, gigabit, nanoseconds, rack, rack_config};
 use framegauge_fabric::{
     CoDelConfig, Fabric, FqCoDelConfig, HostIndex, Impairments, Limit, PortChange, PortIndex, QueueConfig,
     Reason, SharedBufferConfig,
@@ -23,9 +23,7 @@ fn rate(bits_per_second: u64) -> Option<BitRate> {
 }
 
 fn finish(fabric: &mut Fabric, log: &mut Log) {
-    while let Some(deadline) = fabric.next_deadline() {
-        fabric.advance(deadline, log);
-    }
+    advance_by_events(fabric, log, Picoseconds::MAX);
 }
 
 fn times(log: &Log) -> Vec<u64> {
@@ -80,6 +78,9 @@ fn a_shorter_delay_never_reorders() {
     assert_eq!(times(&log), [2, 3, 4, 5].map(|frames| frames * T + 100_000));
     let frames: Vec<_> = log.delivered.iter().map(|delivery| delivery.3).collect();
     assert_eq!(frames, [0, 1, 2, 3]);
+    // At the switch it waits for the third, which came at the same time, and for nothing else.
+    let waits: Vec<_> = log.waits.iter().map(|wait| wait.2.as_nanoseconds()).collect();
+    assert_eq!(waits, [0, 0, 0, T]);
     // Later ones have the new delay alone.
     fabric.transmit(nanoseconds(1_000_000), HostIndex(0), aggregate(1, 1, 1514, 1));
     finish(&mut fabric, &mut log);
@@ -311,11 +312,7 @@ proptest! {
         let (mut log, mut now, mut sent, mut flows) = (Log::default(), Picoseconds::ZERO, 0, HashMap::new());
         for (id, (wait, act)) in acts.into_iter().enumerate() {
             now += nanoseconds(wait);
-            while let Some(deadline) = fabric.next_deadline().filter(|deadline| *deadline <= now) {
-                let (bound, told) = (fabric.next_delivery(), log.delivered.len());
-                fabric.advance(deadline, &mut log);
-                prop_assert!(log.delivered[told..].iter().all(|delivery| Some(delivery.0) >= bound));
-            }
+            advance_by_events(&mut fabric, &mut log, now);
             match act {
                 Act::Send { source, frames, captured, to } => {
                     let flow = u64::from(source * 3 + to);

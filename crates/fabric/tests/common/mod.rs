@@ -92,3 +92,16 @@ pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) ->
         band: 0,
     }
 }
+
+/// Lets everything happen by then, event by event: nothing is delivered before any bound that was ever given for it.
+pub fn advance_by_events(fabric: &mut Fabric, log: &mut Log, until: Picoseconds) {
+    let mut bound = Picoseconds::ZERO;
+    while let Some(deadline) = fabric.next_deadline().filter(|deadline| *deadline <= until) {
+        bound = fabric.next_delivery().map_or(bound, |next| bound.max(next));
+        let told = log.delivered.len();
+        fabric.advance(deadline, log);
+        for delivery in &log.delivered[told..] {
+            assert!(delivery.0 >= bound, "{delivery:?} before {bound}");
+        }
+    }
+}
