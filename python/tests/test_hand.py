@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -240,27 +241,36 @@ def test_what_takes_long_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch)
     assert said[0] == "building the rack: 0 s so far"
 
 
-class Kept:
-    """A keeper of a shell, which like an agent ends with its input."""
+SHELL = ("sh", "-c", "echo oops >&2; while read -r line; do :; done")
 
-    def __init__(self, path: Path) -> None:
+
+class Kept:
+    """A keeper of a shell, or another command, which like an agent ends with its input."""
+
+    def __init__(self, path: Path, words: Sequence[str] = SHELL) -> None:
         self.path = path
-        words = ["sh", "-c", "echo oops >&2; while read -r line; do :; done"]
         with open(path.with_suffix(".errors"), "w+b") as errors:
             self.agent = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
             assert self.agent.stdin is not None
             assert self.agent.stdout is not None
             self.ours, theirs = socket.socketpair()
             passed = (self.agent.stdin.fileno(), self.agent.stdout.fileno(), errors.fileno(), theirs.fileno())
-            words = [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)]
-            self.keeper = subprocess.Popen(words, pass_fds=passed)
+            with kept.listen(path) as listening:
+                passed = (*passed, listening.fileno())
+                command = [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)]
+                self.keeper = subprocess.Popen(command, pass_fds=passed)
         theirs.close()
         self.agent.stdin.close()
         assert self.ours.recv(1) == b"r"
         keeper.replace(str(path), state(Process.of(self.keeper.pid)))
 
+    def commit(self) -> None:
+        """As the starter does, which may then end."""
+        self.ours.sendall(b"k")
+        self.ours.shutdown(socket.SHUT_WR)
+
     def ends(self) -> None:
-        """Both, and nothing of them stays."""
+        """Both, and nothing of them stays, the socket neither."""
         assert self.keeper.wait(10) == 0
         self.agent.kill()
         self.agent.wait(10)
@@ -268,6 +278,7 @@ class Kept:
         self.agent.stdout.close()
         self.ours.close()
         assert not is_alive(self.keeper.pid)
+        assert not Path(keeper.socket_path(str(self.path))).exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -288,8 +299,7 @@ def test_a_keeper_lets_go_when_its_starter_ends_before_it_has_committed(path: Pa
 
 def test_a_keeper_writes_down_why_its_rack_went_away(path: Path) -> None:
     it = Kept(path)
-    it.ours.sendall(b"k")
-    it.ours.shutdown(socket.SHUT_WR)  # the starter may end now
+    it.commit()
     it.agent.kill()
     it.ends()
     found = json.loads(path.read_text())

@@ -86,7 +86,8 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
     try:
         with claimed as write, _telling(say, "building the rack"), _agent(say) as agent:
             found = build(agent)
-            with _keeper(path, agent) as (process, commit):
+            with kept.listen(path) as listening, _keeper(path, agent, listening.fileno()) as (process, commit):
+                agent.hand_over()
                 found["build_seconds"] = round(time.monotonic() - begun, 3)
                 write({**found, "keeper": process.as_json()})
                 commit()
@@ -208,12 +209,15 @@ def _agent(say: Say) -> Iterator[Agent]:
 
 
 @contextlib.contextmanager
-def _keeper(path: Path, agent: Agent) -> Iterator[tuple[Process, Callable[[], None]]]:
-    """A process that holds the agent's pipe, and lets go unless it is committed; killed if anything fails here."""
+def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process, Callable[[], None]]]:
+    """A process that holds the agent's pipe and is asked at `listening`; it lets go unless it is committed.
+
+    Killed if anything fails here.
+    """
     import socket
 
     ours, theirs = socket.socketpair()
-    passed = (*agent.descriptors(), theirs.fileno())
+    passed = (*agent.descriptors(), theirs.fileno(), listening)
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)],
         stdin=subprocess.DEVNULL,
