@@ -16,6 +16,10 @@ fuzz_target!(|input: (u16, &[u8])| {
         let written = plan.write_header(frame, index, &mut header);
         assert_eq!(written, plan.header_bytes());
         assert!(frame.get(plan.payload_range(index)).is_some());
+        let before = header;
+        plan.mark(&mut header[..written]);
+        let changed = before.iter().zip(&header).filter(|(before, after)| before != after).count();
+        assert!(changed <= 3, "ECN is in one byte, the checksum in two");
         let _ = (plan.vnet_header(), plan.tcp_payload_bytes(index), plan.captured_bytes(index));
     }
     let all = u64::from(plan.captured_bytes(0)) + u64::from(plan.captured_bytes(plan.frames() - 1));

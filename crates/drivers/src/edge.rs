@@ -9,13 +9,18 @@ use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
 use framegauge_metering::Delays;
 use framegauge_packets::{
-    Coalesced, Coalescer, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation, VirtioNetHeader,
+    Coalesced, Coalescer, EcnCodepoint, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation,
+    TrafficClass, VirtioNetHeader,
 };
 use std::collections::HashMap;
 use std::io::IoSlice;
 
 /// Room for the largest aggregate with its headers.
 const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
+
+/// Packets with this differentiated services codepoint or a higher one go first where queues have bands: class
+/// selector 5, expedited forwarding and network control (RFC 2474, RFC 4594).
+const FIRST_BAND_DSCP: u8 = 40;
 
 /// A host's end of the fabric.
 pub struct Attachment {
@@ -31,6 +36,8 @@ struct Parcel {
     plan: Segmentation,
     length: usize,
     frames_left: u16,
+    /// Which frames of an aggregate were marked, a bit each; empty, and without memory, as long as none is.
+    marks: Vec<u64>,
 }
 
 /// The hosts' ends and the packets under way; what the model tells is done here.
@@ -79,11 +86,16 @@ impl Edge {
             self.spare.push(bytes);
             return Ok(None);
         };
+        Ok(Some(self.take_in(host, bytes, length)))
+    }
+
+    /// Makes a parcel of a host's packet: the first `length` bytes, of which the first are the virtio header.
+    fn take_in(&mut self, host: usize, bytes: Box<[u8]>, length: usize) -> Option<Aggregate> {
         let counts = &mut self.counts[host];
         counts.read_packets += 1;
         let Some(frame) = bytes.get(VNET_HEADER_BYTES..length) else {
             counts.unroutable_packets += 1;
-            return Ok(Some(None));
+            return None;
         };
         counts.read_bytes += frame.len() as u64;
         counts.unfinished_checksums += u64::from(bytes[0] & VirtioNetHeader::NEEDS_CSUM != 0);
@@ -95,7 +107,7 @@ impl Edge {
         let (Some(destination), Ok(plan)) = (destination, plan) else {
             counts.unroutable_packets += 1;
             self.spare.push(bytes);
-            return Ok(Some(None));
+            return None;
         };
         counts.aggregates += u64::from(frames > 1);
         let data = plan.tcp_payload_bytes(0) > 0;
@@ -106,9 +118,9 @@ impl Edge {
             counts.data_frame_bytes += u64::from(frames - 1) * sizes[0] + sizes[1];
             counts.largest_frame_bytes = counts.largest_frame_bytes.max(sizes[0]);
         }
-        let flow = plan.flow();
-        let id = self.keep(Parcel { bytes, plan, length, frames_left: frames });
-        Ok(Some(Some(Aggregate {
+        let (flow, class) = (plan.flow(), plan.traffic_class());
+        let id = self.keep(Parcel { bytes, plan, length, frames_left: frames, marks: Vec::new() });
+        Some(Aggregate {
             id,
             frames,
             captured_bytes: each,
@@ -116,9 +128,9 @@ impl Edge {
             destination,
             flow,
             data,
-            ecn: Ecn::NOT_CAPABLE,
-            band: 0,
-        })))
+            ecn: ecn_of(class),
+            band: band_of(class),
+        })
     }
 
     fn keep(&mut self, parcel: Parcel) -> u32 {
@@ -144,11 +156,43 @@ impl Edge {
     }
 }
 
+/// Whether a queue may mark packets of this class.
+fn ecn_of(class: TrafficClass) -> Ecn {
+    match class.ecn() {
+        EcnCodepoint::NotEct => Ecn::NOT_CAPABLE,
+        EcnCodepoint::Ect0 | EcnCodepoint::Ect1 => Ecn::CAPABLE,
+        EcnCodepoint::Ce => Ecn::MARKED,
+    }
+}
+
+fn band_of(class: TrafficClass) -> u8 {
+    u8::from(class.dscp() < FIRST_BAND_DSCP)
+}
+
 impl Parcel {
+    /// A packet that goes up as it came is marked where it lies; an aggregate cannot be, its frames share a header.
+    fn mark(&mut self, index: u16) {
+        if self.plan.frames() == 1 {
+            return self.plan.mark(&mut self.bytes[VNET_HEADER_BYTES..self.length]);
+        }
+        let word = usize::from(index / 64);
+        if word >= self.marks.len() {
+            self.marks.resize(word + 1, 0);
+        }
+        self.marks[word] |= 1 << (index % 64);
+    }
+
+    fn is_marked(&self, index: u16) -> bool {
+        self.marks.get(usize::from(index / 64)).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
     /// Frame `index` of this packet, which is number `id`.
     fn frame<'a>(&self, id: u32, index: u16, scratch: &'a mut [u8; MAX_HEADER_BYTES]) -> Received<'a> {
         let packet = &self.bytes[VNET_HEADER_BYTES..self.length];
         let length = self.plan.write_header(packet, index, scratch);
+        if self.is_marked(index) {
+            self.plan.mark(&mut scratch[..length]);
+        }
         let range = self.plan.payload_range(index);
         Received {
             vnet: self.plan.vnet_header(),
@@ -237,10 +281,151 @@ impl Sink for Edge {
         self.release(aggregate);
     }
 
-    /// Never happens: every frame is handed over as one that cannot be marked.
-    fn mark(&mut self, _aggregate: u32, _frame: u16) {}
+    fn mark(&mut self, aggregate: u32, frame: u16) {
+        if let Some(parcel) = &mut self.parcels[aggregate as usize] {
+            parcel.mark(frame);
+        }
+    }
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
         self.waits.record(port, input_port, wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framegauge_packets::build::{Addresses, TcpFields, tcp_frame};
+    use framegauge_packets::{checksum, parse};
+
+    const TARGET: [u8; 6] = [2, 0x66, 0x67, 0, 0, 2];
+    const ECT1: u8 = 0b01;
+    const ECT0: u8 = 0b10;
+    const CE: u8 = 0b11;
+
+    /// An edge of two hosts without TAPs.
+    fn edge() -> Edge {
+        let mut edge = Edge::new(Vec::new(), false, 0);
+        edge.counts = vec![HostMeasurement::default(); 2];
+        edge.by_address.insert(TARGET, HostIndex(1));
+        edge
+    }
+
+    /// What a TAP hands over of an IPv4 packet of this class with so many bytes of TCP payload, in frames of 1000.
+    fn packet(class: u8, payload_bytes: usize) -> Vec<u8> {
+        let addresses = Addresses {
+            source_mac: [2, 0x66, 0x67, 0, 0, 1],
+            destination_mac: TARGET,
+            source: "10.77.0.1:40000".parse().unwrap(),
+            destination: "10.77.0.2:5201".parse().unwrap(),
+        };
+        let mut frame = tcp_frame(&addresses, &TcpFields::default(), &vec![7; payload_bytes]);
+        frame[15] = class;
+        frame[24..26].fill(0);
+        let sum = checksum::internet_checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        let aggregate = payload_bytes > 1000;
+        let vnet = VirtioNetHeader {
+            flags: VirtioNetHeader::NEEDS_CSUM,
+            gso_type: if aggregate { VirtioNetHeader::GSO_TCPV4 } else { VirtioNetHeader::GSO_NONE },
+            header_bytes: 54,
+            gso_bytes: if aggregate { 1000 } else { 0 },
+            checksum_start: 34,
+            checksum_offset: 16,
+        };
+        [&vnet.to_bytes()[..], &frame].concat()
+    }
+
+    fn take_in(edge: &mut Edge, packet: &[u8]) -> Aggregate {
+        let mut bytes = vec![0; BUFFER_BYTES].into_boxed_slice();
+        bytes[..packet.len()].copy_from_slice(packet);
+        edge.take_in(0, bytes, packet.len()).expect("it is for a host of this edge")
+    }
+
+    /// The class of each frame as it would go up; every header's checksum must be right.
+    fn classes(edge: &Edge, aggregate: &Aggregate) -> Vec<u8> {
+        let parcel = edge.parcels[aggregate.id as usize].as_ref().unwrap();
+        let class = |index| {
+            let mut scratch = [0; MAX_HEADER_BYTES];
+            let header = parcel.frame(aggregate.id, index, &mut scratch).header;
+            assert_eq!(checksum::internet_checksum(&header[14..34]), 0);
+            header[15]
+        };
+        (0..aggregate.frames).map(class).collect()
+    }
+
+    #[test]
+    fn queues_are_told_what_the_header_says() {
+        let mut edge = edge();
+        let mut told = |class| {
+            let aggregate = take_in(&mut edge, &packet(class, 100));
+            (aggregate.ecn, aggregate.band)
+        };
+        assert_eq!(told(0), (Ecn::NOT_CAPABLE, 1));
+        assert_eq!(told(ECT1), (Ecn::CAPABLE, 1));
+        assert_eq!(told(ECT0), (Ecn::CAPABLE, 1));
+        assert_eq!(told(CE), (Ecn::MARKED, 1));
+        // Class selector 5 is 40.
+        assert_eq!(told(39 << 2 | CE), (Ecn::MARKED, 1));
+        assert_eq!(told(40 << 2), (Ecn::NOT_CAPABLE, 0));
+        assert_eq!(told(46 << 2 | ECT0), (Ecn::CAPABLE, 0));
+        assert_eq!(told(63 << 2), (Ecn::NOT_CAPABLE, 0));
+    }
+
+    #[test]
+    fn what_is_not_ip_goes_last_and_is_not_marked() {
+        let arp = [&[0; VNET_HEADER_BYTES][..], &TARGET, &[2; 6], &[0x08, 0x06], &[0xff; 28]].concat();
+        let mut edge = edge();
+        let aggregate = take_in(&mut edge, &arp);
+        assert_eq!((aggregate.ecn, aggregate.band), (Ecn::NOT_CAPABLE, 1));
+    }
+
+    #[test]
+    fn a_packet_is_marked_where_it_lies() {
+        let mut edge = edge();
+        let sent = packet(ECT0, 100);
+        let aggregate = take_in(&mut edge, &sent);
+        edge.mark(aggregate.id, 0);
+        edge.mark(aggregate.id, 0);
+        let parcel = edge.parcels[aggregate.id as usize].as_ref().unwrap();
+        let found = &parcel.bytes[..parcel.length];
+        // Virtio header 10, Ethernet 14: the class is byte 25, the checksum bytes 34 and 35.
+        let changed: Vec<usize> = (0..sent.len()).filter(|at| sent[*at] != found[*at]).collect();
+        assert_eq!((changed.first(), found[25]), (Some(&25), CE));
+        assert!(changed[1..].iter().all(|at| [34, 35].contains(at)), "{changed:?}");
+        assert!(parcel.marks.is_empty());
+        assert_eq!(classes(&edge, &aggregate), [CE]);
+        assert_eq!(parse(&found[VNET_HEADER_BYTES..]).unwrap().payload_bytes(), 100);
+    }
+
+    /// 64,500 bytes are 65 frames: the last of them has its mark in a second word.
+    #[test]
+    fn of_an_aggregate_one_frame_is_marked() {
+        let mut edge = edge();
+        let aggregate = take_in(&mut edge, &packet(ECT0, 64_500));
+        assert_eq!((aggregate.frames, aggregate.ecn), (65, Ecn::CAPABLE));
+        assert_eq!(classes(&edge, &aggregate), [ECT0; 65]);
+        for marked in [0, 7, 63, 64] {
+            edge.mark(aggregate.id, marked);
+            edge.mark(aggregate.id, marked);
+        }
+        let found = classes(&edge, &aggregate);
+        let marked: Vec<usize> = (0..65).filter(|index| found[*index] == CE).collect();
+        assert_eq!(marked, [0, 7, 63, 64]);
+        assert!(found.iter().all(|class| [ECT0, CE].contains(class)));
+    }
+
+    /// What a packet leaves behind is no mark on the next that lies in its place.
+    #[test]
+    fn marks_end_with_their_packet() {
+        let mut edge = edge();
+        let first = take_in(&mut edge, &packet(ECT0, 2_000));
+        edge.mark(first.id, 1);
+        for frame in 0..2 {
+            edge.discard(first.id, frame);
+        }
+        let second = take_in(&mut edge, &packet(ECT0, 2_000));
+        assert_eq!(second.id, first.id);
+        assert_eq!(classes(&edge, &second), [ECT0; 2]);
     }
 }

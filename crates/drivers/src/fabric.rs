@@ -7,7 +7,9 @@
 
 pub use crate::edge::Attachment;
 use crate::edge::Edge;
-use crate::ports::{Drops, FabricMeasurement, Snapshot, ThreadMeasurement};
+use crate::ports::{Drops, FabricMeasurement, PortLook, Snapshot, ThreadMeasurement};
+pub use crate::series::Series;
+use crate::series::{Peaks, Since};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -29,9 +31,20 @@ const SPIN_NANOSECONDS: u64 = 10_000;
 const CALLED: u64 = u64::MAX;
 
 enum Command {
-    Begin(Sender<()>),
-    End(Sender<(FabricMeasurement, Drops)>),
+    Begin(Option<u64>, Sender<()>),
+    End(Sender<Measured>),
+    Look(Sender<PortLook>),
     Stop,
+}
+
+/// What an interval came to.
+pub struct Measured {
+    /// Counters.
+    pub measurement: FabricMeasurement,
+    /// Every drop.
+    pub drops: Drops,
+    /// Samples of the queues, if they were asked for.
+    pub series: Option<Series>,
 }
 
 /// A fabric at work on a thread of its own.
@@ -77,6 +90,8 @@ impl RunningFabric {
                     naps,
                     moderation,
                     started: Begun::default(),
+                    peaks: Peaks::default(),
+                    series: None,
                     scheduling: if real_time { "fifo" } else { "other" },
                     cpu,
                     wakeups: 0,
@@ -87,17 +102,24 @@ impl RunningFabric {
         Ok(Self { commands, waker, thread: Some(thread) })
     }
 
-    /// Begins an interval.
-    pub fn begin(&self) -> Result<()> {
+    /// Begins an interval; with a sample of every queue each so many nanoseconds.
+    pub fn begin(&self, sample_nanoseconds: Option<u64>) -> Result<()> {
         let (reply, answer) = channel();
-        self.send(Command::Begin(reply))?;
+        self.send(Command::Begin(sample_nanoseconds, reply))?;
         answer.recv().map_err(|_| gone())
     }
 
     /// Ends the interval: what happened in it.
-    pub fn end(&self) -> Result<(FabricMeasurement, Drops)> {
+    pub fn end(&self) -> Result<Measured> {
         let (reply, answer) = channel();
         self.send(Command::End(reply))?;
+        answer.recv().map_err(|_| gone())
+    }
+
+    /// All ports as they are now.
+    pub fn look(&self) -> Result<PortLook> {
+        let (reply, answer) = channel();
+        self.send(Command::Look(reply))?;
         answer.recv().map_err(|_| gone())
     }
 
@@ -145,6 +167,8 @@ struct Loop {
     naps: Vec<Option<u64>>,
     moderation: u64,
     started: Begun,
+    peaks: Peaks,
+    series: Option<Series>,
     scheduling: &'static str,
     cpu: Option<usize>,
     wakeups: u64,
@@ -161,6 +185,7 @@ impl Loop {
             self.wakeups += 1;
             let now = self.edge.now();
             self.fabric.advance(now, &mut self.edge);
+            self.sample(now);
             let until = self.rearm(&watch, now)?;
             let ready = watch.wait(self.pass_time(until))?;
             let now = self.edge.now();
@@ -178,11 +203,12 @@ impl Loop {
                     let now = self.edge.now();
                     self.fabric.advance(now, &mut self.edge);
                     match order {
-                        Command::Begin(reply) => {
-                            self.begin();
+                        Command::Begin(sample, reply) => {
+                            self.begin(sample);
                             let _ = reply.send(());
                         }
                         Command::End(reply) => drop(reply.send(self.end())),
+                        Command::Look(reply) => drop(reply.send(self.look())),
                         Command::Stop => return Ok(()),
                     }
                 }
@@ -221,6 +247,9 @@ impl Loop {
             }
         }
         let mut until = self.fabric.next_delivery().map(|time| time.as_nanoseconds() + 1);
+        if let Some(series) = &self.series {
+            sooner(&mut until, series.next());
+        }
         if let Some(look) = look
             && until.is_none_or(|delivery| delivery > look + part)
         {
@@ -254,11 +283,45 @@ impl Loop {
         for (host, interrupts) in hosts.iter_mut().zip(counters.interrupts) {
             host.interrupts = interrupts;
         }
-        Snapshot { time_nanoseconds: self.edge.now().as_nanoseconds(), ports: counters.ports, hosts }
+        Snapshot {
+            time_nanoseconds: self.edge.now().as_nanoseconds(),
+            ports: counters.ports,
+            hosts,
+            background: counters.background,
+        }
     }
 
-    fn begin(&mut self) {
-        self.fabric.reset_peaks();
+    fn sample(&mut self, now: Picoseconds) {
+        let now = now.as_nanoseconds();
+        if let Some(series) = self.series.as_mut().filter(|series| series.next() <= now) {
+            let peaks = self.peaks.take(&mut self.fabric, Since::Sample);
+            series.take(now, self.fabric.counters().ports, &peaks);
+        }
+    }
+
+    fn look(&mut self) -> PortLook {
+        let peaks = self.peaks.take(&mut self.fabric, Since::Look);
+        let mut ports = self.fabric.counters().ports;
+        for (port, peak) in ports.iter_mut().zip(peaks) {
+            port.peak_queue_bytes = peak;
+        }
+        PortLook {
+            time_nanoseconds: self.edge.now().as_nanoseconds(),
+            ports: self.port_names().into_iter().zip(ports).collect(),
+        }
+    }
+
+    fn port_names(&self) -> Vec<String> {
+        let name = |port: usize| self.fabric.port_name(framegauge_fabric::PortIndex(port as u16)).to_string();
+        (0..self.fabric.ports()).map(name).collect()
+    }
+
+    fn begin(&mut self, sample_nanoseconds: Option<u64>) {
+        self.peaks.take(&mut self.fabric, Since::Begin);
+        self.series = sample_nanoseconds.map(|interval| {
+            self.peaks.take(&mut self.fabric, Since::Sample);
+            Series::begin(interval, self.edge.now().as_nanoseconds(), self.fabric.counters().ports)
+        });
         self.fabric.take_drops();
         self.edge.lateness.reset();
         self.edge.waits.reset();
@@ -273,7 +336,7 @@ impl Loop {
         };
     }
 
-    fn end(&mut self) -> (FabricMeasurement, Drops) {
+    fn end(&mut self) -> Measured {
         let used = sched::thread_use();
         let thread = ThreadMeasurement {
             cpu_seconds: used.cpu_seconds - self.started.thread.cpu_seconds,
@@ -283,16 +346,20 @@ impl Loop {
             scheduling: self.scheduling,
             cpu: self.cpu,
         };
-        let later = self.snapshot();
+        let peaks = self.peaks.take(&mut self.fabric, Since::Begin);
+        let mut later = self.snapshot();
+        for (port, peak) in later.ports.iter_mut().zip(peaks) {
+            port.peak_queue_bytes = peak;
+        }
         let earlier = self.started.snapshot.take().unwrap_or_else(|| later.clone());
-        let name = |port: usize| self.fabric.port_name(framegauge_fabric::PortIndex(port as u16)).to_string();
-        let names: Vec<String> = (0..later.ports.len()).map(name).collect();
+        let names = self.port_names();
+        let series = self.series.take();
         let drops = Drops::collect(&self.fabric.take_drops(), &names, earlier.time_nanoseconds);
         let waits = self.edge.waits.measurement(&names);
         let late = &self.edge.lateness;
         let measurement =
             FabricMeasurement::between(&earlier, &later, names, &self.names, late, waits, thread);
-        (measurement, drops)
+        Measured { measurement, drops, series }
     }
 }
 

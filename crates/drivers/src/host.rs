@@ -1,6 +1,7 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 use crate::napi::thread_napi;
+pub use crate::overlay::Overlay;
 use framegauge_frames::{Family, Mtu, shaper_size_table};
 use framegauge_linux::error::Context;
 use framegauge_linux::ethtool::{self, Offload};
@@ -67,6 +68,8 @@ pub struct HostSettings {
     pub receive_cpu: Option<usize>,
     /// Interrupt moderation by the kernel's own means, in seconds; none where the device sees to it.
     pub moderation_seconds: Option<f64>,
+    /// What its programs use instead of the interface itself.
+    pub overlay: Option<Overlay>,
 }
 
 /// What the kernel says of a host now.
@@ -78,6 +81,8 @@ pub struct HostReading {
     pub mtu: u32,
     /// The device's largest MTU.
     pub maximum_mtu: Option<u32>,
+    /// MTU inside the overlay, where there is one.
+    pub overlay_mtu: Option<u32>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: BTreeMap<&'static str, bool>,
     /// Interrupt moderation in seconds, where it is the kernel's.
@@ -107,7 +112,7 @@ pub struct Applied {
 }
 
 /// The on-link network of `address`, with its prefix length.
-fn network(address: IpAddr) -> (IpAddr, u8) {
+pub(crate) fn network(address: IpAddr) -> (IpAddr, u8) {
     match address {
         IpAddr::V4(address) => {
             let [a, b, c, _] = address.octets();
@@ -122,18 +127,24 @@ fn network(address: IpAddr) -> (IpAddr, u8) {
 
 /// The kernel's own background traffic is off before the interface comes up: only what a workload
 /// sends may cross the wire, or conservation could not be checked.
-fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
+pub(crate) fn quiet_sysctls_of(interface: &str, address: IpAddr) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    let mut set = |name: String, value: &str| all.insert(name, value.to_string());
-    let six = u8::from(settings.address.is_ipv4()).to_string();
-    set(format!("net.ipv6.conf.{}.disable_ipv6", settings.interface), &six);
-    if settings.address.is_ipv6() {
+    let mut set =
+        |name: &str, value: &str| all.insert(format!("net.ipv6.conf.{interface}.{name}"), value.to_string());
+    set("disable_ipv6", if address.is_ipv4() { "1" } else { "0" });
+    if address.is_ipv6() {
         for (name, value) in
             [("accept_dad", "0"), ("router_solicitations", "0"), ("accept_ra", "0"), ("addr_gen_mode", "1")]
         {
-            set(format!("net.ipv6.conf.{}.{name}", settings.interface), value);
+            set(name, value);
         }
     }
+    all
+}
+
+fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
+    let mut all = quiet_sysctls_of(&settings.interface, settings.address);
+    let mut set = |name: String, value: &str| all.insert(name, value.to_string());
     set("net.ipv4.tcp_no_metrics_save".into(), "1");
     if settings.shaping.is_some() {
         set("net.ipv4.tcp_limit_output_bytes".into(), SMALL_QUEUE_BYTES);
@@ -180,6 +191,7 @@ impl Applied {
             threaded: false,
             receive_cpu: None,
             moderation_seconds: None,
+            overlay: None,
         };
         Ok(Self { settings, undo: Vec::new(), pollers: Vec::new(), watched, adopted: true })
     }
@@ -209,7 +221,7 @@ impl Applied {
             up: None,
         };
         rtnetlink::change_link(interface, change)?;
-        self.switch_offloads();
+        self.switch_offloads(interface);
         if let Some(cpu) = settings.receive_cpu {
             receive_on(interface, cpu)?;
         }
@@ -221,6 +233,10 @@ impl Applied {
         rtnetlink::add_address(interface, settings.address, prefix)?;
         rtnetlink::set_link_route(interface, net, prefix, &settings.congestion_control)?;
         rtnetlink::add_neighbours(interface, &settings.neighbours)?;
+        if let Some(overlay) = &settings.overlay {
+            overlay.join(&settings)?;
+            self.switch_offloads(&overlay.interface);
+        }
         if settings.threaded {
             self.pollers = thread_napi(interface, &settings.cpus)?;
         }
@@ -228,7 +244,7 @@ impl Applied {
     }
 
     /// Scatter-gather goes with checksums, as the kernel couples them, and GSO with TSO.
-    fn switch_offloads(&self) {
+    fn switch_offloads(&self, interface: &str) {
         let settings = &self.settings;
         for (offload, on) in [
             (Offload::TxChecksum, settings.checksum),
@@ -238,7 +254,7 @@ impl Applied {
             (Offload::Gro, settings.gro),
         ] {
             // What the device does not have cannot be switched; the reading afterwards tells.
-            let _ = ethtool::set(&settings.interface, offload, on);
+            let _ = ethtool::set(interface, offload, on);
         }
     }
 
@@ -262,6 +278,7 @@ impl Applied {
             interface: interface.to_string(),
             mtu: link.mtu,
             maximum_mtu: link.maximum_mtu,
+            overlay_mtu: self.settings.overlay.as_ref().map(Overlay::mtu_now).transpose()?,
             offloads: Offload::NAMED.into_iter().map(on).collect(),
             moderation_seconds: self
                 .settings
@@ -269,15 +286,20 @@ impl Applied {
                 .map(|_| moderation(interface))
                 .transpose()?,
             qdisc: qdisc::read(interface)?,
-            congestion_control_route: rtnetlink::route_congestion_control(interface, version)?,
+            congestion_control_route: rtnetlink::route_congestion_control(self.used_interface(), version)?,
             sysctls,
             tcp_metrics_entries: framegauge_linux::genetlink::tcp_metrics_entries()?,
         })
     }
 
-    /// The interface of this host.
+    /// The interface of this host, by which its packets leave.
     pub fn interface(&self) -> &str {
         &self.settings.interface
+    }
+
+    /// The interface that its programs use: of the overlay, where there is one.
+    pub fn used_interface(&self) -> &str {
+        self.settings.overlay.as_ref().map_or(&self.settings.interface, |overlay| &overlay.interface)
     }
 
     /// The kernel threads that poll its interface; none without threaded NAPI.

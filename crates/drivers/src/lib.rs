@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod bare;
+pub mod capture;
 mod closing;
 pub mod cpu;
 mod edge;
@@ -15,6 +16,7 @@ pub mod meters;
 mod mss_clamps;
 mod napi;
 pub mod network;
+mod overlay;
 pub mod path;
 pub mod ports;
 pub mod processes;
@@ -24,6 +26,7 @@ pub mod rr_client;
 mod rr_message;
 pub mod rr_serving;
 mod sender_log;
+mod series;
 pub mod serving;
 pub mod settings;
 pub mod sockets;
@@ -37,5 +40,6 @@ pub use framegauge_fabric as model;
 pub use framegauge_frames as frames;
 pub use framegauge_linux::listening::PortRange;
 pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
+pub use framegauge_packets::pcapng;
 pub use framegauge_pathmtu as pathmtu;
 pub use framegauge_traffic as traffic;

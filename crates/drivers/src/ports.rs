@@ -2,7 +2,7 @@
 
 use crate::spool::{self, Column};
 use crate::waits::WaitMeasurement;
-use framegauge_fabric::{PortCounters, PortInterval};
+use framegauge_fabric::{BackgroundCounters, PortCounters, PortInterval};
 use framegauge_linux::Result;
 use framegauge_metering::Delays;
 use std::fs::File;
@@ -85,7 +85,16 @@ pub struct FabricMeasurement {
     pub hosts: Vec<HostMeasurement>,
     pub lateness: LatenessMeasurement,
     pub waits: Vec<WaitMeasurement>,
+    pub background: Vec<BackgroundCounters>,
     pub thread: ThreadMeasurement,
+}
+
+/// All ports at one moment, counted since the beginning; the peaks since the last look.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct PortLook {
+    pub time_nanoseconds: u64,
+    pub ports: Vec<(String, PortCounters)>,
 }
 
 /// Counters at one moment.
@@ -94,6 +103,7 @@ pub(crate) struct Snapshot {
     pub time_nanoseconds: u64,
     pub ports: Vec<PortCounters>,
     pub hosts: Vec<HostMeasurement>,
+    pub background: Vec<BackgroundCounters>,
 }
 
 impl FabricMeasurement {
@@ -107,6 +117,12 @@ impl FabricMeasurement {
         thread: ThreadMeasurement,
     ) -> Self {
         let intervals = later.ports.iter().zip(&earlier.ports).map(|(later, earlier)| later.since(earlier));
+        let spent = |(later, earlier): (&BackgroundCounters, &BackgroundCounters)| BackgroundCounters {
+            sent_frames: later.sent_frames - earlier.sent_frames,
+            sent_bytes: later.sent_bytes - earlier.sent_bytes,
+            delivered_frames: later.delivered_frames - earlier.delivered_frames,
+            delivered_bytes: later.delivered_bytes - earlier.delivered_bytes,
+        };
         let counts = later.hosts.iter().zip(&earlier.hosts).zip(hosts);
         Self {
             elapsed_seconds: (later.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9,
@@ -119,12 +135,13 @@ impl FabricMeasurement {
                 max_seconds: lateness.max_seconds(),
             },
             waits,
+            background: later.background.iter().zip(&earlier.background).map(spent).collect(),
             thread,
         }
     }
 }
 
-/// The drops of an interval, by column.
+/// The drops and marks of an interval, by column.
 #[derive(Debug, Clone, Default)]
 pub struct Drops {
     time_seconds: Vec<f64>,
@@ -133,6 +150,7 @@ pub struct Drops {
     flow: Vec<u64>,
     frame_bytes: Vec<u32>,
     queue_bytes: Vec<u64>,
+    action: Vec<String>,
     reason: Vec<String>,
     run_length: Vec<u32>,
 }
@@ -152,6 +170,7 @@ impl Drops {
             all.flow.push(drop.flow);
             all.frame_bytes.push(drop.frame_bytes);
             all.queue_bytes.push(drop.queue_bytes);
+            all.action.push(if drop.marked { "marked" } else { "dropped" }.to_string());
             all.reason.push(drop.reason.name().to_string());
             all.run_length.push(drop.run_length);
         }
@@ -167,6 +186,7 @@ impl Drops {
             ("flow", Column::Long(self.flow)),
             ("frame_bytes", Column::Word(self.frame_bytes)),
             ("queue_bytes", Column::Long(self.queue_bytes)),
+            ("action", Column::Text(self.action)),
             ("reason", Column::Text(self.reason)),
             ("run_length", Column::Word(self.run_length)),
         ])

@@ -18,18 +18,39 @@ pub fn hardware(index: usize) -> [u8; 6] {
     [0x02, 0x66, 0x67, 0x00, high, low]
 }
 
+/// The Ethernet address of host `index` (from 0) in an overlay.
+pub fn overlay_hardware(index: usize) -> [u8; 6] {
+    let [high, low] = (index as u16 + 1).to_be_bytes();
+    [0x02, 0x66, 0x67, 0x01, high, low]
+}
+
 /// The address of host `index` (from 0), inside its own namespace only.
 pub fn address(index: usize, version: u8) -> IpAddr {
+    address_in(77, index, version)
+}
+
+/// The address of host `index` (from 0) in an overlay.
+pub fn overlay_address(index: usize, version: u8) -> IpAddr {
+    address_in(78, index, version)
+}
+
+fn address_in(network: u8, index: usize, version: u8) -> IpAddr {
     let number = index as u16 + 1;
     match version {
-        6 => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number).into(),
-        _ => Ipv4Addr::new(10, 77, 0, number as u8).into(),
+        // fd77:: and fd78::, as 10.77.0.0 and 10.78.0.0.
+        6 => Ipv6Addr::new(0xfd77 + u16::from(network - 77), 0, 0, 0, 0, 0, 0, number).into(),
+        _ => Ipv4Addr::new(10, network, 0, number as u8).into(),
     }
 }
 
 /// The interface of host `index` (from 0); unique on this machine, so that its kernel threads can be told apart.
 pub fn interface(index: usize) -> String {
     format!("fg{}", index + 1)
+}
+
+/// The overlay's interface of host `index` (from 0).
+pub fn overlay_interface(index: usize) -> String {
+    format!("fgx{}", index + 1)
 }
 
 /// Which CPUs work for whom.

@@ -39,11 +39,17 @@ impl FabricConfig {
             // A port may let out larger frames than its hosts send: how large these are is not known here.
             let smallest = u64::from(frame_bytes(0));
             config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
+            config.check_link(port)?;
         }
+        self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
         for (host, uplink) in self.uplinks.iter().enumerate() {
             let next = self.follow(host, *uplink);
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
                 .map_err(|problem| ConfigError::Uplink { host, problem })?;
+        }
+        for (number, background) in self.background.iter().enumerate() {
+            let said = background.check(self);
+            said.map_err(|problem| ConfigError::Background { background: number, problem })?;
         }
         (0..self.hosts.len()).try_for_each(|destination| self.check_ways(destination))
     }

@@ -3,7 +3,9 @@
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use thiserror::Error;
 
-use crate::{Choice, QueueConfig, RouteConfig, RouteTable};
+use crate::{
+    BackgroundConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, SharedBufferConfig,
+};
 
 /// A host, by its position in [`FabricConfig::hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +77,8 @@ pub struct PortConfig {
     pub output_mtu: Option<Mtu>,
     /// Larger packets are not let in at the far end of the link.
     pub input_mtu: Option<Mtu>,
+    /// What makes the link other than ideal.
+    pub impairments: Impairments,
 }
 
 /// A whole fabric: nodes, ports and static routes.
@@ -92,6 +96,10 @@ pub struct FabricConfig {
     pub uplinks: Vec<PortIndex>,
     /// Where switches send frames on.
     pub routes: RouteConfig,
+    /// What the ports of each switch share; without it each has what its queue says.
+    pub shared_buffer: Option<SharedBufferConfig>,
+    /// Load that the fabric makes itself.
+    pub background: Vec<BackgroundConfig>,
 }
 
 /// Why a configuration is no fabric.
@@ -113,6 +121,28 @@ pub enum ConfigError {
         /// The port.
         port: usize,
         /// What is wrong with its queue.
+        problem: String,
+    },
+    /// A link that cannot be.
+    #[error("port {port}: {problem}")]
+    Link {
+        /// The port that it is behind.
+        port: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A shared buffer that cannot work.
+    #[error("shared buffer: {problem}")]
+    SharedBuffer {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A background that cannot work.
+    #[error("background {background}: {problem}")]
+    Background {
+        /// Which, by its position.
+        background: usize,
+        /// What is wrong with it.
         problem: String,
     },
     /// A host's uplink names something that is not there or does not fit.
@@ -152,6 +182,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             queue: QueueConfig::taildrop(u64::MAX),
             output_mtu: None,
             input_mtu: Some(switch.port_mtu),
+            impairments: Impairments::default(),
         });
         ports.push(PortConfig {
             from: node(count),
@@ -161,6 +192,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             queue: QueueConfig::taildrop(switch.buffer_bytes),
             output_mtu: Some(switch.port_mtu),
             input_mtu: None,
+            impairments: Impairments::default(),
         });
     }
     let port = |index: usize| PortIndex(index as u16);
@@ -179,6 +211,8 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             choice: Choice::Flow,
             seed: 0,
         },
+        shared_buffer: None,
+        background: Vec::new(),
     }
 }
 

@@ -2,6 +2,9 @@
 
 use framegauge_frames::Picoseconds;
 
+use crate::nic::Nic;
+use crate::{BackgroundCounters, Drop, Fabric};
+
 /// The state of a whole fabric at its present time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counters {
@@ -9,11 +12,13 @@ pub struct Counters {
     pub time: Picoseconds,
     /// By port, in the order of [`crate::FabricConfig::ports`].
     pub ports: Vec<PortCounters>,
+    /// By background, in the order of [`crate::FabricConfig::background`].
+    pub background: Vec<BackgroundCounters>,
     /// By host: how often its NIC has told it of frames.
     pub interrupts: Vec<u64>,
     /// How often a caller's `now` was earlier than one before; it was taken for the latest one.
     pub clock_violations: u64,
-    /// Drops that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.
+    /// Drops and marks that were counted but not recorded because [`crate::DROP_RECORDS_MAXIMUM`] records lay untaken.
     pub unrecorded_drops: u64,
 }
 
@@ -38,6 +43,10 @@ pub struct PortCounters {
     pub giant_frames: u64,
     /// Frames that were marked instead of being dropped.
     pub marked_frames: u64,
+    /// Frames that were sent and lost on the link behind the port.
+    pub lost_frames: u64,
+    /// Bytes of these.
+    pub lost_bytes: u64,
     /// Frames in the buffer, the one being sent included.
     pub queued_frames: u64,
     /// Bytes of these.
@@ -63,6 +72,8 @@ pub struct PortInterval {
     pub dropped_bytes: u64,
     pub giant_frames: u64,
     pub marked_frames: u64,
+    pub lost_frames: u64,
+    pub lost_bytes: u64,
     pub queued_frames: i64,
     pub queued_bytes: i64,
     pub peak_queue_bytes: u64,
@@ -83,11 +94,39 @@ impl PortCounters {
             dropped_bytes: self.dropped_bytes - earlier.dropped_bytes,
             giant_frames: self.giant_frames - earlier.giant_frames,
             marked_frames: self.marked_frames - earlier.marked_frames,
+            lost_frames: self.lost_frames - earlier.lost_frames,
+            lost_bytes: self.lost_bytes - earlier.lost_bytes,
             queued_frames: self.queued_frames.wrapping_sub(earlier.queued_frames) as i64,
             queued_bytes: self.queued_bytes.wrapping_sub(earlier.queued_bytes) as i64,
             peak_queue_bytes: self.peak_queue_bytes,
             busy: self.busy - earlier.busy,
             occupied: self.occupied - earlier.occupied,
         }
+    }
+}
+
+impl Fabric {
+    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            time: self.clock,
+            ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
+            background: self.backgrounds.counters(),
+            interrupts: self.nics.iter().map(Nic::interrupts).collect(),
+            clock_violations: self.clock_violations,
+            unrecorded_drops: self.drops.overflow(),
+        }
+    }
+
+    /// Lets the peaks of all queues begin anew from what is queued now.
+    pub fn reset_peaks(&mut self) {
+        for port in &mut self.ports {
+            port.reset_peak(self.clock);
+        }
+    }
+
+    /// The drops and marks since the last call.
+    pub fn take_drops(&mut self) -> Vec<Drop> {
+        self.drops.take()
     }
 }

@@ -1,15 +1,15 @@
-//! Every drop is explained.
+//! Every drop and every mark is explained.
 
 use framegauge_frames::Picoseconds;
 
-use crate::PortIndex;
+use crate::{Fate, PortIndex};
 
-/// Drop records that are kept until they are taken; more are only counted.
+/// Records of drops and marks that are kept until they are taken; more are only counted.
 pub const DROP_RECORDS_MAXIMUM: usize = 1_000_000;
 
 /// Why a frame was dropped, or marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DropReason {
+pub enum Reason {
     /// The buffer had no room for it.
     Taildrop,
     /// It was larger than the port's MTU allows.
@@ -26,30 +26,39 @@ pub enum DropReason {
     Blackout,
     /// The queue was over the step of marking; never a reason for a drop.
     Step,
+    /// Its port had its share of the buffer that the switch's ports have together.
+    SharedBuffer,
+    /// It was lost on the link behind the port.
+    Loss,
+    /// The link behind the port was down, or went down while the frame waited or was on it.
+    LinkDown,
 }
 
-impl DropReason {
+impl Reason {
     /// The word for reports: `taildrop`, `giant`, `longest_flow`.
     pub const fn name(self) -> &'static str {
         match self {
-            DropReason::Taildrop => "taildrop",
-            DropReason::Giant => "giant",
-            DropReason::Early => "early",
-            DropReason::Forced => "forced",
-            DropReason::LongestFlow => "longest_flow",
-            DropReason::Sojourn => "sojourn",
-            DropReason::Blackout => "blackout",
-            DropReason::Step => "step",
+            Reason::Taildrop => "taildrop",
+            Reason::Giant => "giant",
+            Reason::Early => "early",
+            Reason::Forced => "forced",
+            Reason::LongestFlow => "longest_flow",
+            Reason::Sojourn => "sojourn",
+            Reason::Blackout => "blackout",
+            Reason::Step => "step",
+            Reason::SharedBuffer => "shared_buffer",
+            Reason::Loss => "loss",
+            Reason::LinkDown => "link_down",
         }
     }
 }
 
-/// One frame that was dropped.
+/// One frame that was dropped, or marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Drop {
-    /// When it arrived at the port.
+    /// When.
     pub time: Picoseconds,
-    /// The output port it would have left by.
+    /// The output port it would have left by, or by whose link it was lost.
     pub port: PortIndex,
     /// The port by whose link it came.
     pub input_port: PortIndex,
@@ -57,27 +66,88 @@ pub struct Drop {
     pub flow: u64,
     /// Its size with header and FCS, in bytes.
     pub frame_bytes: u32,
-    /// What the buffer held when it arrived, in `frame_bytes`.
+    /// What the buffer held then, in `frame_bytes`.
     pub queue_bytes: u64,
     /// Why.
-    pub reason: DropReason,
-    /// Frames dropped in a row at this port from this input port, with this one.
+    pub reason: Reason,
+    /// Whether it was marked, and went on.
+    pub marked: bool,
+    /// Frames from this input port that were dropped in a row at this port, with this one; of a marked one: marked in
+    /// a row. A frame that is taken in unmarked ends both runs. Of those lost on the link: lost in a row there.
     pub run_length: u32,
 }
 
+/// Frames of one input port in a row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Runs {
+    dropped: u32,
+    marked: u32,
+    lost: u32,
+}
+
 /// Records up to a cap, so that an overloaded run ends with too few records instead of no memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct DropLog {
     records: Vec<Drop>,
     overflow: u64,
+    /// By output port and input port.
+    runs: Vec<Vec<Runs>>,
 }
 
 impl DropLog {
-    pub(crate) fn push(&mut self, record: Drop) {
-        if self.records.len() < DROP_RECORDS_MAXIMUM {
-            self.records.push(record);
-        } else {
+    pub(crate) fn new(ports: usize) -> DropLog {
+        DropLog { records: Vec::new(), overflow: 0, runs: vec![Vec::new(); ports] }
+    }
+
+    /// Writes down what became of a frame at a port.
+    pub(crate) fn record(&mut self, fate: &Fate, port: PortIndex) {
+        let Fate { time, frame, reason, marked, queue_bytes } = *fate;
+        let run_length = self.lengthen_run(port, frame.input_port, reason, marked);
+        if self.records.len() >= DROP_RECORDS_MAXIMUM {
             self.overflow += 1;
+            return;
+        }
+        self.records.push(Drop {
+            time,
+            port,
+            input_port: frame.input_port,
+            flow: frame.flow,
+            frame_bytes: frame.frame_bytes,
+            queue_bytes,
+            reason,
+            marked,
+            run_length,
+        });
+    }
+
+    fn lengthen_run(&mut self, output: PortIndex, input: PortIndex, reason: Reason, marked: bool) -> u32 {
+        let runs = &mut self.runs[usize::from(output.0)];
+        let input = usize::from(input.0);
+        // Most pairs of ports never drop: a table of all of them would grow with the square of the fabric.
+        if runs.len() <= input {
+            runs.resize(input + 1, Runs::default());
+        }
+        let run = match (marked, reason) {
+            (true, _) => &mut runs[input].marked,
+            (false, Reason::Loss) => &mut runs[input].lost,
+            (false, _) => &mut runs[input].dropped,
+        };
+        *run = run.saturating_add(1);
+        *run
+    }
+
+    /// A frame from that input port was taken in by that output port, unmarked.
+    #[inline]
+    pub(crate) fn end_runs(&mut self, output: PortIndex, input: PortIndex) {
+        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(usize::from(input.0)) {
+            *runs = Runs { lost: runs.lost, ..Runs::default() };
+        }
+    }
+
+    /// A frame from that input port has passed the link behind that output port.
+    pub(crate) fn end_losses(&mut self, output: PortIndex, input: PortIndex) {
+        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(usize::from(input.0)) {
+            runs.lost = 0;
         }
     }
 
@@ -93,23 +163,27 @@ impl DropLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Ecn, Frame, HostIndex};
 
     #[test]
     fn records_beyond_the_cap_are_counted() {
-        let record = Drop {
-            time: Picoseconds::ZERO,
-            port: PortIndex(0),
-            input_port: PortIndex(1),
+        let frame = Frame {
             flow: 0,
+            aggregate: 0,
             frame_bytes: 1518,
-            queue_bytes: 0,
-            reason: DropReason::Taildrop,
-            run_length: 1,
+            index: 0,
+            ecn: Ecn::NOT_CAPABLE,
+            band: 0,
+            destination: HostIndex(0),
+            input_port: PortIndex(1),
+            since: Picoseconds::ZERO,
         };
-        let mut log = DropLog::default();
-        (0..DROP_RECORDS_MAXIMUM + 2).for_each(|_| log.push(record));
+        let time = Picoseconds::ZERO;
+        let fate = Fate { time, frame, reason: Reason::Taildrop, marked: false, queue_bytes: 0 };
+        let mut log = DropLog::new(1);
+        (0..DROP_RECORDS_MAXIMUM + 2).for_each(|_| log.record(&fate, PortIndex(0)));
         assert_eq!((log.take().len(), log.overflow()), (DROP_RECORDS_MAXIMUM, 2));
-        log.push(record);
+        log.record(&fate, PortIndex(0));
         assert_eq!((log.take().len(), log.overflow()), (1, 2));
     }
 }

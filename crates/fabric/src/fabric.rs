@@ -6,12 +6,13 @@ use std::collections::binary_heap::PeekMut;
 
 use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 
+use crate::background::Backgrounds;
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::routing::Routes;
 use crate::{
-    Aggregate, ConfigError, Counters, Drop, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex,
+    Aggregate, ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex, SharedBufferConfig,
 };
 
 /// Who is told what becomes of frames.
@@ -24,7 +25,7 @@ pub trait Sink {
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
     fn mark(&mut self, aggregate: u32, frame: u16);
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
-    /// others: its own time on the wire is not part of it. Told when it arrives at the far end.
+    /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
 }
 
@@ -44,28 +45,30 @@ enum Happening {
 
 /// When a host's NIC will have sent everything it was handed.
 #[derive(Debug, Clone, Copy)]
-struct Uplink {
-    port: PortIndex,
-    rate: BitRate,
-    idle_from: Picoseconds,
+pub(crate) struct Uplink {
+    pub(crate) port: PortIndex,
+    pub(crate) rate: BitRate,
+    pub(crate) idle_from: Picoseconds,
 }
 
 /// A network in virtual time.
 #[derive(Debug, Clone)]
 pub struct Fabric {
     names: Vec<String>,
-    ports: Vec<Port>,
-    nics: Vec<Nic>,
-    uplinks: Vec<Uplink>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) uplinks: Vec<Uplink>,
     routes: Routes,
+    shared_buffer: Option<SharedBufferConfig>,
+    /// By switch: its ports.
+    pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     events: BinaryHeap<Reverse<Event>>,
     /// By switch: no frame that arrives at it arrives anywhere else in less time.
-    leads: Vec<Picoseconds>,
-    clock: Picoseconds,
-    clock_violations: u64,
-    drops: DropLog,
-    /// Drops in a row, by output port and input port: `runs[output][input]`.
-    runs: Vec<Vec<u32>>,
+    pub(crate) leads: Vec<Picoseconds>,
+    pub(crate) clock: Picoseconds,
+    pub(crate) clock_violations: u64,
+    pub(crate) drops: DropLog,
+    pub(crate) backgrounds: Backgrounds,
 }
 
 impl Fabric {
@@ -80,25 +83,32 @@ impl Fabric {
         let ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
         let uplink = |host: usize| {
             let port = config.uplinks[host];
-            let rate = config.ports[usize::from(port.0)].rate;
+            let rate = ports[usize::from(port.0)].rate();
             Uplink { port, rate, idle_from: Picoseconds::ZERO }
         };
-        let lead = |switch: usize| {
-            let outputs = config.ports.iter().filter(|port| usize::from(port.from.0) == hosts + switch);
-            outputs.map(|port| port.delay).min().unwrap_or(Picoseconds::ZERO)
-        };
         let index = |port: usize| PortIndex(port as u16);
+        let mut switch_ports = vec![Vec::new(); config.switches.len()];
+        for (port, config) in config.ports.iter().enumerate() {
+            let switch = usize::from(config.from.0).checked_sub(hosts);
+            if let Some(ports) = switch.and_then(|switch| switch_ports.get_mut(switch)) {
+                ports.push(index(port));
+            }
+        }
+        let delay = |port: &PortIndex| ports[usize::from(port.0)].delay();
+        let lead = |outputs: &Vec<PortIndex>| outputs.iter().map(delay).min().unwrap_or(Picoseconds::ZERO);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
             routes: Routes::new(&config.routes, hosts),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            leads: (0..config.switches.len()).map(lead).collect(),
+            leads: switch_ports.iter().map(lead).collect(),
+            shared_buffer: config.shared_buffer,
+            switch_ports,
             clock: Picoseconds::ZERO,
             clock_violations: 0,
-            drops: DropLog::default(),
-            runs: vec![Vec::new(); ports.len()],
+            drops: DropLog::new(ports.len()),
+            backgrounds: Backgrounds::new(config),
             ports,
         })
     }
@@ -119,6 +129,9 @@ impl Fabric {
             return;
         };
         let now = self.tick(now);
+        if self.backgrounds.next().is_some_and(|time| time <= now) {
+            self.emit_backgrounds(now);
+        }
         let uplink = &mut self.uplinks[usize::from(source.0)];
         let port = &mut self.ports[usize::from(uplink.port.0)];
         let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
@@ -144,7 +157,7 @@ impl Fabric {
         }
         if was_idle {
             let source = u32::from(uplink.port.0);
-            self.schedule(port_arrival(&self.ports, source), source);
+            self.schedule_arrival(source);
         }
     }
 
@@ -160,7 +173,8 @@ impl Fabric {
 
     /// When something happens next: [`Fabric::advance`] to this time has an effect.
     pub fn next_deadline(&self) -> Option<Picoseconds> {
-        self.events.peek().map(|Reverse(event)| event.time)
+        let event = self.events.peek().map(|Reverse(event)| event.time);
+        event.into_iter().chain(self.backgrounds.next()).min()
     }
 
     /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
@@ -175,7 +189,8 @@ impl Fabric {
             },
             None => event.time,
         };
-        self.events.iter().map(|Reverse(event)| bound(event)).min()
+        let bounds = self.events.iter().map(|Reverse(event)| bound(event));
+        bounds.chain(self.next_background_delivery()).min()
     }
 
     /// The latest time that this fabric was told of.
@@ -186,6 +201,14 @@ impl Fabric {
     /// Lets everything happen that is due by `now`, in order of (time, port, sequence).
     pub fn advance(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         let now = self.tick(now);
+        while let Some(time) = self.backgrounds.next().filter(|time| *time <= now) {
+            self.handle_events(time, sink);
+            self.emit_backgrounds(time);
+        }
+        self.handle_events(now, sink);
+    }
+
+    fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
                 Happening::Arrival {
@@ -200,6 +223,9 @@ impl Fabric {
                     // A host's own NIC is no neighbour's queue.
                     if frame.input_port != port {
                         sink.waited(port, frame.input_port, waited);
+                    }
+                    if self.ports[usize::from(port.0)].is_disturbed() && self.loses(time, port, frame, sink) {
+                        continue;
                     }
                     let frame = Frame { input_port: port, ..frame };
                     self.hand_over(time, peer, frame, input_limit_bytes, sink);
@@ -247,27 +273,37 @@ impl Fabric {
         input_limit_bytes: u32,
         sink: &mut impl Sink,
     ) {
-        if let Peer::Host(host) = peer {
-            let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
-            self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
-            return;
-        }
+        let switch = match peer {
+            Peer::Switch(switch) => switch,
+            Peer::Host(_) if frame.background().is_some() => return self.backgrounds.deliver(&frame),
+            Peer::Host(host) => {
+                let interrupt = self.nics[usize::from(host.0)].receive(now, frame, sink);
+                self.schedule(interrupt, self.ports.len() as u32 + u32::from(host.0));
+                return;
+            }
+        };
         let output = self.routes.output(&frame);
+        let refused = self.shared_buffer.and_then(|shared| {
+            self.refused_by_shared_buffer(now, (switch, output), frame.frame_bytes, shared)
+        });
         let port = &mut self.ports[usize::from(output.0)];
         let was_idle = port.next_arrival().is_none();
-        match port.offer(now, frame, input_limit_bytes) {
+        let accepted = match refused {
+            None => port.offer(now, frame, input_limit_bytes),
+            Some(reason) => port.refuse(now, frame, input_limit_bytes, reason),
+        };
+        match accepted {
             Ok(()) => {
-                if let Some(run) = self.runs[usize::from(output.0)].get_mut(usize::from(frame.input_port.0)) {
-                    *run = 0;
+                if !port.has_marked(&frame) {
+                    self.drops.end_runs(output, frame.input_port);
                 }
                 if was_idle {
-                    let source = u32::from(output.0);
-                    self.schedule(port_arrival(&self.ports, source), source);
+                    self.schedule_arrival(output.0.into());
                 }
             }
             Err(reason) => {
                 let queue_bytes = port.buffered_bytes();
-                self.lose(Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
+                self.tell(&Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
         }
         if self.ports[usize::from(output.0)].has_fates() {
@@ -279,41 +315,25 @@ impl Fabric {
     #[cold]
     fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
         for fate in self.ports[usize::from(output.0)].take_fates() {
-            if fate.marked {
-                sink.mark(fate.frame.aggregate, fate.frame.index);
-            } else {
-                self.lose(fate, output, sink);
-            }
+            self.tell(&fate, output, sink);
         }
     }
 
-    /// Writes down and tells that a frame was dropped.
-    fn lose(&mut self, fate: Fate, output: PortIndex, sink: &mut impl Sink) {
-        let Fate { time, frame, reason, queue_bytes, .. } = fate;
-        let run_length = self.lengthen_run(output, frame.input_port);
-        self.drops.push(Drop {
-            time,
-            port: output,
-            input_port: frame.input_port,
-            flow: frame.flow,
-            frame_bytes: frame.frame_bytes,
-            queue_bytes,
-            reason,
-            run_length,
-        });
-        sink.discard(frame.aggregate, frame.index);
+    /// Writes down and tells that a frame was dropped, or marked.
+    pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+        self.drops.record(fate, output);
+        if fate.frame.background().is_some() {
+            return;
+        }
+        match fate.marked {
+            true => sink.mark(fate.frame.aggregate, fate.frame.index),
+            false => sink.discard(fate.frame.aggregate, fate.frame.index),
+        }
     }
 
-    /// Counts one more drop in a row.
-    fn lengthen_run(&mut self, output: PortIndex, input: PortIndex) -> u32 {
-        let runs = &mut self.runs[usize::from(output.0)];
-        let input = usize::from(input.0);
-        // Most pairs of ports never drop: a table of all of them would grow with the square of the fabric.
-        if runs.len() <= input {
-            runs.resize(input + 1, 0);
-        }
-        runs[input] = runs[input].saturating_add(1);
-        runs[input]
+    /// Puts the next arrival by the link of a port that was idle into the event set.
+    pub(crate) fn schedule_arrival(&mut self, port: u32) {
+        self.schedule(self.ports[port as usize].next_arrival(), port);
     }
 
     fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
@@ -329,29 +349,6 @@ impl Fabric {
         }
         self.clock = self.clock.max(now);
         self.clock
-    }
-
-    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
-    pub fn counters(&self) -> Counters {
-        Counters {
-            time: self.clock,
-            ports: self.ports.iter().map(|port| port.counters(self.clock)).collect(),
-            interrupts: self.nics.iter().map(Nic::interrupts).collect(),
-            clock_violations: self.clock_violations,
-            unrecorded_drops: self.drops.overflow(),
-        }
-    }
-
-    /// Lets the peaks of all queues begin anew from what is queued now.
-    pub fn reset_peaks(&mut self) {
-        for port in &mut self.ports {
-            port.reset_peak(self.clock);
-        }
-    }
-
-    /// The drops since the last call.
-    pub fn take_drops(&mut self) -> Vec<Drop> {
-        self.drops.take()
     }
 
     /// How many ports there are.
@@ -372,8 +369,4 @@ impl Fabric {
     pub fn port_name(&self, port: PortIndex) -> &str {
         &self.names[usize::from(port.0)]
     }
-}
-
-fn port_arrival(ports: &[Port], source: u32) -> Option<Picoseconds> {
-    ports[source as usize].next_arrival()
 }

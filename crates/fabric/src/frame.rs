@@ -65,3 +65,13 @@ pub struct Frame {
     /// When it came to where it waits.
     pub since: Picoseconds,
 }
+
+impl Frame {
+    /// The frame number that no aggregate has: those of 65,535 frames, the most there can be, are 0 to 65,534.
+    pub(crate) const BACKGROUND_INDEX: u16 = u16::MAX;
+
+    /// Which background it belongs to, by its position in [`crate::FabricConfig::background`]; it has no aggregate then.
+    pub fn background(&self) -> Option<usize> {
+        (self.index == Frame::BACKGROUND_INDEX).then_some(self.aggregate as usize)
+    }
+}

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
-use crate::{Discipline, DropReason, Fate, Frame, HostIndex, PortConfig, PortCounters, Queue};
+use crate::impairments::Disturbance;
+use crate::{Discipline, Fate, Frame, HostIndex, Impairments, PortConfig, PortCounters, Queue, Reason};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +35,13 @@ pub(crate) struct Departed {
 /// A port. Its state is that of the last time it was touched; [`Port::catch_up`] brings it to the present.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
+    /// What the line really has: skew is part of it, and of the delay phase.
     rate: BitRate,
     delay: Picoseconds,
+    /// What a frame has on the wire besides its wire bytes.
+    tag_bytes: u64,
+    /// Jitter and loss, if there are any.
+    disturbance: Option<Box<Disturbance>>,
     pub(crate) peer: Peer,
     /// Largest frame that this port lets out, and that the far end of its link lets in.
     output_limit_bytes: u32,
@@ -54,9 +60,13 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(config: &PortConfig, peer: Peer) -> Port {
+        let Impairments { phase, jitter, loss, .. } = config.impairments;
+        let disturbed = jitter > Picoseconds::ZERO || loss > 0.0;
         Port {
-            rate: config.rate,
-            delay: config.delay,
+            rate: config.line_rate().unwrap_or(config.rate),
+            delay: config.delay + phase,
+            tag_bytes: config.impairments.tag_bytes(),
+            disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
             output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
@@ -111,13 +121,20 @@ impl Port {
         self.counters.busy += serialisation;
         self.transmission = Some(Transmission { departs, frame_bytes: u64::from(frame.frame_bytes) });
         let (arrives, waited) = (departs + self.delay, now - frame.since);
+        let arrives = match &mut self.disturbance {
+            None => arrives,
+            Some(disturbance) => disturbance.arrival(arrives),
+        };
         self.in_flight.push_back(Departed { arrives, waited, frame });
     }
 
-    /// Counts what has become of frames since there were so many fates.
+    /// Counts what has become of frames since there were so many fates; what their records say of the buffer has the
+    /// frame being sent in it.
     #[cold]
     fn count_fates(&mut self, before: usize) {
-        for fate in &self.fates[before..] {
+        let transmitting_bytes = self.transmitting_bytes();
+        for fate in &mut self.fates[before..] {
+            fate.queue_bytes += transmitting_bytes;
             if fate.marked {
                 self.counters.marked_frames += 1;
             } else {
@@ -132,6 +149,12 @@ impl Port {
         !self.fates.is_empty()
     }
 
+    /// Whether this frame was marked since fates were taken last.
+    pub(crate) fn has_marked(&self, frame: &Frame) -> bool {
+        let same = |other: &Frame| (other.aggregate, other.index) == (frame.aggregate, frame.index);
+        self.fates.iter().any(|fate| fate.marked && same(&fate.frame))
+    }
+
     /// What has become of frames in the queue since the last call, in order.
     pub(crate) fn take_fates(&mut self) -> Vec<Fate> {
         std::mem::take(&mut self.fates)
@@ -139,7 +162,8 @@ impl Port {
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
         if self.last_size.0 != frame_bytes {
-            self.last_size = (frame_bytes, self.rate.serialisation(u64::from(wire_bytes(frame_bytes))));
+            let wire_bytes = u64::from(wire_bytes(frame_bytes)) + self.tag_bytes;
+            self.last_size = (frame_bytes, self.rate.serialisation(wire_bytes));
         }
         self.last_size.1
     }
@@ -151,14 +175,14 @@ impl Port {
         now: Picoseconds,
         frame: Frame,
         input_limit_bytes: u32,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         self.catch_up(now);
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
             self.counters.giant_frames += 1;
-            Err(DropReason::Giant)
+            Err(Reason::Giant)
         } else {
             let transmitting_bytes = self.transmitting_bytes();
             match &mut self.queue {
@@ -181,13 +205,33 @@ impl Port {
         accepted
     }
 
+    /// Drops a frame that arrives now, for a reason that is not the port's own unless it is a giant as well.
+    #[cold]
+    pub(crate) fn refuse(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+        reason: Reason,
+    ) -> Result<(), Reason> {
+        if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            return self.offer(now, frame, input_limit_bytes);
+        }
+        self.catch_up(now);
+        self.counters.received_frames += 1;
+        self.counters.received_bytes += u64::from(frame.frame_bytes);
+        self.counters.dropped_frames += 1;
+        self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+        Err(reason)
+    }
+
     #[inline(never)]
     fn offer_to_discipline(
         &mut self,
         now: Picoseconds,
         frame: Frame,
         transmitting_bytes: u64,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         let before = self.fates.len();
         let accepted = self.queue.offer(now, frame, transmitting_bytes, &mut self.fates);
         if self.fates.len() > before {
@@ -205,6 +249,31 @@ impl Port {
     pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Departed> {
         self.catch_up(now);
         self.in_flight.pop_front()
+    }
+
+    /// The rate at which it sends.
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// How long a frame is under way behind the transmitter, at least.
+    pub(crate) fn delay(&self) -> Picoseconds {
+        self.delay
+    }
+
+    /// Whether the link is lossy, or jitters.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.disturbance.is_some()
+    }
+
+    /// Whether a frame that has come to the end of the link is lost there; counts it.
+    pub(crate) fn loses(&mut self, frame_bytes: u32) -> bool {
+        let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
+        if lost {
+            self.counters.lost_frames += 1;
+            self.counters.lost_bytes += u64::from(frame_bytes);
+        }
+        lost
     }
 
     fn transmitting_bytes(&self) -> u64 {

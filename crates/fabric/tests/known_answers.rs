@@ -7,8 +7,7 @@ mod common;
 
 use common::{Log, aggregate, gigabit, nanoseconds, pair, rack};
 use framegauge_fabric::{
-    DropReason, Fabric, HostIndex, LinkConfig, NicConfig, PortCounters, PortIndex, RouteTable, SwitchConfig,
-    star,
+    Fabric, HostIndex, LinkConfig, NicConfig, PortCounters, PortIndex, Reason, RouteTable, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -134,7 +133,7 @@ fn two_into_one_drops_what_does_not_fit() {
             ("switch>h3", "h2>switch")
         );
         assert_eq!((drop.queue_bytes, drop.frame_bytes, drop.flow), (6072, 1518, 1));
-        assert_eq!(drop.reason, DropReason::Taildrop);
+        assert_eq!(drop.reason, Reason::Taildrop);
     }
     assert!(fabric.take_drops().is_empty());
     // The frame that fills the buffer at 3 T has three before it: it is the last of the first seven to leave.
@@ -152,6 +151,8 @@ fn two_into_one_drops_what_does_not_fit() {
             dropped_bytes: 7 * 1518,
             marked_frames: 0,
             giant_frames: 0,
+            lost_frames: 0,
+            lost_bytes: 0,
             queued_frames: 0,
             queued_bytes: 0,
             peak_queue_bytes: 6072,
@@ -187,7 +188,7 @@ fn giants_die_at_the_switch() {
     let log = run(&mut fabric, &[(0, 0, 1, 1515, 1), (0, 0, 1, 1514, 1)]);
     assert_eq!((log.delivered.len(), log.discarded.as_slice()), (1, &[(0, 0)][..]));
     let drops = fabric.take_drops();
-    assert_eq!((drops.len(), drops[0].reason, drops[0].frame_bytes), (1, DropReason::Giant, 1519));
+    assert_eq!((drops.len(), drops[0].reason, drops[0].frame_bytes), (1, Reason::Giant, 1519));
     assert_eq!((drops[0].port, drops[0].input_port), (PortIndex(3), PortIndex(0)));
     let ports = fabric.counters().ports;
     assert_eq!((ports[0].sent_frames, ports[0].dropped_frames), (2, 0));

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use common::{Log, aggregate, gigabit, hosts, nanoseconds};
 use framegauge_fabric::{
-    BlackoutConfig, CoDelConfig, Discipline, DropReason, Ecn, Fabric, Fate, FqCoDelConfig, Frame, HostIndex,
-    Limit, LinkConfig, NicConfig, PortIndex, Queue, QueueConfig, Red, RedConfig, SfqConfig, SwitchConfig,
+    BlackoutConfig, CoDelConfig, Discipline, Ecn, Fabric, Fate, FqCoDelConfig, Frame, HostIndex, Limit,
+    LinkConfig, NicConfig, PortIndex, Queue, QueueConfig, Reason, Red, RedConfig, SfqConfig, SwitchConfig,
     star,
 };
 use framegauge_frames::{Mtu, Picoseconds};
@@ -64,7 +64,7 @@ fn offer_all(
     queue: &mut impl Discipline,
     frames: &[Frame],
     transmitting_bytes: u64,
-) -> Vec<Result<(), DropReason>> {
+) -> Vec<Result<(), Reason>> {
     let offer = |frame: &Frame| queue.offer(frame.since, *frame, transmitting_bytes, &mut Vec::new());
     frames.iter().map(offer).collect()
 }
@@ -76,7 +76,7 @@ fn drain(queue: &mut impl Discipline, now: Picoseconds) -> Vec<Frame> {
 #[test]
 fn taildrop_counts_in_frames_or_bytes_with_the_one_being_sent() {
     let three: Vec<Frame> = (0..3).map(|number| frame(0, number, FULL, Picoseconds::ZERO)).collect();
-    let full = Err(DropReason::Taildrop);
+    let full = Err(Reason::Taildrop);
     for limit in [Limit::Frames(2), Limit::Bytes(2 * u64::from(FULL) + 1)] {
         let mut queue = Queue::from(QueueConfig::Taildrop { limit });
         assert_eq!(offer_all(&mut queue, &three, 0), [Ok(()), Ok(()), full]);
@@ -96,7 +96,7 @@ fn a_step_marks_what_makes_the_buffer_more_than_it() {
         queue.offer(Picoseconds::ZERO, frame, 0, &mut fates).unwrap();
     }
     let marked: Vec<_> = fates.iter().map(|fate| (fate.frame.aggregate, fate.marked, fate.reason)).collect();
-    assert_eq!(marked, [(2, true, DropReason::Step)]);
+    assert_eq!(marked, [(2, true, Reason::Step)]);
     let found: Vec<_> = drain(&mut queue, Picoseconds::ZERO).iter().map(|frame| frame.ecn).collect();
     assert_eq!(found, [Ecn::CAPABLE, Ecn::CAPABLE, Ecn::MARKED, Ecn::NOT_CAPABLE]);
 }
@@ -192,7 +192,7 @@ fn red_marks_early_where_it_can_and_still_drops_above_its_maximum() {
     // With w = 1 the average is the queue: marks between 5 and 15 as frames 5 to 14 find it, with p up to 0.9; from 15
     // on everything is dropped.
     assert!(found[..15].iter().all(Result::is_ok));
-    assert!(found[15..].iter().all(|each| *each == Err(DropReason::Forced)), "{found:?}");
+    assert!(found[15..].iter().all(|each| *each == Err(Reason::Forced)), "{found:?}");
     assert!(fates.iter().all(|fate| fate.marked && (6..15).contains(&fate.frame.aggregate)));
     assert!(fates.len() >= 4, "{fates:?}");
 }
@@ -257,9 +257,9 @@ fn sfq_pushes_out_the_longest_queue_s_last_frame() {
     }
     offer(2, 4).unwrap();
     offer(3, 5).unwrap(); // number 3, the last of the longest, goes
-    assert_eq!(offer(1, 6), Err(DropReason::LongestFlow)); // itself
+    assert_eq!(offer(1, 6), Err(Reason::LongestFlow)); // itself
     let dropped: Vec<_> = fates.iter().map(|fate| (fate.frame.aggregate, fate.reason, fate.marked)).collect();
-    assert_eq!(dropped, [(3, DropReason::LongestFlow, false)]);
+    assert_eq!(dropped, [(3, Reason::LongestFlow, false)]);
     // And in turns of one frame.
     let order: Vec<_> = drain(&mut queue, Picoseconds::ZERO).iter().map(|frame| frame.aggregate).collect();
     assert_eq!(order, [0, 4, 5, 1, 2]);
@@ -287,7 +287,7 @@ fn codel_s_drops_come_by_the_inverse_root() {
     // + 37.80 = 506.78; one is asked for at whole milliseconds.
     let (times, fates) = strikes(CODEL, 520);
     assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507]);
-    assert!(fates.iter().all(|fate| !fate.marked && fate.reason == DropReason::Sojourn));
+    assert!(fates.iter().all(|fate| !fate.marked && fate.reason == Reason::Sojourn));
     let (marked, fates) = strikes(CoDelConfig { ecn: true, ..CODEL }, 520);
     assert_eq!(marked, times);
     assert!(fates.iter().all(|fate| fate.marked && fate.frame.ecn == Ecn::MARKED));
@@ -344,7 +344,7 @@ fn fq_codel_pushes_out_the_longest_queue_s_first_frame() {
         queue.offer(Picoseconds::ZERO, frame(flow, number, FULL, Picoseconds::ZERO), 0, &mut fates).unwrap();
     }
     let dropped: Vec<_> = fates.iter().map(|fate| (fate.frame.aggregate, fate.reason)).collect();
-    assert_eq!(dropped, [(0, DropReason::LongestFlow)]);
+    assert_eq!(dropped, [(0, Reason::LongestFlow)]);
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn the_lowest_band_goes_first() {
     let frames: Vec<Frame> = (0..6)
         .map(|number| Frame { band: bands[number as usize], ..frame(0, number, FULL, Picoseconds::ZERO) })
         .collect();
-    let full = Err(DropReason::Taildrop);
+    let full = Err(Reason::Taildrop);
     assert_eq!(offer_all(&mut queue, &frames, 0), [Ok(()), Ok(()), Ok(()), Ok(()), Ok(()), full]);
     let order: Vec<_> = drain(&mut queue, Picoseconds::ZERO).iter().map(|frame| frame.aggregate).collect();
     assert_eq!(order, [1, 4, 2, 0, 3]);
@@ -379,7 +379,7 @@ fn blackouts_are_runs_of_one_input_port_with_exponential_pauses() {
         assert_eq!(queue.offer(now, frame(0, number, FULL, now), 0, &mut Vec::new()), Ok(()));
         match queue.offer(now, frame(1, number, FULL, now), 0, &mut Vec::new()) {
             Err(reason) => {
-                assert_eq!(reason, DropReason::Blackout);
+                assert_eq!(reason, Reason::Blackout);
                 run += 1;
             }
             Ok(()) => runs.extend((run > 0).then(|| std::mem::take(&mut run))),

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use common::{Log, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
-    Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, NicConfig, Paths, PortConfig, PortIndex,
-    QueueConfig, Routing, Topology, TopologyError,
+    Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortConfig,
+    PortIndex, QueueConfig, Routing, Topology, TopologyError,
 };
 use framegauge_frames::{Mtu, Picoseconds};
 
@@ -30,6 +30,7 @@ fn network(topology: &Topology, hosts: usize, routing: Routing, buffer_bytes: u6
         queue: QueueConfig::taildrop(if graph.is_host(from) { u64::MAX } else { buffer_bytes }),
         output_mtu: Some(Mtu::new(9216).unwrap()),
         input_mtu: None,
+        impairments: Impairments::default(),
     };
     graph.fabric(routing, NicConfig::default(), port).unwrap()
 }

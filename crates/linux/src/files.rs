@@ -13,12 +13,17 @@ pub fn unnamed() -> Result<File> {
         .custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC)
         .mode(0o600)
         .open(&folder)
-        .or_else(|_| memory())
+        .or_else(|_| anonymous())
         .during(format!("create a file without a name in {}", folder.display()))
 }
 
-/// Where the folder's file system knows no unnamed files, memory serves.
-fn memory() -> std::io::Result<File> {
+/// A readable and writable file in memory: no disk ever makes a writer wait.
+pub fn in_memory() -> Result<File> {
+    anonymous().during("create a file in memory")
+}
+
+/// Where the temporary folder's file system knows no unnamed files, memory serves too.
+fn anonymous() -> std::io::Result<File> {
     use std::os::fd::FromRawFd;
     // SAFETY: the name is a terminated string.
     let raw = unsafe { libc::memfd_create(c"framegauge-spool".as_ptr(), libc::MFD_CLOEXEC) };

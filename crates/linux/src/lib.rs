@@ -34,5 +34,6 @@ pub mod tunnel;
 pub mod udp;
 pub mod udp_error;
 pub mod user;
+pub mod vxlan;
 
 pub use error::{OsError, Result};

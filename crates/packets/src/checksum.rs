@@ -31,6 +31,11 @@ pub fn internet_checksum(bytes: &[u8]) -> u16 {
     !fold(add(0, bytes))
 }
 
+/// The checksum of bytes of which one word has changed, from what it was before (RFC 1624 equation 3).
+pub fn replace(checksum: u16, old: u16, new: u16) -> u16 {
+    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
 /// The sum of the pseudo header, not complemented: addresses, protocol and transport bytes
 /// (RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6).
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, transport_bytes: u32) -> u64 {

@@ -1,4 +1,4 @@
-//! The one error tree of this crate.
+//! The errors of this crate.
 
 use std::fmt;
 
@@ -88,6 +88,20 @@ pub enum ParseError {
         /// What would have been allowed.
         expected: &'static str,
     },
+}
+
+/// Why bytes are no capture, or a packet cannot be part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("byte {offset} of the capture: {field} is {found}, expected {expected}")]
+pub struct CaptureError {
+    /// Where.
+    pub offset: u64,
+    /// What is there.
+    pub field: &'static str,
+    /// Its value.
+    pub found: u64,
+    /// What would have been allowed.
+    pub expected: &'static str,
 }
 
 /// The error if `found` bytes are fewer than `required`.

@@ -5,18 +5,25 @@
 //! - [`parse`] looks at one frame (Ethernet II, one optional 802.1Q tag, IPv4, IPv6, TCP, UDP).
 //! - [`VirtioNetHeader`] is what a TAP with `IFF_VNET_HDR` puts before every frame.
 //! - [`Segmentation`] says how an aggregate is cut into frames.
+//! - [`TrafficClass`] is what an IP header tells queues, [`Segmentation::mark`] what they answer (ECN).
 //! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
+//! - [`pcapng`] writes and reads captures.
 
 pub mod build;
 pub mod checksum;
 mod coalesce;
+mod ecn;
 mod error;
+pub mod pcapng;
+mod pcapng_read;
 mod segmentation;
 mod tcp;
 mod view;
 mod virtio;
+mod vxlan;
 
 pub use coalesce::{CONTEXTS, Coalesced, Coalescer, PIECES_MAXIMUM, Piece, Received};
+pub use ecn::{EcnCodepoint, TrafficClass};
 pub use error::{Layer, LengthSource, ParseError};
 pub use segmentation::{MAX_HEADER_BYTES, Segmentation};
 pub use tcp::{SynOptions, TcpFlags, TcpView};

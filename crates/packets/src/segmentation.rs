@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use crate::error::Layer;
 use crate::view::PROTOCOL_TCP;
-use crate::{IpVersion, Packet, ParseError, TcpFlags, Transport, VirtioNetHeader, checksum, parse};
+use crate::{
+    IpVersion, Packet, ParseError, TcpFlags, TrafficClass, Transport, VirtioNetHeader, checksum, ecn, parse,
+};
 
 /// The longest header [`Segmentation::write_header`] writes: Ethernet 14, tag 4, IPv4 60, TCP 60.
 pub const MAX_HEADER_BYTES: usize = 138;
@@ -26,6 +28,9 @@ pub struct Segmentation {
     vnet: VirtioNetHeader,
     frames: u16,
     flow: u64,
+    /// The version of its IP header, and where it begins.
+    network: Option<(IpVersion, usize)>,
+    class: TrafficClass,
     /// Bytes of Ethernet, IP and TCP headers that every frame carries.
     header_bytes: usize,
     /// End of the payload in the original frame.
@@ -70,6 +75,8 @@ impl Segmentation {
             vnet: *vnet,
             frames,
             flow: packet.flow_hash(),
+            network: packet.ip_version().map(|version| (version, packet.network_start())),
+            class: packet.traffic_class().unwrap_or_default(),
             header_bytes: payload.start,
             payload_end: payload.end,
             gso_bytes,
@@ -85,13 +92,17 @@ impl Segmentation {
             Err(error) if frame.len() < ETHERNET_BYTES => return Err(error),
             Err(_) => None,
         };
-        let tcp = packet.filter(|packet| matches!(packet.transport(), Transport::Tcp(_)));
+        let is_tcp = |packet: &Packet<'_>| matches!(packet.transport(), Transport::Tcp(_));
+        let inside = packet.and_then(|packet| packet.inside_vxlan());
+        let tcp = packet.filter(is_tcp).or(inside.filter(is_tcp));
         let header_bytes = packet.map_or(ETHERNET_BYTES, |packet| packet.header_bytes());
         // Ethernet padding is part of the frame but not of its TCP payload, which is only counted.
         Ok(Segmentation {
             vnet: *vnet,
             frames: 1,
             flow: packet.map_or(0, |packet| packet.flow_hash()),
+            network: packet.and_then(|packet| Some((packet.ip_version()?, packet.network_start()))),
+            class: packet.and_then(|packet| packet.traffic_class()).unwrap_or_default(),
             header_bytes,
             payload_end: frame.len(),
             gso_bytes: tcp.map_or(0, |packet| packet.payload_bytes()),
@@ -103,6 +114,11 @@ impl Segmentation {
     /// What tells its flow from others ([`Packet::flow_hash`]); 0 for what cannot be parsed.
     pub fn flow(&self) -> u64 {
         self.flow
+    }
+
+    /// What its IP header tells queues; all zero for what is not IP or cannot be parsed.
+    pub fn traffic_class(&self) -> TrafficClass {
+        self.class
     }
 
     /// Frames on the wire.
@@ -121,7 +137,7 @@ impl Segmentation {
         u32::try_from(self.header_bytes + payload.len()).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of TCP payload in frame `i`; 0 if it is not TCP.
+    /// Bytes of TCP payload in frame `i`, also inside VXLAN; 0 if it is not TCP.
     pub fn tcp_payload_bytes(&self, i: u16) -> u32 {
         let bytes = match (self.tcp_payload, self.patch) {
             (false, _) => 0,
@@ -159,6 +175,16 @@ impl Segmentation {
             patch.transport(header, payload_bytes, index * self.gso_bytes, index == 0, ends);
         }
         self.header_bytes
+    }
+
+    /// Makes ECT in an IP header CE, and nothing else but its checksum: the header of the original frame, or one that
+    /// [`Self::write_header`] wrote (RFC 3168). What is not ECT stays as it is.
+    pub fn mark(&self, header: &mut [u8]) {
+        if let Some((version, start)) = self.network
+            && let Some(ip) = header.get_mut(start..)
+        {
+            ecn::mark(version, ip);
+        }
     }
 
     /// What to write before each of the frames to the receiving TAP.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
 use crate::error::{Layer, LengthSource, require};
-use crate::{ParseError, TcpView};
+use crate::{ParseError, TcpView, TrafficClass};
 
 const ETHERNET_BYTES: usize = 14;
 const VLAN_TAG_BYTES: usize = 4;
@@ -197,6 +197,13 @@ impl<'a> Packet<'a> {
     /// IP version, if it is IP.
     pub fn ip_version(&self) -> Option<IpVersion> {
         self.network.map(|network| network.version)
+    }
+
+    /// What its IP header tells queues, if it is IP.
+    pub fn traffic_class(&self) -> Option<TrafficClass> {
+        let version = self.ip_version()?;
+        let start = [self.frame[self.network_start], self.frame[self.network_start + 1]];
+        Some(TrafficClass::read(version, start))
     }
 
     /// IP protocol number, if it is IP; of IPv6 the next header, extension or not.

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Case, Up, case, frames, merge, whole};
+use common::{Case, Up, case, frames, merge, whole, with_class};
 use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, timestamp_options, udp_frame};
 use framegauge_packets::{CONTEXTS, PIECES_MAXIMUM, TcpFlags, VirtioNetHeader, checksum, parse};
 use proptest::prelude::*;
@@ -150,6 +150,25 @@ fn what_differs_is_not_merged() {
     }
 }
 
+/// One bit of ECN is enough: in an aggregate a mark would be told of all of its frames, or of none.
+#[test]
+fn a_mark_is_told_of_its_frame_alone() {
+    let (ect0, ce) = (0b10, 0b11);
+    for v6 in [false, true] {
+        let sent: Vec<_> = (0..6)
+            .map(|index| {
+                let frame = tcp_frame(&addresses(1, v6), &segment(index, 100, ACK), &[0; 100]);
+                with_class(unfinished(frame), if index == 2 { ce } else { ect0 }, false)
+            })
+            .collect();
+        let up = merge(&sent, 9);
+        assert_eq!(sizes(&up), [2, 1, 3]);
+        let classes: Vec<_> =
+            up.iter().map(|up| parse(&up.bytes).unwrap().traffic_class().unwrap().0).collect();
+        assert_eq!(classes, [ect0, ce, ect0]);
+    }
+}
+
 #[test]
 fn only_trusted_whole_segments_are_merged() {
     let sent = [plain(1, 0, 100, ACK), plain(1, 1, 100, ACK), plain(1, 2, 100, ACK)];
@@ -246,6 +265,7 @@ enum Step {
     Lost,
     Again,
     Congested,
+    Marked,
     Unverified,
 }
 
@@ -254,7 +274,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => data.prop_map(|(psh, newer)| Step::Data { psh, newer }),
         1 => Just(Step::Short), 1 => Just(Step::Acknowledgement), 1 => Just(Step::Lost),
-        1 => Just(Step::Again), 1 => Just(Step::Congested), 1 => Just(Step::Unverified),
+        1 => Just(Step::Again), 1 => Just(Step::Congested), 1 => Just(Step::Marked),
+        1 => Just(Step::Unverified),
     ]
 }
 
@@ -277,7 +298,7 @@ fn traffic() -> impl Strategy<Value = Vec<Sent>> {
                 Step::Lost => *seq = seq.wrapping_add(100),
                 Step::Again => *seq = seq.wrapping_sub(100),
                 Step::Congested => flags = ACK.with(TcpFlags::CWR),
-                Step::Unverified => {}
+                Step::Marked | Step::Unverified => {}
             }
             number = number.wrapping_add(1);
             let fields = TcpFields {
@@ -291,7 +312,8 @@ fn traffic() -> impl Strategy<Value = Vec<Sent>> {
             *seq = seq.wrapping_add(bytes as u32);
             *identification = identification.wrapping_add(bytes.div_ceil(100).max(1) as u16);
             let case = Case { addresses: addresses(flow, v6), fields, payload, gso_bytes: 100 };
-            let (mut vnet, frame) = whole(&case);
+            let class = if matches!(step, Step::Marked) { 0b11 } else { 0b10 };
+            let (mut vnet, frame) = with_class(whole(&case), class, false);
             if bytes <= 100 {
                 (vnet.gso_type, vnet.gso_bytes) = (VirtioNetHeader::GSO_NONE, 0);
                 if matches!(step, Step::Unverified) {

@@ -2,7 +2,9 @@
 
 use crate::message::{Answer, Failure, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::host::{Applied, HostSettings, Shaping, available_congestion_control, maximum_mtu};
+use framegauge_drivers::host::{
+    Applied, HostSettings, Overlay, Shaping, available_congestion_control, maximum_mtu,
+};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -27,6 +29,25 @@ struct Apply {
     threaded: bool,
     receive_cpu: Option<usize>,
     moderation_seconds: Option<f64>,
+    overlay: Option<Inside>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inside {
+    interface: String,
+    mtu: u32,
+    hardware: [u8; 6],
+    address: IpAddr,
+    peers: Vec<Peer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peer {
+    address: IpAddr,
+    hardware: [u8; 6],
+    outside: IpAddr,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +102,13 @@ pub fn run(call: &Call) -> Answer {
         threaded: asked.threaded,
         receive_cpu: asked.receive_cpu,
         moderation_seconds: asked.moderation_seconds,
+        overlay: asked.overlay.map(|inside| Overlay {
+            interface: inside.interface,
+            mtu: inside.mtu,
+            hardware: inside.hardware,
+            address: inside.address,
+            peers: inside.peers.into_iter().map(|peer| (peer.address, peer.hardware, peer.outside)).collect(),
+        }),
     })?);
     Ok(json!({}))
 }

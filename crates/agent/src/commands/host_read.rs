@@ -13,6 +13,7 @@ pub fn run(call: &Call) -> Answer {
         "interface": reading.interface,
         "mtu": reading.mtu,
         "maximum_mtu": reading.maximum_mtu,
+        "overlay_mtu": reading.overlay_mtu,
         "offloads": reading.offloads,
         "moderation_seconds": reading.moderation_seconds,
         "qdisc": {"kind": qdisc.kind, "default": qdisc.default, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,

@@ -1,13 +1,16 @@
 //! `measure.begin` and `measure.end`: the fabric's and the CPUs' counters over an interval.
 
+use super::fields::nanoseconds;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
 use framegauge_drivers::held::{Held, Watch};
 use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
+use framegauge_drivers::model::{PortCounters, PortInterval};
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 fn with_rack<T>(call: &Call, work: impl FnOnce(&mut Rack) -> Result<T, Failure>) -> Result<T, Failure> {
@@ -15,12 +18,19 @@ fn with_rack<T>(call: &Call, work: impl FnOnce(&mut Rack) -> Result<T, Failure>)
     work(current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?)
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    sample_seconds: Option<f64>,
+}
+
 /// Begins the interval.
 pub fn begin(call: &Call) -> Answer {
-    let Nothing {} = params(&call.request)?;
+    let Begin { sample_seconds } = params(&call.request)?;
+    let sample = sample_seconds.map(sampling).transpose()?;
     with_rack(call, |rack| {
         if let Some(fabric) = &rack.fabric {
-            fabric.begin()?;
+            fabric.begin(sample)?;
         }
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
@@ -28,6 +38,31 @@ pub fn begin(call: &Call) -> Answer {
         let watch = Watch::begin(&rack.cpus.hosts)?;
         rack.begun = Some((meters::cpu_snapshot()?, watch));
         Ok(json!({}))
+    })
+}
+
+/// An interval between samples that the fabric has time for, in nanoseconds.
+fn sampling(seconds: f64) -> Result<u64, Failure> {
+    match nanoseconds("measure.begin", "sample_seconds", seconds, 60.0)? {
+        0..1_000_000 => Err(Failure::invalid_params("measure.begin", "sample_seconds is 0.001 to 60")),
+        interval => Ok(interval),
+    }
+}
+
+/// All ports as they are now.
+pub fn ports(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    with_rack(call, |rack| {
+        let fabric = rack.fabric.as_ref();
+        let fabric =
+            fabric.ok_or_else(|| Failure::state("this rack has no fabric, whose ports could be read"))?;
+        let look = fabric.look()?;
+        let ports: Vec<Value> = look
+            .ports
+            .iter()
+            .map(|(name, port)| describe_port(name, &port.since(&PortCounters::default())))
+            .collect();
+        Ok(json!({"time_seconds": look.time_nanoseconds as f64 * 1e-9, "ports": ports}))
     })
 }
 
@@ -42,12 +77,16 @@ pub fn end(call: &Call) -> Answer {
         Ok((used, watch, rack.cpus.clone(), fabric, kernel_ports))
     })?;
     let held: Vec<Value> = watch.end().iter().map(held_value).collect();
-    let own_seconds = fabric.as_ref().map_or(0.0, |(measured, _)| measured.thread.cpu_seconds);
+    let own_seconds = fabric.as_ref().map_or(0.0, |measured| measured.measurement.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
-        Some((measurement, drops)) => {
-            let drops = call.session.spools.keep(drops.write()?);
-            describe(&measurement, drops)
+        Some(measured) => {
+            let drops = call.session.spools.keep(measured.drops.write()?);
+            let names: Vec<String> =
+                measured.measurement.ports.iter().map(|(name, _)| name.clone()).collect();
+            let series = measured.series.map(|series| series.write(&names)).transpose()?;
+            let series = series.map(|(file, left_out)| (call.session.spools.keep(file), left_out));
+            describe(&measured.measurement, drops, series)
         }
     };
     let cpus: Vec<Value> = used.cpus.iter().map(|(cpu, used)| cpu_value(*cpu, used, &plan)).collect();
@@ -83,20 +122,19 @@ fn cpu_value(cpu: u32, used: &meters::CpuSeconds, plan: &CpuPlan) -> Value {
            "irq_seconds": used.irq, "softirq_seconds": used.softirq, "steal_seconds": used.steal})
 }
 
-fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
-    let ports: Vec<Value> = measured
-        .ports
-        .iter()
-        .map(|(name, port)| {
-            json!({"port": name, "received_frames": port.received_frames, "received_bytes": port.received_bytes,
-                   "sent_frames": port.sent_frames, "sent_bytes": port.sent_bytes,
-                   "dropped_frames": port.dropped_frames, "dropped_bytes": port.dropped_bytes,
-                   "giant_frames": port.giant_frames, "queued_frames": port.queued_frames,
-                   "queued_bytes": port.queued_bytes, "peak_queue_bytes": port.peak_queue_bytes,
-                   "busy_seconds": port.busy.as_seconds_f64(),
-                   "occupied_seconds": port.occupied.as_seconds_f64()})
-        })
-        .collect();
+fn describe_port(name: &str, port: &PortInterval) -> Value {
+    json!({"port": name, "received_frames": port.received_frames, "received_bytes": port.received_bytes,
+           "sent_frames": port.sent_frames, "sent_bytes": port.sent_bytes,
+           "dropped_frames": port.dropped_frames, "dropped_bytes": port.dropped_bytes,
+           "giant_frames": port.giant_frames, "marked_frames": port.marked_frames,
+           "lost_frames": port.lost_frames, "lost_bytes": port.lost_bytes,
+           "queued_frames": port.queued_frames, "queued_bytes": port.queued_bytes,
+           "peak_queue_bytes": port.peak_queue_bytes, "busy_seconds": port.busy.as_seconds_f64(),
+           "occupied_seconds": port.occupied.as_seconds_f64()})
+}
+
+fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>) -> Value {
+    let ports: Vec<Value> = measured.ports.iter().map(|(name, port)| describe_port(name, port)).collect();
     let hosts: Vec<Value> = measured
         .hosts
         .iter()
@@ -122,6 +160,14 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
                    "max_seconds": wait.max_seconds})
         })
         .collect();
+    let background: Vec<Value> = measured
+        .background
+        .iter()
+        .map(|load| {
+            json!({"sent_frames": load.sent_frames, "sent_bytes": load.sent_bytes,
+                   "delivered_frames": load.delivered_frames, "delivered_bytes": load.delivered_bytes})
+        })
+        .collect();
     let (late, thread) = (&measured.lateness, &measured.thread);
     json!({
         "ports": ports,
@@ -129,9 +175,12 @@ fn describe(measured: &FabricMeasurement, drops: u64) -> Value {
         "lateness": {"count": late.count, "p50_seconds": late.p50_seconds, "p99_seconds": late.p99_seconds,
                      "max_seconds": late.max_seconds},
         "waits": waits,
+        "background": background,
         "thread": {"cpu_seconds": thread.cpu_seconds, "involuntary_switches": thread.involuntary_switches,
                    "waited_seconds": thread.waited_seconds, "wakeups": thread.wakeups,
                    "scheduling": thread.scheduling, "cpu": thread.cpu},
         "drops": drops,
+        "series": series.map(|(spool, _)| spool),
+        "series_left_out": series.map_or(0, |(_, left_out)| left_out),
     })
 }

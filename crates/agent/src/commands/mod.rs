@@ -58,6 +58,7 @@ fn rack(method: &str, call: &Call) -> Answer {
         "rack.up" => rack_up::up(call),
         "rack.bare" => rack_bare::run(call),
         "rack.down" => rack_up::down(call),
+        "rack.ports" => measure::ports(call),
         "relay" => rack_relay::run(call),
         "measure.begin" => measure::begin(call),
         "measure.end" => measure::end(call),

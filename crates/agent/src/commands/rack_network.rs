@@ -17,7 +17,8 @@ pub fn describe(network: &FabricConfig) -> Value {
         )
     });
     let (hops, rtt) = spans.unwrap_or_default();
-    json!({"switches": network.switches, "ports": ports, "hops": hops, "rtt_seconds": rtt})
+    let shared = network.shared_buffer.map(|shared| json!({"bytes": shared.bytes, "alpha": shared.alpha}));
+    json!({"switches": network.switches, "ports": ports, "hops": hops, "rtt_seconds": rtt, "shared_buffer": shared})
 }
 
 fn describe_port(network: &FabricConfig, index: usize) -> Value {
@@ -27,7 +28,10 @@ fn describe_port(network: &FabricConfig, index: usize) -> Value {
     json!({
         "port": network.port_name(PortIndex(index as u16)),
         "from": network.node_name(port.from), "to": network.node_name(port.to),
-        "bits_per_second": port.rate.bits_per_second(), "delay_seconds": port.delay.as_seconds_f64(),
+        "bits_per_second": port.line_rate().map(|rate| rate.bits_per_second()),
+        "delay_seconds": (port.delay + port.impairments.phase).as_seconds_f64(),
+        "jitter_seconds": port.impairments.jitter.as_seconds_f64(),
+        "loss": port.impairments.loss, "tagged": port.impairments.tagged,
         "mtu": mtu, "queue": port.output_mtu.is_some().then(|| describe_queue(network, &port.queue)),
     })
 }

@@ -3,8 +3,11 @@
 use super::rack_up::check_names;
 use super::requirements::Testbed;
 use crate::message::Failure;
+use framegauge_drivers::frames::{Fit, Mtu, Stack};
 use framegauge_drivers::model::FabricConfig;
-use framegauge_drivers::network::{LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, TopologySpec};
+use framegauge_drivers::network::{
+    BackgroundSpec, LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec, TopologySpec,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -24,13 +27,25 @@ pub struct Up {
     pub links: Vec<LinkOverride>,
     #[serde(default)]
     pub routing: RoutingSpec,
+    pub shared_buffer: Option<SharedBufferSpec>,
+    #[serde(default)]
+    pub background: Vec<BackgroundSpec>,
     #[serde(default = "one")]
     pub seed: u64,
     pub nic: Nic,
     pub shaper: Option<Shaper>,
+    pub overlay: Option<OverlayKind>,
     pub congestion_control: String,
     pub family: u8,
     pub sysctls: BTreeMap<String, String>,
+}
+
+/// What hosts' packets travel in.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OverlayKind {
+    /// The kernel's own, one segment, peers known beforehand.
+    Vxlan,
 }
 
 /// A host.
@@ -111,11 +126,21 @@ impl Up {
         {
             return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
         }
+        if self.overlay.is_some() && (self.nic.tso || self.nic.lro) {
+            return wrong("overlay needs nic.tso and nic.lro off: these NICs know no packets inside others");
+        }
         let smallest = if self.family == 6 { 1280 } else { 68 };
         for host in &self.hosts {
             if !(smallest..=65_535).contains(&host.mtu) {
                 let limit = format!("{smallest} to 65535");
                 return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
+            }
+        }
+        for host in &self.hosts {
+            let inner = self.fit(host.mtu)?.inner_mtu.bytes();
+            if inner < smallest {
+                let what = format!("the MTU of {} inside the overlay", host.name);
+                return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
             }
         }
         if kernel { self.check_kernel() } else { self.check_fabric() }
@@ -138,6 +163,8 @@ impl Up {
             ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
             ("links", !self.links.is_empty()),
             ("routing", !self.routing.is_usual()),
+            ("shared_buffer", self.shared_buffer.is_some()),
+            ("background", !self.background.is_empty()),
             ("shaper", self.shaper.is_none()),
         ];
         said.into_iter().find_map(|(what, said)| said.then_some(what))
@@ -178,6 +205,15 @@ impl Up {
         Ok(())
     }
 
+    /// The MTU that programs of a host find: inside the overlay, if there is one.
+    pub fn fit(&self, mtu: u32) -> Result<Fit, Failure> {
+        let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("rack.up", error);
+        let underlay = if self.family == 6 { "ipv6" } else { "ipv4" };
+        let words: &[&str] = if self.overlay.is_some() { &["vxlan", underlay] } else { &[] };
+        let stack = Stack::parse(words.iter().copied()).map_err(|error| wrong(&error))?;
+        stack.fit(Mtu::new(mtu).map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
+    }
+
     /// The fabric that is asked for.
     pub fn network(&self) -> Result<FabricConfig, Failure> {
         let (link, nic) = (&self.link, &self.nic);
@@ -190,6 +226,8 @@ impl Up {
             port_mtu: link.port_mtu,
             queue: self.queue.clone(),
             links: self.links.clone(),
+            shared_buffer: self.shared_buffer,
+            background: self.background.clone(),
             host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(0),
             moderation_seconds: nic.moderation_seconds,
             seed: self.seed,

@@ -1,13 +1,13 @@
 //! `rack.up` and `rack.down`.
 
 use super::rack_network;
-use super::rack_params::{Host, Shaper, Up};
+use super::rack_params::{Host, OverlayKind, Shaper, Up};
 use super::requirements::Testbed;
 use crate::child::ChildAgent;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
-use framegauge_drivers::frames::{BitRate, Family, Mtu, ceiling};
+use framegauge_drivers::frames::{BitRate, Family};
 use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
 use framegauge_drivers::model::FabricConfig;
@@ -15,6 +15,7 @@ use framegauge_drivers::process;
 use framegauge_drivers::rack::{self, NicSpec};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 /// Builds a rack.
 pub fn up(call: &Call) -> Answer {
@@ -196,7 +197,31 @@ impl Up {
             "threaded": !kernel || self.nic.gro,
             "receive_cpu": unordered.then(|| cpus[index % cpus.len()]),
             "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
+            "overlay": self.overlay.map(|_| self.inside(index)),
         })
+    }
+
+    /// One host's place in the overlay.
+    fn inside(&self, index: usize) -> Value {
+        let peers: Vec<Value> = (0..self.hosts.len())
+            .filter(|other| *other != index)
+            .map(|other| {
+                json!({"address": rack::overlay_address(other, self.family), "hardware": rack::overlay_hardware(other),
+                       "outside": rack::address(other, self.family)})
+            })
+            .collect();
+        let inner_mtu = self.fit(self.hosts[index].mtu).map(|fit| fit.inner_mtu.bytes()).unwrap_or_default();
+        json!({"interface": rack::overlay_interface(index), "mtu": inner_mtu,
+               "hardware": rack::overlay_hardware(index), "address": rack::overlay_address(index, self.family),
+               "peers": peers})
+    }
+
+    /// The address that programs use.
+    fn address(&self, index: usize) -> IpAddr {
+        match self.overlay {
+            Some(OverlayKind::Vxlan) => rack::overlay_address(index, self.family),
+            None => rack::address(index, self.family),
+        }
     }
 
     fn describe(&self, rack: &Rack, network: Option<&FabricConfig>, threads: &[(String, u32)]) -> Answer {
@@ -207,15 +232,15 @@ impl Up {
         for (index, (name, thread)) in threads.iter().enumerate() {
             let mac = rack::hardware(index).map(|byte| format!("{byte:02x}")).join(":");
             hosts.push(json!({"name": name, "pid": rack.hosts[name].pid(), "thread": thread, "mac": mac,
-                              "interface": rack::interface(index), "address": rack::address(index, self.family)}));
-            let mtu =
-                Mtu::new(self.hosts[index].mtu).map_err(|error| Failure::invalid_params("rack.up", error))?;
-            let best = rate.map(|rate| ceiling(mtu, family, true, rate).goodput_bits_per_second);
+                              "interface": rack::interface(index), "address": self.address(index)}));
+            let fit = self.fit(self.hosts[index].mtu)?;
+            let inside = fit.ceilings(rate).into_iter().find(|ceiling| ceiling.family == family);
             ceilings.insert(
                 name.clone(),
-                json!({"mtu": mtu.bytes(), "frame_bytes": mtu.frame_bytes(), "wire_bytes": mtu.wire_bytes(),
-                       "mss_bytes": mtu.mss(family), "segment_payload_bytes": mtu.segment_payload(family, true),
-                       "goodput_bits_per_second": best}),
+                json!({"mtu": fit.mtu.bytes(), "inner_mtu": fit.inner_mtu.bytes(), "frame_bytes": fit.frame_bytes,
+                       "wire_bytes": fit.wire_bytes, "mss_bytes": fit.inner_mtu.mss(family),
+                       "segment_payload_bytes": fit.inner_mtu.segment_payload(family, true),
+                       "goodput_bits_per_second": inside.and_then(|ceiling| ceiling.goodput_bits_per_second)}),
             );
         }
         let network = network.map(rack_network::describe);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Starts to capture.
 pub fn begin(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let capture = call.session.host.with_applied(|applied| wire::start(applied.interface()))?;
+    let capture = call.session.host.with_applied(|applied| wire::start(applied.used_interface()))?;
     *lock(&call.session.host.capture) = Some(capture);
     Ok(json!({}))
 }

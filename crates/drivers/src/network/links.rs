@@ -1,5 +1,6 @@
 //! What is different about single links.
 
+use framegauge_fabric::Impairments;
 use framegauge_frames::{BitRate, Picoseconds};
 use serde::Deserialize;
 
@@ -15,8 +16,11 @@ pub struct LinkOverride {
     pub bits_per_second: Option<u64>,
     pub buffer_bytes: Option<u64>,
     pub delay_seconds: Option<f64>,
+    pub skew_ppm: Option<i32>,
     pub phase_seconds: Option<f64>,
-    pub skew_ppm: Option<f64>,
+    pub jitter_seconds: Option<f64>,
+    pub loss: Option<f64>,
+    pub tagged: Option<bool>,
     pub mtu: Option<u32>,
     pub queue: Option<QueueSpec>,
 }
@@ -29,32 +33,47 @@ impl LinkOverride {
 
     /// Puts what another says over what this one says.
     pub(super) fn overlay(&mut self, other: &LinkOverride) {
-        let LinkOverride { bits_per_second, buffer_bytes, delay_seconds, phase_seconds, .. } = other.clone();
-        let LinkOverride { skew_ppm, mtu, queue, .. } = other.clone();
-        self.bits_per_second = bits_per_second.or(self.bits_per_second);
-        self.buffer_bytes = buffer_bytes.or(self.buffer_bytes);
-        self.delay_seconds = delay_seconds.or(self.delay_seconds);
-        self.phase_seconds = phase_seconds.or(self.phase_seconds);
-        self.skew_ppm = skew_ppm.or(self.skew_ppm);
-        self.mtu = mtu.or(self.mtu);
-        self.queue = queue.or(self.queue.take());
+        let other = other.clone();
+        self.bits_per_second = other.bits_per_second.or(self.bits_per_second);
+        self.buffer_bytes = other.buffer_bytes.or(self.buffer_bytes);
+        self.delay_seconds = other.delay_seconds.or(self.delay_seconds);
+        self.skew_ppm = other.skew_ppm.or(self.skew_ppm);
+        self.phase_seconds = other.phase_seconds.or(self.phase_seconds);
+        self.jitter_seconds = other.jitter_seconds.or(self.jitter_seconds);
+        self.loss = other.loss.or(self.loss);
+        self.tagged = other.tagged.or(self.tagged);
+        self.mtu = other.mtu.or(self.mtu);
+        self.queue = other.queue.or(self.queue.take());
     }
 
-    /// Its rate, with its skew, where all others have that rate.
+    /// Its rate before any skew, where all others have that rate.
     pub(super) fn rate(&self, usual: BitRate) -> Result<BitRate, String> {
-        let bits_per_second = self.bits_per_second.unwrap_or(usual.bits_per_second());
-        let ppm = self.skew_ppm.unwrap_or(0.0);
-        if !(-500_000.0..=1_000_000.0).contains(&ppm) {
-            return Err(format!("found a skew of {ppm} ppm, expected -500000 to 1000000"));
-        }
-        let skewed = (bits_per_second as f64 * (1.0 + ppm * 1e-6)).round() as u64;
-        BitRate::new(skewed).map_err(|error| error.to_string())
+        self.bits_per_second.map_or(Ok(usual), BitRate::new).map_err(|error| error.to_string())
     }
 
-    /// Its delay, with its phase, where all others have that delay.
-    pub(super) fn delay(&self, usual: Picoseconds) -> Picoseconds {
-        let delay = self.delay_seconds.map_or(usual, Picoseconds::from_seconds_f64);
-        delay + Picoseconds::from_seconds_f64(self.phase_seconds.unwrap_or(0.0))
+    /// Its delay, where all others have that delay.
+    pub(super) fn delay(&self, usual: Picoseconds) -> Result<Picoseconds, String> {
+        self.delay_seconds.map_or(Ok(usual), |delay| span("a delay", delay))
+    }
+
+    /// What makes it other than ideal, with the seed of its draws.
+    pub(super) fn impairments(&self, seed: u64) -> Result<Impairments, String> {
+        Ok(Impairments {
+            skew_ppm: self.skew_ppm.unwrap_or(0),
+            phase: span("a phase", self.phase_seconds.unwrap_or(0.0))?,
+            jitter: span("a jitter", self.jitter_seconds.unwrap_or(0.0))?,
+            loss: self.loss.unwrap_or(0.0),
+            tagged: self.tagged.unwrap_or(false),
+            seed,
+        })
+    }
+}
+
+/// Ten seconds are more than any link has.
+fn span(what: &str, seconds: f64) -> Result<Picoseconds, String> {
+    match (0.0..=10.0).contains(&seconds) {
+        true => Ok(Picoseconds::from_seconds_f64(seconds)),
+        false => Err(format!("found {what} of {seconds} s, expected 0 to 10")),
     }
 }
 

@@ -1,15 +1,17 @@
 //! A network as the pipe describes it, made into what the fabric is made of.
 
+mod background;
 mod links;
 mod queues;
 
 use framegauge_fabric::{
-    Choice, FabricConfig, Graph, NicConfig, NodeIndex, Paths, PortConfig, PortIndex, QueueConfig, Routing,
-    Topology,
+    Choice, FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Paths, PortConfig, PortIndex,
+    QueueConfig, Routing, SharedBufferConfig, Topology,
 };
-use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use framegauge_frames::{BitRate, Mtu, Picoseconds, mixed};
 use serde::Deserialize;
 
+pub use background::BackgroundSpec;
 pub use links::LinkOverride;
 pub use queues::{QueueNumbers, QueueSpec};
 
@@ -114,12 +116,25 @@ pub struct NetworkSpec {
     pub queue: QueueSpec,
     /// What is different from all that, by direction of a link; the last that fits goes before the others.
     pub links: Vec<LinkOverride>,
+    /// What the ports of each switch share, if anything.
+    pub shared_buffer: Option<SharedBufferSpec>,
+    /// Load that the fabric makes itself.
+    pub background: Vec<BackgroundSpec>,
     /// The largest MTU of a host.
     pub host_mtu: u32,
     /// Interrupt moderation of the hosts' NICs, in seconds.
     pub moderation_seconds: f64,
     /// Of everything that is drawn.
     pub seed: u64,
+}
+
+/// A buffer that the ports of a switch share, with a dynamic threshold.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct SharedBufferSpec {
+    pub bytes: u64,
+    pub alpha: f64,
 }
 
 /// A port before its numbers are known.
@@ -146,6 +161,7 @@ impl NetworkSpec {
             queue: QueueConfig::taildrop(u64::MAX),
             output_mtu: None,
             input_mtu: None,
+            impairments: Impairments::default(),
         };
         let nic = NicConfig { moderation: Picoseconds::from_seconds_f64(self.moderation_seconds) };
         let mut config =
@@ -158,6 +174,12 @@ impl NetworkSpec {
             config.ports[port] = self
                 .port(&direction, delay, rate, special, &config, port)
                 .map_err(|problem| format!("port {}: {problem}", config.port_name(PortIndex(port as u16))))?;
+        }
+        config.shared_buffer =
+            self.shared_buffer.map(|shared| SharedBufferConfig { bytes: shared.bytes, alpha: shared.alpha });
+        for (number, background) in self.background.iter().enumerate() {
+            let made = background.config(&config, mixed(!self.seed ^ (number as u64) << 32));
+            config.background.push(made.map_err(|problem| format!("background {}: {problem}", number + 1))?);
         }
         config.check().map_err(|error| text(&error))?;
         Ok(config)
@@ -199,6 +221,8 @@ impl NetworkSpec {
         let mtu = Mtu::new(special.mtu.unwrap_or(self.port_mtu)).map_err(|error| error.to_string())?;
         let host_mtu = Mtu::new(self.host_mtu).map_err(|error| error.to_string())?;
         let rate = special.rate(rate)?;
+        // Ports with the same draws would drop in step.
+        let seed = mixed(self.seed ^ (index as u64) << 32);
         let queue = if direction.of_host {
             if special.queue.is_some() || special.buffer_bytes.is_some() {
                 return Err("found a queue or a buffer for a host's NIC, expected them at a switch".into());
@@ -209,8 +233,7 @@ impl NetworkSpec {
                 buffer_bytes: special.buffer_bytes.unwrap_or(self.buffer_bytes),
                 frame_bytes: mtu.frame_bytes().min(host_mtu.frame_bytes()),
                 rate,
-                // Ports with the same draws would drop in step.
-                seed: self.seed ^ (index as u64) << 32,
+                seed,
             };
             special.queue.as_ref().unwrap_or(&self.queue).config(&numbers, config)?
         };
@@ -218,10 +241,11 @@ impl NetworkSpec {
             from: direction.from,
             to: direction.to,
             rate,
-            delay: special.delay(delay),
+            delay: special.delay(delay)?,
             queue,
             output_mtu: (!direction.of_host).then_some(mtu),
             input_mtu: (!direction.to_host).then_some(mtu),
+            impairments: special.impairments(seed)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use framegauge_frames::{Picoseconds, SplitMix};
 
-use crate::{BlackoutConfig, Discipline, DropReason, Fate, Frame, PortIndex, Taildrop};
+use crate::{BlackoutConfig, Discipline, Fate, Frame, PortIndex, Reason, Taildrop};
 
 /// Taildrop that, besides, drops runs of back-to-back frames of one input port: what a full taildrop queue does to the
 /// port whose frames come out of step (Prakash et al., "The TCP Outcast Problem", NSDI 2012), without the queue. Off for
@@ -43,13 +43,13 @@ impl Discipline for Blackout {
         frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         if now >= self.off_until && self.input_port.is_none_or(|port| port == frame.input_port) {
             self.left -= 1;
             if self.left == 0 {
                 self.switch_off(now);
             }
-            return Err(DropReason::Blackout);
+            return Err(Reason::Blackout);
         }
         self.queue.offer(now, frame, transmitting_bytes, fates)
     }

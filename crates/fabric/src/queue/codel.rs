@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use crate::queue::fifo::Fifo;
-use crate::{CoDelConfig, Discipline, DropReason, Ecn, Fate, Frame};
+use crate::{CoDelConfig, Discipline, Ecn, Fate, Frame, Reason};
 
 /// If the smallest wait within a sliding interval stays above the target, drops at the head begin, at intervals that
 /// shrink with the square root of their number (RFC 8289).
@@ -28,9 +28,9 @@ impl Discipline for CoDel {
         frame: Frame,
         transmitting_bytes: u64,
         _fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         if self.queue.bytes() + transmitting_bytes + u64::from(frame.frame_bytes) > self.limit_bytes {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         self.queue.push(frame);
         Ok(())
@@ -147,7 +147,7 @@ impl Control {
         if marked {
             frame.ecn = Ecn::MARKED;
         }
-        fates.push(Fate { time, frame, reason: DropReason::Sojourn, marked, queue_bytes });
+        fates.push(Fate { time, frame, reason: Reason::Sojourn, marked, queue_bytes });
         marked.then_some(frame)
     }
 

@@ -7,7 +7,7 @@ use framegauge_frames::{Picoseconds, SplitMix};
 use crate::queue::codel::Control;
 use crate::queue::fifo::Fifo;
 use crate::queue::sfq::{bucket, longest, pushed_out_by};
-use crate::{Discipline, DropReason, Fate, FqCoDelConfig, Frame};
+use crate::{Discipline, Fate, FqCoDelConfig, Frame, Reason};
 
 /// Flows are spread over queues by a hash; queues that were empty go first, once, the others take turns in bytes; each
 /// has a CoDel of its own (RFC 8290). What does not fit pushes out the first frame of the longest queue.
@@ -78,10 +78,10 @@ impl Discipline for FqCoDel {
         frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         let limit_bytes = self.config.codel.limit_bytes;
         if transmitting_bytes + u64::from(frame.frame_bytes) > limit_bytes {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         let own = bucket(frame.flow, self.salt, self.buckets.len());
         self.buckets[own].push(frame);

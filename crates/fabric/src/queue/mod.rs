@@ -13,7 +13,7 @@ mod taildrop;
 
 use framegauge_frames::Picoseconds;
 
-use crate::{DropReason, Frame};
+use crate::{Frame, Reason};
 
 pub use blackout::Blackout;
 pub use codel::CoDel;
@@ -33,7 +33,7 @@ pub struct Fate {
     /// To which; as it is after.
     pub frame: Frame,
     /// Why.
-    pub reason: DropReason,
+    pub reason: Reason,
     /// Whether it was marked, and stays; else it is dropped.
     pub marked: bool,
     /// What the queue held then, in `frame_bytes`, without the frame being sent.
@@ -52,7 +52,7 @@ pub trait Discipline {
         frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason>;
+    ) -> Result<(), Reason>;
     /// Gives the next frame to send. A port asks when it becomes idle, and not again before the next frame comes.
     fn take(&mut self, now: Picoseconds, fates: &mut Vec<Fate>) -> Option<Frame>;
     /// `frame_bytes` of what waits.
@@ -86,7 +86,7 @@ macro_rules! disciplines {
                 frame: Frame,
                 transmitting_bytes: u64,
                 fates: &mut Vec<Fate>,
-            ) -> Result<(), DropReason> {
+            ) -> Result<(), Reason> {
                 match self {
                     $(Queue::$name(queue) => queue.offer(now, frame, transmitting_bytes, fates),)*
                 }

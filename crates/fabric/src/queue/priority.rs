@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use crate::queue::fifo::Fifo;
-use crate::{Discipline, DropReason, Fate, Frame, Limit};
+use crate::{Discipline, Fate, Frame, Limit, Reason};
 
 /// A queue a band: the lowest that has a frame goes first, however long the others wait. The buffer is one for all,
 /// and takes what fits, whatever its band.
@@ -27,11 +27,11 @@ impl Discipline for Priority {
         frame: Frame,
         transmitting_bytes: u64,
         _fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         let (bytes, frames) =
             (self.bytes() + transmitting_bytes, self.frames() + u64::from(transmitting_bytes > 0));
         if !self.limit.fits(bytes, frames, u64::from(frame.frame_bytes)) {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         let last = self.bands.len() - 1;
         self.bands[usize::from(frame.band).min(last)].push(frame);

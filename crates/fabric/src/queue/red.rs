@@ -2,7 +2,7 @@
 
 use framegauge_frames::{Picoseconds, SplitMix};
 
-use crate::{Discipline, DropReason, Ecn, Fate, Frame, Limit, RedConfig, Taildrop};
+use crate::{Discipline, Ecn, Fate, Frame, Limit, Reason, RedConfig, Taildrop};
 
 /// RED as in Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993: on every arrival the
 /// average goes on by `average += w (queue - average)`, or, after m mean frames' time of an empty queue, becomes
@@ -109,17 +109,17 @@ impl Discipline for Red {
         mut frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         self.advance_average(now, transmitting_bytes);
         let decision = self.decide(frame.frame_bytes);
         let reason = match decision {
             Decision::Keep => None,
             Decision::Early if self.config.ecn && frame.ecn != Ecn::NOT_CAPABLE => None,
-            Decision::Early => Some(DropReason::Early),
-            Decision::Forced => Some(DropReason::Forced),
+            Decision::Early => Some(Reason::Early),
+            Decision::Forced => Some(Reason::Forced),
         };
         let fits = self.queue.fits(frame.frame_bytes, transmitting_bytes);
-        if let Some(reason) = reason.or_else(|| (!fits).then_some(DropReason::Taildrop)) {
+        if let Some(reason) = reason.or_else(|| (!fits).then_some(Reason::Taildrop)) {
             // A queue that was idle stays so: nothing was taken in.
             if self.queue.frames() == 0 && transmitting_bytes == 0 {
                 self.idle_since = Some(now);
@@ -129,7 +129,7 @@ impl Discipline for Red {
         if matches!(decision, Decision::Early) && frame.ecn == Ecn::CAPABLE {
             frame.ecn = Ecn::MARKED;
             let queue_bytes = self.queue.bytes();
-            fates.push(Fate { time: now, frame, reason: DropReason::Early, marked: true, queue_bytes });
+            fates.push(Fate { time: now, frame, reason: Reason::Early, marked: true, queue_bytes });
         }
         self.queue.push(frame);
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
 use crate::queue::fifo::Fifo;
-use crate::{Discipline, DropReason, Fate, Frame, SfqConfig};
+use crate::{Discipline, Fate, Frame, Reason, SfqConfig};
 
 /// Flows are spread over queues by a hash, and the queues take turns in bytes (McKenney, "Stochastic Fairness Queueing",
 /// 1990; deficit round robin: Shreedhar and Varghese 1995). What does not fit pushes out the last frame of the longest
@@ -80,8 +80,8 @@ pub(crate) fn pushed_out_by(
     coming: Frame,
     next: impl FnMut() -> Option<(Frame, u64)>,
     fates: &mut Vec<Fate>,
-) -> Result<(), DropReason> {
-    let (mut refused, reason) = (Ok(()), DropReason::LongestFlow);
+) -> Result<(), Reason> {
+    let (mut refused, reason) = (Ok(()), Reason::LongestFlow);
     for (frame, queue_bytes) in std::iter::from_fn(next) {
         if frame == coming {
             refused = Err(reason);
@@ -111,10 +111,10 @@ impl Discipline for Sfq {
         frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         self.perturb(now);
         if transmitting_bytes + u64::from(frame.frame_bytes) > self.config.limit_bytes {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         self.push(frame);
         let room = self.config.limit_bytes - transmitting_bytes;

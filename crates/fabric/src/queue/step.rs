@@ -2,7 +2,7 @@
 
 use framegauge_frames::Picoseconds;
 
-use crate::{Discipline, DropReason, Ecn, Fate, Frame, Limit, Taildrop};
+use crate::{Discipline, Ecn, Fate, Frame, Limit, Reason, Taildrop};
 
 /// Taildrop that marks a frame on arrival if the buffer then holds more than K bytes with it (Alizadeh et al., "Data
 /// Center TCP (DCTCP)", SIGCOMM 2010, section 3.1). A frame that cannot be marked is taken in as it is.
@@ -26,15 +26,15 @@ impl Discipline for Step {
         mut frame: Frame,
         transmitting_bytes: u64,
         fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         if !self.queue.fits(frame.frame_bytes, transmitting_bytes) {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         let queue_bytes = self.queue.bytes();
         let over = queue_bytes + transmitting_bytes + u64::from(frame.frame_bytes) > self.threshold_bytes;
         if over && frame.ecn == Ecn::CAPABLE {
             frame.ecn = Ecn::MARKED;
-            fates.push(Fate { time: now, frame, reason: DropReason::Step, marked: true, queue_bytes });
+            fates.push(Fate { time: now, frame, reason: Reason::Step, marked: true, queue_bytes });
         }
         self.queue.push(frame);
         Ok(())

@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use crate::queue::fifo::Fifo;
-use crate::{Discipline, DropReason, Fate, Frame, Limit};
+use crate::{Discipline, Fate, Frame, Limit, Reason};
 
 /// What most switches do: a frame that does not fit into the buffer is dropped.
 #[derive(Debug, Clone)]
@@ -43,9 +43,9 @@ impl Discipline for Taildrop {
         frame: Frame,
         transmitting_bytes: u64,
         _fates: &mut Vec<Fate>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<(), Reason> {
         if !self.fits(frame.frame_bytes, transmitting_bytes) {
-            return Err(DropReason::Taildrop);
+            return Err(Reason::Taildrop);
         }
         self.push(frame);
         Ok(())

@@ -182,6 +182,8 @@ impl Graph {
             routes: routes::of(self, &ports, routing),
             ports,
             uplinks,
+            shared_buffer: None,
+            background: Vec::new(),
         };
         config.check()?;
         Ok(config)

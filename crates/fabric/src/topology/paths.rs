@@ -67,7 +67,7 @@ impl FabricConfig {
         if let Some(reach) = known[index] {
             return reach;
         }
-        let delay = self.ports[index].delay;
+        let delay = self.ports[index].delay + self.ports[index].impairments.phase;
         let mut reach: Option<Reach> = None;
         if usize::from(self.ports[index].to.0) >= self.hosts.len() {
             for next in self.routes.outputs(port, destination) {

@@ -65,6 +65,29 @@ pub fn whole(case: &Case) -> (VirtioNetHeader, Vec<u8>) {
     (vnet, frame)
 }
 
+/// The packet with another traffic class, and an IPv4 checksum that is right; behind a tag if `tagged`.
+pub fn with_class(
+    (mut vnet, mut frame): (VirtioNetHeader, Vec<u8>),
+    class: u8,
+    tagged: bool,
+) -> (VirtioNetHeader, Vec<u8>) {
+    if frame[12..14] == [0x08, 0x00] {
+        frame[15] = class;
+        frame[24..26].fill(0);
+        let sum = checksum::internet_checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        frame[14] = 0x60 | class >> 4;
+        frame[15] = class << 4 | frame[15] & 0x0f;
+    }
+    if tagged {
+        frame.splice(12..12, [0x81, 0x00, 0x20, 0x05]);
+        vnet.checksum_start += 4;
+        vnet.header_bytes += 4;
+    }
+    (vnet, frame)
+}
+
 /// Header and payload of a frame, as they would be written to a TAP.
 pub fn cut(plan: &Segmentation, frame: &[u8], index: u16) -> Vec<u8> {
     let mut header = [0; MAX_HEADER_BYTES];
