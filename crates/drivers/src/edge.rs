@@ -1,6 +1,7 @@
 //! The fabric's edge: packets in from the hosts' TAPs, frames out to them.
 
 use crate::ports::HostMeasurement;
+use crate::record::Record;
 use crate::waits::Waits;
 use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
@@ -52,6 +53,8 @@ pub(crate) struct Edge {
     pub(crate) waits: Waits,
     /// Large receive offload; empty between interrupts.
     coalescer: Option<Coalescer>,
+    /// What goes in and comes out, if somebody wants to know.
+    pub(crate) record: Option<Record>,
     epoch: u64,
 }
 
@@ -71,6 +74,7 @@ impl Edge {
             spare: Vec::new(),
             lateness: Delays::new(),
             waits: Waits::default(),
+            record: None,
             epoch,
         }
     }
@@ -248,6 +252,9 @@ impl Writer<'_> {
 
 impl Sink for Edge {
     fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
+        if let Some(record) = &mut self.record {
+            record.delivered.extend(frames.iter().map(|&(aggregate, frame)| (due, host, aggregate, frame)));
+        }
         let host = usize::from(host.0);
         let mut writer = Writer {
             tap: &self.attachments[host].tap,
@@ -277,11 +284,17 @@ impl Sink for Edge {
         }
     }
 
-    fn discard(&mut self, aggregate: u32, _frame: u16) {
+    fn discard(&mut self, aggregate: u32, frame: u16) {
+        if let Some(record) = &mut self.record {
+            record.discarded.push((aggregate, frame));
+        }
         self.release(aggregate);
     }
 
     fn mark(&mut self, aggregate: u32, frame: u16) {
+        if let Some(record) = &mut self.record {
+            record.marked.push((aggregate, frame));
+        }
         if let Some(parcel) = &mut self.parcels[aggregate as usize] {
             parcel.mark(frame);
         }

@@ -8,6 +8,7 @@
 pub use crate::edge::Attachment;
 use crate::edge::Edge;
 use crate::ports::{Drops, FabricMeasurement, PortLook, Snapshot, ThreadMeasurement};
+pub use crate::record::Record;
 pub use crate::series::Series;
 use crate::series::{Peaks, Since};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex};
@@ -31,10 +32,19 @@ const SPIN_NANOSECONDS: u64 = 10_000;
 const CALLED: u64 = u64::MAX;
 
 enum Command {
-    Begin(Option<u64>, Sender<()>),
+    Begin(Meters, Sender<()>),
     End(Sender<Measured>),
     Look(Sender<PortLook>),
     Stop,
+}
+
+/// What is metered besides the counters.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Meters {
+    /// A sample of every queue each so many nanoseconds.
+    pub sample_nanoseconds: Option<u64>,
+    /// Everything that goes in and comes out; takes 100 bytes a frame.
+    pub record: bool,
 }
 
 /// What an interval came to.
@@ -45,6 +55,8 @@ pub struct Measured {
     pub drops: Drops,
     /// Samples of the queues, if they were asked for.
     pub series: Option<Series>,
+    /// All of it, if that was asked for.
+    pub record: Option<Record>,
 }
 
 /// A fabric at work on a thread of its own.
@@ -102,10 +114,10 @@ impl RunningFabric {
         Ok(Self { commands, waker, thread: Some(thread) })
     }
 
-    /// Begins an interval; with a sample of every queue each so many nanoseconds.
-    pub fn begin(&self, sample_nanoseconds: Option<u64>) -> Result<()> {
+    /// Begins an interval.
+    pub fn begin(&self, meters: Meters) -> Result<()> {
         let (reply, answer) = channel();
-        self.send(Command::Begin(sample_nanoseconds, reply))?;
+        self.send(Command::Begin(meters, reply))?;
         answer.recv().map_err(|_| gone())
     }
 
@@ -203,8 +215,8 @@ impl Loop {
                     let now = self.edge.now();
                     self.fabric.advance(now, &mut self.edge);
                     match order {
-                        Command::Begin(sample, reply) => {
-                            self.begin(sample);
+                        Command::Begin(meters, reply) => {
+                            self.begin(meters);
                             let _ = reply.send(());
                         }
                         Command::End(reply) => drop(reply.send(self.end())),
@@ -222,6 +234,9 @@ impl Loop {
         while self.fabric.uplink_backlog_bytes(index) < READ_AHEAD_BYTES {
             let Some(packet) = self.edge.read(host)? else { break };
             if let Some(aggregate) = packet {
+                if let Some(record) = &mut self.edge.record {
+                    record.handed_over.push((now, index, aggregate));
+                }
                 self.fabric.transmit(now, index, aggregate);
             }
         }
@@ -316,9 +331,10 @@ impl Loop {
         (0..self.fabric.ports()).map(name).collect()
     }
 
-    fn begin(&mut self, sample_nanoseconds: Option<u64>) {
+    fn begin(&mut self, meters: Meters) {
         self.peaks.take(&mut self.fabric, Since::Begin);
-        self.series = sample_nanoseconds.map(|interval| {
+        self.edge.record = meters.record.then(Record::default);
+        self.series = meters.sample_nanoseconds.map(|interval| {
             self.peaks.take(&mut self.fabric, Since::Sample);
             Series::begin(interval, self.edge.now().as_nanoseconds(), self.fabric.counters().ports)
         });
@@ -359,7 +375,11 @@ impl Loop {
         let late = &self.edge.lateness;
         let measurement =
             FabricMeasurement::between(&earlier, &later, names, &self.names, late, waits, thread);
-        Measured { measurement, drops, series }
+        let mut record = self.edge.record.take();
+        if let Some(record) = &mut record {
+            record.until = self.fabric.now();
+        }
+        Measured { measurement, drops, series, record }
     }
 }
 

@@ -21,6 +21,7 @@ pub mod path;
 pub mod ports;
 pub mod processes;
 pub mod rack;
+pub mod record;
 pub mod requirements;
 pub mod rr_client;
 mod rr_message;

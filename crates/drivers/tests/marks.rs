@@ -3,15 +3,15 @@
 //! Needs the right to make network namespaces and TAP devices.
 #![allow(clippy::disallowed_methods, reason = "these tests use real sockets")]
 
-use framegauge_drivers::fabric::{Attachment, RunningFabric};
+mod common;
+
+use framegauge_drivers::fabric::{Meters, RunningFabric};
 use framegauge_drivers::frames::{BitRate, Mtu, Picoseconds};
-use framegauge_drivers::{OsError, Result, rack};
+use framegauge_drivers::{OsError, rack};
 use framegauge_fabric::{
     FabricConfig, HostConfig, LinkConfig, NicConfig, PortInterval, QueueConfig, SwitchConfig, star,
 };
 use framegauge_linux::namespace::Network;
-use framegauge_linux::rtnetlink::{self, LinkChange};
-use framegauge_linux::{sysctl, tap::Tap};
 use framegauge_metering::{Counters, parse_netstat, parse_snmp, parse_snmp6};
 use std::fs::read_to_string;
 use std::io::{Read, Write};
@@ -33,31 +33,6 @@ fn network(threshold_bytes: u64) -> FabricConfig {
         port.queue = QueueConfig::Step { limit_bytes: BUFFER_BYTES, threshold_bytes };
     }
     config
-}
-
-/// A host of its own network, with a TAP that was made in `workshop`.
-fn host(index: usize, version: u8, tso: bool, workshop: &Network) -> Result<(Network, Attachment)> {
-    let network = Network::fresh()?;
-    let name = rack::interface(index);
-    let tap = network.run(|| {
-        let here = std::fs::read_link("/proc/thread-self").expect("a thread knows itself");
-        let thread: u32 = here.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number");
-        let tap = workshop.run(|| {
-            let tap = Tap::create(&name, true, tso)?;
-            rtnetlink::move_link(&name, thread)?;
-            Ok(tap)
-        })?;
-        // RFC 3168 from both ends; "2" would only answer.
-        sysctl::write("net.ipv4.tcp_ecn", "1")?;
-        let up = LinkChange { up: Some(true), address: Some(rack::hardware(index)), ..LinkChange::default() };
-        rtnetlink::change_link(&name, up)?;
-        let (bits, net) = if version == 4 { (24, "10.77.0.0") } else { (64, "fd77::") };
-        rtnetlink::add_address(&name, rack::address(index, version), bits)?;
-        rtnetlink::set_link_route(&name, net.parse().expect("an address"), bits, "reno")?;
-        rtnetlink::add_neighbours(&name, &[(rack::address(1 - index, version), rack::hardware(1 - index))])?;
-        Ok(tap)
-    })?;
-    Ok((network, Attachment { tap, hardware: rack::hardware(index) }))
 }
 
 /// The protocol counters of a host.
@@ -83,19 +58,10 @@ struct Transfer {
 
 /// Sends from the first host to the second; `None` where nobody may make hosts.
 fn transfer(version: u8, tso: bool, lro: bool, threshold_bytes: u64) -> Option<Transfer> {
-    let made = Network::fresh()
-        .and_then(|workshop| Ok((host(0, version, tso, &workshop)?, host(1, version, tso, &workshop)?)));
-    let ((first, near), (second, far)) = match made {
-        Ok(hosts) => hosts,
-        Err(error) => {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
-            eprintln!("not run: needs network namespaces and TAP devices: {error}");
-            return None;
-        }
-    };
+    let ((first, near), (second, far)) = common::pair(version, tso)?;
     let fabric =
         RunningFabric::start(&network(threshold_bytes), vec![near, far], lro, None).expect("a fabric");
-    fabric.begin(None).expect("it begins");
+    fabric.begin(Meters::default()).expect("it begins");
     let address: IpAddr = rack::address(1, version);
     let failed = |source| OsError { operation: "connect".into(), source };
     let listener = second.run(|| TcpListener::bind((address, 5201)).map_err(failed)).expect("a port");

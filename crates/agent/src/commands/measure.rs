@@ -4,6 +4,7 @@ use super::fields::nanoseconds;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
+use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::held::{Held, Watch};
 use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
@@ -30,7 +31,7 @@ pub fn begin(call: &Call) -> Answer {
     let sample = sample_seconds.map(sampling).transpose()?;
     with_rack(call, |rack| {
         if let Some(fabric) = &rack.fabric {
-            fabric.begin(sample)?;
+            fabric.begin(Meters { sample_nanoseconds: sample, ..Meters::default() })?;
         }
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
