@@ -335,6 +335,24 @@ def test_nobody_is_heard_before_the_rack_is_committed(path: Path) -> None:
         early.close()
 
 
+def test_a_keeper_removes_its_socket_without_a_state_too_and_no_other(path: Path) -> None:
+    it = Kept(path, [sys.executable, "-c", AGENT])
+    it.commit()
+    path.unlink()
+    it.keeper.send_signal(signal.SIGTERM)
+    it.ends()
+    it = Kept(path, [sys.executable, "-c", AGENT])
+    it.commit()
+    path.unlink()
+    with kept.listen(path):  # another rack was built, because this one's state had gone
+        it.keeper.send_signal(signal.SIGTERM)
+        assert it.keeper.wait(10) == 0
+        place = Path(keeper.socket_path(str(path)))
+        assert place.exists()
+        place.unlink()
+    it.ends()
+
+
 def test_a_killed_keepers_socket_is_swept_with_its_state(path: Path) -> None:
     Path(keeper.socket_path(str(path))).touch()
     keeper.replace(str(path), state(ended()))

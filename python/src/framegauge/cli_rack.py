@@ -11,7 +11,7 @@ from typing import Any
 from framegauge import hand
 from framegauge.errors import InputError, QuantityError
 
-__all__ = ["parser", "run"]
+__all__ = ["asked", "parser", "run"]
 
 _RACK = """\
 examples:
@@ -248,15 +248,22 @@ def _interval(text: str) -> float:
     return seconds
 
 
-def _set(options: argparse.Namespace) -> None:
+def asked(options: argparse.Namespace) -> dict[str, Any]:
+    """What the arguments of `set` ask of the agent; InputError if that is nothing."""
     from framegauge import rack_settings
 
     names = ("rate", "delay", "mtu", "buffer", "queue")
-    asked = rack_settings.params(options.where, {name: getattr(options, name) for name in names}, options.up)
-    found = hand.change(asked, _say)
+    return rack_settings.params(options.where, {name: getattr(options, name) for name in names}, options.up)
+
+
+def _set(options: argparse.Namespace) -> None:
+    from framegauge import rack_settings
+
+    wanted = asked(options)
+    found = hand.change(wanted, _say)
     changed = found["changed"]
     more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-    what = ", ".join(rack_settings.described(asked))
+    what = ", ".join(rack_settings.described(wanted))
     print(f"{what} from {found['time_seconds']:.3f} s on: {', '.join(changed[:MOST_NAMED])}{more}")
 
 

@@ -232,10 +232,14 @@ class _Relay:
             self._unsent += _line(cancel)
 
     def _send(self) -> None:
-        """What the agent has not been sent yet; when it does not listen any more, its output ends as well."""
-        with contextlib.suppress(OSError):
+        """What the agent has not been sent yet, as far as it listens."""
+        try:
             while self._unsent:
                 del self._unsent[: os.write(self._input, self._unsent)]
+        except BlockingIOError:
+            return
+        except OSError:  # it never will again; that its output ends says so to all
+            self._unsent.clear()
 
     def _hear(self) -> bool:
         """Pass on what the agent says; False if it has gone."""
@@ -284,6 +288,15 @@ def _let_go(agent_input: int, agent_output: int) -> None:
         pass
 
 
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file has this name now; where the state was removed by hand, another rack's may."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return about.st_dev, about.st_ino
+
+
 def _last_words(errors: int) -> str:
     """The end of what the agent wrote to its standard error."""
     size = os.fstat(errors).st_size
@@ -300,20 +313,22 @@ def main(path: str, agent_input: int, agent_output: int, agent_errors: int, star
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     os.chdir("/")
+    place = socket_path(path)
+    mine = _file(place)
     with contextlib.suppress(OSError):  # whoever started it may have gone
         os.write(starter, b"r")
     with socket.socket(fileno=listener) as listening:
         wanted = _wait(agent_output, asked, starter)
         if wanted is None:
             wanted = _Relay(agent_input, agent_output, listening).serve(asked)
+    if mine is not None and _file(place) == mine:
+        os.unlink(place)
     if wanted:
         _let_go(agent_input, agent_output)
     with open(path, encoding="utf-8") as file:
         state = json.load(file)
     if state["keeper"]["pid"] != os.getpid():
         return  # whoever started it did not get as far as naming it
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(socket_path(path))  # before the state: it is that of whom the state names
     if not wanted:
         words = _last_words(agent_errors)
         replace(path, {**state, "state": "ended", "reason": "its agent ended" + (f": {words}" if words else "")})
