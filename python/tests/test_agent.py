@@ -89,6 +89,21 @@ def test_a_stubborn_agent_is_ended_all_the_same():
     assert not is_alive(agent.process_id)
 
 
+def test_an_agent_that_was_handed_over_is_heard_by_nobody_here():
+    agent = Agent.open(scripted("say(id=m['id'], result={})"))
+    agent.hand_over()
+    stdin, stdout, _ = agent.descriptors()
+    with open(os.dup(stdout), "rb") as output:
+        for number in range(3):
+            os.write(stdin, b'{"jsonrpc":"2.0","id":%d,"method":"work","params":{}}\n' % number)
+            # All of it is for whoever has the pipe now.
+            assert output.readline() == b'{"jsonrpc": "2.0", "id": %d, "result": {}}\n' % number
+    with pytest.raises(AgentLost, match="work: the agent's pipe is another process's"):
+        agent.request("work")
+    agent.close()
+    assert not is_alive(agent.process_id)
+
+
 def test_closing_ends_the_agent_in_order():
     with Agent.open(HOST) as agent:
         assert agent.about["role"] == "host"

@@ -63,6 +63,8 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
     if arguments[0] == "rack":  # needs the agent, too; that it is understood, and that its study can be built
         cut = arguments.index("--") if "--" in arguments else len(arguments)
         options = cli_rack.parser().parse_args(arguments[1:cut])
+        if options.subverb == "set":
+            assert cli_rack.asked(options)
         if options.subverb == "up":
             if lab_file.is_lab(options.file):
                 lab_file.load(options.file)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from support import is_alive
 
 from framegauge import cli, cli_rack, hand, keeper, kept
-from framegauge.errors import InputError
+from framegauge.errors import AgentLost, InputError
 from framegauge.kept import Process
 
 MINE = Process.of(os.getpid())
@@ -156,6 +157,12 @@ def test_an_invented_network_has_no_hosts_to_use(study_path: Path, capsys: pytes
         (["exec", "h1", "--"], "found no command"),
         (["exec", "h1", "--", "ls"], "found no rack, expected one that is up: framegauge rack up FILE"),
         (["down", "--", "x"], "found x after --, expected nothing"),
+        (["watch"], "rack watch: found no rack, expected one that is up"),
+        (["watch", "--interval", "soon"], '--interval: found "soon", expected a time'),
+        (["watch", "--interval", "0"], "--interval: found 0, expected 0.05 s to 3600 s"),
+        (["set", "switch>h1", "--up"], "rack set: found no rack, expected one that is up"),
+        (["set", "switch>h1"], "rack set: found nothing to set"),
+        (["set", "switch>h1", "--rate", "fast"], 'rack set: --rate: found "fast", expected a rate'),
     ],
 )
 def test_bad_input_is_exit_2_with_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +221,7 @@ def test_what_follows_two_hyphens_is_the_commands_own(path: Path, monkeypatch: p
         assert found[found.index("--") + 1 :][:2] == ["ls", "--json"]
 
 
-@pytest.mark.parametrize("words", [[], ["up"], ["exec"], ["down"], ["show"], ["list"]])
+@pytest.mark.parametrize("words", [[], ["up"], ["exec"], ["down"], ["show"], ["list"], ["watch"], ["set"]])
 def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["rack", *words, "--help"])
@@ -240,27 +247,165 @@ def test_what_takes_long_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch)
     assert said[0] == "building the rack: 0 s so far"
 
 
-class Kept:
-    """A keeper of a shell, which like an agent ends with its input."""
+@pytest.mark.parametrize(("testbed", "found"), [("lab", "a lab"), ("veth", "a rack of kind veth")])
+def test_only_the_fabric_has_ports(path: Path, testbed: str, found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.replace(str(path), state(testbed=testbed))
+    for words in (["watch", "--once"], ["set", "switch>h1", "--down"]):
+        assert cli.main(["rack", *words]) == 2
+        assert capsys.readouterr().err == (
+            f"framegauge: rack {words[0]}: found {found}, expected a rack on the fabric (kind rack): no other has ports\n"
+        )
 
-    def __init__(self, path: Path) -> None:
+
+def test_a_rack_whose_keeper_cannot_be_asked_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.replace(str(path), state())
+    assert cli.main(["rack", "watch"]) == 1
+    assert "found no keeper that answers (No such file or directory)" in capsys.readouterr().err
+
+
+# A rack of two ports, as far as it is asked: sixteen frames of 1500 bytes leave by one of them in each 0.25 s.
+PORTS_AGENT = """
+import json, sys
+looks = 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    params, answer = asked["params"], {}
+    if asked["method"] == "rack.ports":
+        zero = dict.fromkeys(("received_frames", "dropped_frames", "marked_frames", "lost_frames", "queued_bytes"), 0)
+        zero |= {"peak_queue_bytes": 0, "sent_frames": 0, "sent_bytes": 0, "busy_seconds": 0.0}
+        busy = {**zero, "sent_frames": 16 * looks, "sent_bytes": 24000 * looks, "busy_seconds": looks / 8}
+        ports = [{"port": "h1>switch", **zero}, {"port": "switch>h1", **busy}]
+        answer = {"result": {"time_seconds": looks / 4, "ports": ports}}
+        looks += 1
+    elif asked["method"] == "rack.set" and params.get("from") in ("switch", "*"):
+        answer = {"result": {"time_seconds": 1.5, "changed": ["switch>h1"] * (12 if params["from"] == "*" else 1)}}
+    elif asked["method"] == "rack.set" and "host" in params and params["mtu"] < 65521:
+        answer = {"result": {"time_seconds": 1.75, "changed": [params["host"]]}}
+    elif asked["method"] == "rack.set" and "host" in params:
+        data = {"what": "MTU of h1", "asked": params["mtu"], "limit": 65521}
+        answer = {"error": {"code": -32003, "message": "too large", "data": data}}
+    elif asked["method"] == "rack.set":
+        answer = {"error": {"code": -32602, "message": "rack.set: what the agent says", "data": {}}}
+    elif asked["method"] == "relay":
+        answer = {"result": {"mtu": 4000}}
+    elif asked["method"] == "shutdown":
+        break
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+@pytest.fixture
+def live(path: Path) -> Iterator[Kept]:
+    """A rack that can be asked."""
+    it = Kept(path, [sys.executable, "-c", PORTS_AGENT])
+    it.commit()
+    yield it
+    it.keeper.send_signal(signal.SIGTERM)
+    it.ends()
+
+
+def test_each_look_is_with_the_one_before(live: Kept) -> None:
+    paused: list[float] = []
+    looks = hand.looks(pytest.fail, 0.25, paused.append)
+    times = [(before["time_seconds"], after["time_seconds"]) for before, after in (next(looks) for _ in range(3))]
+    assert times == [(0.0, 0.25), (0.25, 0.5), (0.5, 0.75)]
+    assert len(paused) == 3
+    assert 0 < paused[0] <= 0.25
+    looks.close()
+
+
+def test_watching_prints_rates(live: Kept, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli_rack.hand.time, "sleep", lambda _: None)
+    assert cli.main(["rack", "watch", "--once", "--interval", "50 ms"]) == 0
+    # 24,000 bytes in a quarter of a second are 768 kb/s; an eighth of a quarter is a half.
+    assert capsys.readouterr().out.splitlines() == [
+        "up 0.2 s, rates over 0.25 s",
+        "port       Mb/s  busy  queue  peak  drops/s  drops",
+        "switch>h1   0.8   50%    0 B   0 B        0      0",
+        "1 port idle",
+    ]
+    assert cli.main(["rack", "watch", "--once", "--json", "--interval", "0.05"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    assert [port["port"] for port in found["ports"]] == ["switch>h1", "h1>switch"]
+    assert found["ports"][0]["bits_per_second"] == 768_000
+
+
+def test_a_watch_that_loses_its_rack_says_so(live: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    looks = hand.looks(pytest.fail, 0.05, lambda _: None)
+    next(looks)
+    live.agent.kill()
+    with pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper hung up"):
+        list(looks)
+    live.keeper.wait(10)
+
+
+def test_setting_says_what_was_changed_and_when(live: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rack", "set", "switch:h1", "--rate", "100Mb/s", "--queue", "red"]) == 0
+    assert cli.main(["rack", "set", "*>*", "--down"]) == 0
+    assert cli.main(["rack", "set", "h1", "--mtu", "9000"]) == 0
+    eight = ", ".join(["switch>h1"] * 8)
+    assert capsys.readouterr().out.splitlines() == [
+        "rate 100 Mb/s, queue red from 1.500 s on: switch>h1",
+        f"down from 1.500 s on: {eight} and 4 more",
+        "MTU 9000 from 1.750 s on: h1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["swich>h1", "--up"], 'rack set: found no port "swich>h1", expected one such as switch>h1'),
+        (["h1>switch", "--queue", "rde"], "rack.set: what the agent says"),
+        (["h2", "--mtu", "9000"], 'rack set: found no host "h2", expected one such as h1'),
+        (["h1", "--mtu", "65536"], "MTU of h1: asked 65536, the limit here is 65521"),
+    ],
+)
+def test_what_cannot_be_set_is_exit_2_with_one_line(
+    live: Kept, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["rack", "set", *words]) == 2
+    out, errors = capsys.readouterr()
+    assert (out, errors.count("\n")) == ("", 1)
+    assert message in errors
+
+
+def test_the_mtu_that_is_shown_is_the_one_in_force(live: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rack", "show"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["h1", "fg1", "10.77.0.1", "4000"]
+
+
+SHELL = ("sh", "-c", "echo oops >&2; while read -r line; do :; done")
+
+
+class Kept:
+    """A keeper of a shell, or another command, which like an agent ends with its input."""
+
+    def __init__(self, path: Path, words: Sequence[str] = SHELL) -> None:
         self.path = path
-        words = ["sh", "-c", "echo oops >&2; while read -r line; do :; done"]
         with open(path.with_suffix(".errors"), "w+b") as errors:
             self.agent = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
             assert self.agent.stdin is not None
             assert self.agent.stdout is not None
             self.ours, theirs = socket.socketpair()
             passed = (self.agent.stdin.fileno(), self.agent.stdout.fileno(), errors.fileno(), theirs.fileno())
-            words = [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)]
-            self.keeper = subprocess.Popen(words, pass_fds=passed)
+            with kept.listen(path) as listening:
+                passed = (*passed, listening.fileno())
+                command = [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)]
+                self.keeper = subprocess.Popen(command, pass_fds=passed)
         theirs.close()
         self.agent.stdin.close()
         assert self.ours.recv(1) == b"r"
         keeper.replace(str(path), state(Process.of(self.keeper.pid)))
 
+    def commit(self) -> None:
+        """As the starter does, which may then end."""
+        self.ours.sendall(b"k")
+        self.ours.shutdown(socket.SHUT_WR)
+
     def ends(self) -> None:
-        """Both, and nothing of them stays."""
+        """Both, and nothing of them stays, the socket neither."""
         assert self.keeper.wait(10) == 0
         self.agent.kill()
         self.agent.wait(10)
@@ -268,6 +413,7 @@ class Kept:
         self.agent.stdout.close()
         self.ours.close()
         assert not is_alive(self.keeper.pid)
+        assert not Path(keeper.socket_path(str(self.path))).exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -288,8 +434,7 @@ def test_a_keeper_lets_go_when_its_starter_ends_before_it_has_committed(path: Pa
 
 def test_a_keeper_writes_down_why_its_rack_went_away(path: Path) -> None:
     it = Kept(path)
-    it.ours.sendall(b"k")
-    it.ours.shutdown(socket.SHUT_WR)  # the starter may end now
+    it.commit()
     it.agent.kill()
     it.ends()
     found = json.loads(path.read_text())

@@ -74,8 +74,14 @@ MAY_USE = {
     "cli_plan": {"*"},
     "keeper": set(),
     "kept": {"errors", "keeper"},
-    "hand": BOTTOM | STUDY | {"lab_file", "agent", "keeper", "kept", "planning", "testbeds"},
-    "cli_rack": {"quantities", "errors", "study_file", "lab_file", "hand"},
+    "kept_agent": {"errors", "agent", "keeper", "kept"},
+    "port_rates": BOTTOM,
+    "rack_settings": BOTTOM,
+    "screen": set(),
+    "hand": BOTTOM
+    | STUDY
+    | {"lab_file", "agent", "keeper", "kept", "kept_agent", "planning", "rack_settings", "testbeds"},
+    "cli_rack": {"quantities", "errors", "study_file", "lab_file", "hand", "port_rates", "rack_settings", "screen"},
     "wire": BOTTOM | {"agent"},
     "cli_wire": {"quantities", "errors", "wire"},
     "check_addresses": set(),

@@ -119,6 +119,7 @@ class Agent:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._lost: str | None = None
+        self._leaving = False
         try:
             # A process group of its own: Ctrl-C in the terminal is for the controller, which then ends
             # the study in order; the agent sees its pipe close.
@@ -234,6 +235,13 @@ class Agent:
             finally:
                 self._lock.release()
 
+    def hand_over(self) -> None:
+        """Leave its pipe to another process, which has the descriptors: from now on nothing is asked or heard here."""
+        self._leaving = True
+        self.request("cancel", {"id": 0})  # the reader waits in a read, which only an answer ends
+        self._reader.join()
+        self._lost = f"{self._name}the agent's pipe is another process's"
+
     def close(self, patience_seconds: float = 10.0) -> None:
         """Ask the agent to put everything back and end; then insist. Twice is once."""
         if self._errors.closed:
@@ -276,6 +284,8 @@ class Agent:
         try:
             for line in self._process.stdout:
                 self._take(json.loads(line))
+                if self._leaving:
+                    return
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             why = f"it sent something that is no message ({type(error).__name__})"
         with contextlib.suppress(subprocess.TimeoutExpired):

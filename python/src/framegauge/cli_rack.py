@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from framegauge import hand
-from framegauge.errors import InputError
+from framegauge.errors import InputError, QuantityError
 
-__all__ = ["parser", "run"]
+__all__ = ["asked", "parser", "run"]
 
 _RACK = """\
 examples:
@@ -20,6 +20,8 @@ examples:
   framegauge rack exec h1 -- ping -c 3 10.77.0.2   run a command in a host
   framegauge rack exec h2 -- bash                  or work there
   framegauge rack show --json                      what is up
+  framegauge rack watch                            what its ports do, every second
+  framegauge rack set 'switch>h1' --rate 100Mb/s   change a port, or a host's MTU, while it runs
   framegauge rack down                             take it down, with all that runs in it
 
 One rack a user. A study may run while it is up; both share the CPUs.
@@ -66,6 +68,34 @@ examples:
   framegauge rack show
   framegauge rack list --json | jq '.hosts | length'
 """
+_WATCH = """\
+A line a port, the most loaded first: the rate of the frames that left since the last look, how busy the port was (100 %
+is its line rate), the bytes that wait now, the most that did since anybody's last look, drops and ECN marks a second
+and in all. Ports with nothing to tell are counted in the last line. Not to a terminal: plain lines. Ctrl-C ends it.
+
+With --json: one object a look, one a line, with every count of `rack.ports` (docs/rack.md).
+
+examples:
+  framegauge rack watch
+  framegauge rack watch --interval 0.2
+  framegauge rack watch --once
+  framegauge rack watch --json | jq -c '.ports[0] | [.port, .bits_per_second, .queued_bytes]'
+"""
+_SET = """\
+PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. * stands for any
+characters. What is not named stays as it is. A port is one way: a link has two. Of a host, the
+MTU of its interface can be set. A rack that is built again has what its study says again.
+
+examples:
+  framegauge rack set 'switch>h1' --rate 100Mb/s --queue red
+  framegauge rack set switch:h1 --delay 1ms --buffer 64KiB
+  framegauge rack set '*>*' --mtu 9216
+  framegauge rack set 'switch>h1' --down
+  framegauge rack set 'switch>h1' --up
+  framegauge rack set h1 --mtu 9000
+"""
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 3600.0
+MOST_NAMED = 8
 
 
 def run(words: Sequence[str]) -> list[str] | None:
@@ -78,7 +108,8 @@ def run(words: Sequence[str]) -> list[str] | None:
         return hand.exec_command(options.host, _command([*options.command, *command]), _say)
     if command:
         raise InputError(f"rack {options.subverb}: found {' '.join(command)} after --, expected nothing")
-    {"up": _up, "down": _down, "show": _show, "list": _show}[options.subverb](options)
+    verbs = {"up": _up, "down": _down, "show": _show, "list": _show, "watch": _watch, "set": _set}
+    verbs[options.subverb](options)
     return None
 
 
@@ -114,7 +145,24 @@ def parser() -> argparse.ArgumentParser:
     verb("down", "take the rack down", _DOWN)
     found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
     found.add_argument("--json", action="store_true", help="print JSON")
+    looking = verb("watch", "watch the ports of the rack", _WATCH)
+    looking.add_argument("--interval", default="1 s", metavar="TIME", help="between two looks (default: 1 s)")
+    looking.add_argument("--once", action="store_true", help="one interval, and no more")
+    looking.add_argument("--json", action="store_true", help="print one object a look")
+    _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
     return whole
+
+
+def _add_set(change: argparse.ArgumentParser) -> None:
+    change.add_argument("where", metavar="PORT", help="such as 'switch>h1', switch:h1 or '*>h1'; or a host, such as h1")
+    change.add_argument("--rate", metavar="RATE", help="line rate, such as 100Mb/s")
+    change.add_argument("--delay", metavar="TIME", help="propagation delay of the link behind it, such as 1ms")
+    change.add_argument("--mtu", metavar="BYTES", help="of the port, or the host's interface, such as 9000")
+    change.add_argument("--buffer", metavar="BYTES", help="such as 64KiB")
+    change.add_argument("--queue", metavar="KIND", help="queue discipline, such as taildrop, red, codel or step")
+    link = change.add_mutually_exclusive_group()
+    link.add_argument("--down", dest="up", action="store_false", default=None, help="let nothing pass")
+    link.add_argument("--up", dest="up", action="store_true", default=None, help="let it pass again")
 
 
 def _say(text: str) -> None:
@@ -164,6 +212,59 @@ def _show(options: argparse.Namespace) -> None:
         for host in state["hosts"]:
             if not host["running"]:
                 _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from framegauge import port_rates
+    from framegauge.screen import Screen
+
+    looks = hand.looks(_say, _interval(options.interval))
+    if options.json:
+        for before, after in looks:
+            print(json.dumps(port_rates.between(before, after)), flush=True)
+            if options.once:
+                return
+    before, after = next(looks)  # what is wrong is said before the screen is cleared
+    with Screen(sys.stdout) as screen:
+        while True:
+            screen.show(port_rates.table(port_rates.between(before, after), *screen.size()))
+            if options.once:
+                return
+            before, after = next(looks)
+
+
+def _interval(text: str) -> float:
+    """Seconds, which need no unit here."""
+    from framegauge.quantities import parse_seconds
+
+    try:
+        seconds = parse_seconds(f"{text} s" if text.replace(".", "", 1).isdecimal() else text)
+    except QuantityError as error:
+        raise InputError(f"rack watch: --interval: {error}") from None
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        raise InputError(
+            f"rack watch: --interval: found {text}, expected {SHORTEST_SECONDS:g} s to {LONGEST_SECONDS:g} s"
+        )
+    return seconds
+
+
+def asked(options: argparse.Namespace) -> dict[str, Any]:
+    """What the arguments of `set` ask of the agent; InputError if that is nothing."""
+    from framegauge import rack_settings
+
+    names = ("rate", "delay", "mtu", "buffer", "queue")
+    return rack_settings.params(options.where, {name: getattr(options, name) for name in names}, options.up)
+
+
+def _set(options: argparse.Namespace) -> None:
+    from framegauge import rack_settings
+
+    wanted = asked(options)
+    found = hand.change(wanted, _say)
+    changed = found["changed"]
+    more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
+    what = ", ".join(rack_settings.described(wanted))
+    print(f"{what} from {found['time_seconds']:.3f} s on: {', '.join(changed[:MOST_NAMED])}{more}")
 
 
 def _text(state: Mapping[str, Any]) -> list[str]:

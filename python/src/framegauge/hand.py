@@ -18,20 +18,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from framegauge import keeper, kept
+from framegauge import keeper, kept, rack_settings
 from framegauge.agent import Agent, find_agent, privileged
-from framegauge.errors import FramegaugeError, InputError, StudyError
+from framegauge.errors import AgentError, AgentFailure, FramegaugeError, InputError, StudyError
 from framegauge.kept import Process, Taken
+from framegauge.kept_agent import KeptAgent
 
 if TYPE_CHECKING:
     from framegauge.lab_file import LabFile
     from framegauge.study import Study
     from framegauge.testbeds.base import Conditions
 
-__all__ = ["become", "down", "exec_command", "show", "up", "up_lab"]
+__all__ = ["become", "change", "down", "exec_command", "looks", "show", "up", "up_lab"]
 
 PROGRESS_SECONDS = 2.0
+READING_SECONDS = 2.0  # for a host to say its MTU; it takes a thousandth
 KEEPER_SECONDS = 10.0  # for an interpreter to start; it takes some hundredths
+INVALID_PARAMS = -32602  # pipe/README.md
 DOWN_SECONDS = 60.0  # a rack goes in tenths; beyond this its agent hangs
 
 Json = dict[str, Any]
@@ -86,7 +89,8 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
     try:
         with claimed as write, _telling(say, "building the rack"), _agent(say) as agent:
             found = build(agent)
-            with _keeper(path, agent) as (process, commit):
+            with kept.listen(path) as listening, _keeper(path, agent, listening.fileno()) as (process, commit):
+                agent.hand_over()
                 found["build_seconds"] = round(time.monotonic() - begun, 3)
                 write({**found, "keeper": process.as_json()})
                 commit()
@@ -115,12 +119,7 @@ def baseline(study: Study) -> Conditions:
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     """What to `become` so that `command` runs in a host; InputError without such a host, or without a rack."""
-    path = kept.state_path()
-    state = kept.current(path, say)
-    if state is None:
-        raise InputError(f"rack exec: found no rack{_others(path)}, expected one that is up: {HOW}")
-    if state["state"] != "up":
-        raise InputError("rack exec: found a rack that is being built, expected one that is up: try again soon")
+    state = _one_that_is_up("exec", say)
     hosts = {each["name"]: each for each in state["hosts"]}
     if host not in hosts:
         raise InputError(f'rack exec: found no host "{host}", expected one of {", ".join(hosts)}')
@@ -145,10 +144,70 @@ def become(command: Sequence[str]) -> NoReturn:
 
 
 def show(say: Say) -> Json | None:
-    """The state of the rack that is up, with `running` for each host; None: there is none."""
-    state = kept.current(kept.state_path(), say)
+    """The state of the rack that is up, with `running` and the MTU by now for each host; None: there is none."""
+    path = kept.state_path()
+    state = kept.current(path, say)
     if state is not None and state["state"] == "up":
         state["hosts"] = [{**host, "running": Process.from_json(host).runs()} for host in state["hosts"]]
+        if state["testbed"] != "lab":
+            # Whoever cannot be asked keeps the MTU that was set when the rack was built.
+            with contextlib.suppress(AgentFailure), KeptAgent(path) as agent:
+                for host in state["hosts"]:
+                    asked = {"host": host["name"], "method": "host.read", "params": {}}
+                    host["mtu"] = agent.request("relay", asked, timeout_seconds=READING_SECONDS)["mtu"]
+    return state
+
+
+def looks(
+    say: Say, interval_seconds: float, pause: Callable[[float], None] = time.sleep
+) -> Iterator[tuple[Json, Json]]:
+    """Each look at the ports of the rack (`rack.ports`) with the one before, an interval apart, for ever."""
+    with _asking("watch", say) as (_, agent):
+        before, due = agent.request("rack.ports"), time.monotonic()
+        while True:
+            due = max(due + interval_seconds, time.monotonic())
+            pause(due - time.monotonic())
+            after = agent.request("rack.ports")
+            yield before, after
+            before = after
+
+
+def change(asked: Json, say: Say) -> Json:
+    """Change the rack while it runs: the answer of `rack.set` to what `rack_settings.params` made."""
+    with _asking("set", say) as (state, agent):
+        hosts = [host["name"] for host in state["hosts"]]
+        if "host" in asked and asked["host"] not in hosts:
+            raise InputError(rack_settings.unknown_host(asked["host"], hosts))
+        try:
+            return agent.request("rack.set", asked)
+        except AgentError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+            # Only now: a look ends the time of which the others' next one tells the peak.
+            ports = [port["port"] for port in agent.request("rack.ports")["ports"]] if "from" in asked else []
+            unknown = rack_settings.unknown_port(asked, ports) if ports else None
+            raise InputError(unknown or error.message) from None
+
+
+@contextlib.contextmanager
+def _asking(verb: str, say: Say) -> Iterator[tuple[Json, KeptAgent]]:
+    """The state of the rack that is up on the fabric, and its agent; InputError without one."""
+    state = _one_that_is_up(verb, say)
+    if state["testbed"] != "rack":
+        kind = "a lab" if state["testbed"] == "lab" else f"a rack of kind {state['testbed']}"
+        raise InputError(f"rack {verb}: found {kind}, expected a rack on the fabric (kind rack): no other has ports")
+    with KeptAgent(kept.state_path()) as agent:
+        yield state, agent
+
+
+def _one_that_is_up(verb: str, say: Say) -> Json:
+    """The state of the rack that is up; InputError if there is none, or none yet."""
+    path = kept.state_path()
+    state = kept.current(path, say)
+    if state is None:
+        raise InputError(f"rack {verb}: found no rack{_others(path)}, expected one that is up: {HOW}")
+    if state["state"] != "up":
+        raise InputError(f"rack {verb}: found a rack that is being built, expected one that is up: try again soon")
     return state
 
 
@@ -208,12 +267,15 @@ def _agent(say: Say) -> Iterator[Agent]:
 
 
 @contextlib.contextmanager
-def _keeper(path: Path, agent: Agent) -> Iterator[tuple[Process, Callable[[], None]]]:
-    """A process that holds the agent's pipe, and lets go unless it is committed; killed if anything fails here."""
+def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process, Callable[[], None]]]:
+    """A process that holds the agent's pipe and is asked at `listening`; it lets go unless it is committed.
+
+    Killed if anything fails here.
+    """
     import socket
 
     ours, theirs = socket.socketpair()
-    passed = (*agent.descriptors(), theirs.fileno())
+    passed = (*agent.descriptors(), theirs.fileno(), listening)
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)],
         stdin=subprocess.DEVNULL,

@@ -1,25 +1,45 @@
-"""Keeps a rack: a process that holds the pipe of its agent until it is told to let go.
+"""Keeps a rack: a process that holds the pipe of its agent until it is told to let go, and lets others ask that agent.
 
 It is started as a file, by an interpreter that imports nothing but the standard library, so that it is up at once
 and small while it waits. SIGTERM, or the end of whoever started it before that one has committed, takes the rack
 down and removes the state file; if the agent goes away by itself, the state file says why.
+
+Who may ask connects to the socket beside the state file and sends requests as pipe/README.md has them, one at a time:
+the next is read when the last is answered. Progress comes back, too. Whoever hangs up has cancelled what was asked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import select
 import signal
+import socket
+import struct
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["main", "replace"]
+__all__ = ["ASKED", "LINE_BYTES", "READINGS", "main", "replace", "socket_path"]
 
 SHUTDOWN = b'{"jsonrpc":"2.0","id":0,"method":"shutdown","params":{}}\n'
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+ASKED = ("rack.ports", "rack.set", "relay")
+# The agents may be root's while whoever asks is not: of a host they tell what it is, and run nothing there.
+READINGS = ("host.read", "host.counters", "check.facts", "check.routes")
+LINE_BYTES = 1 << 16  # the longest request
+DEEPEST = 32  # levels of a request; the agent refuses 128 without saying whose they were
+MOST_DIGITS = 20
+MOST_CLIENTS = 200  # more wait until one leaves; each has a descriptor of the 1,024 that a process may have
+PIECE_BYTES = 1 << 16
+
+
+def socket_path(path: str) -> str:
+    """Where the rack of a state file is asked."""
+    return os.path.splitext(path)[0] + ".sock"
 
 
 def replace(path: str, state: Mapping[str, Any]) -> None:
@@ -32,19 +52,231 @@ def replace(path: str, state: Mapping[str, Any]) -> None:
     os.rename(draft, path)
 
 
-def _wait(agent: int, asked: int, starter: int) -> bool:
-    """Until the rack is to go (True), or its agent has gone (False)."""
+class _Bad(Exception):
+    """A line that is not passed on: the code of its error answer, its message, the id to answer to."""
+
+    def __init__(self, code: int, message: str, number: int | None = None, **data: Any) -> None:
+        self.answer = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, "data": data}}
+        super().__init__(message)
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    """A message as the pipe has it; ValueError if no JSON can hold it (NaN, half a surrogate pair)."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _too_deep(value: Any, levels: int = DEEPEST) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_too_deep(each, levels - 1) for each in inner)
+
+
+def _whole(digits: str) -> int:
+    """Of a JSON text; nothing that is asked has more digits, and the agent does not say whose they were either."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"found a number of {len(digits)} digits, expected at most {MOST_DIGITS}")
+    return int(digits)
+
+
+def _request(line: bytes) -> dict[str, Any]:
+    """What a client asks, and may ask; _Bad for anything else."""
+    try:
+        found: dict[str, Any] = json.loads(line, parse_int=_whole)  # which is still to be seen
+        _line({"found": found})
+    except RecursionError:
+        raise _Bad(-32600, f"found a request of too many levels, expected at most {DEEPEST}") from None
+    except ValueError as error:
+        raise _Bad(-32700, f"not JSON: {error}", column=getattr(error, "colno", 0)) from None
+    number = found.get("id") if isinstance(found, dict) else None
+    if type(number) is not int or number < 0:
+        raise _Bad(-32600, "found no request, expected an object with an id from 0 up")
+    if found.keys() != {"jsonrpc", "id", "method", "params"} or found["jsonrpc"] != "2.0":
+        raise _Bad(-32600, "found no request, expected the keys jsonrpc (2.0), id, method and params", number)
+    if not isinstance(found["method"], str) or not isinstance(found["params"], dict) or _too_deep(found["params"]):
+        message = f"found no request, expected a method by name, and an object of at most {DEEPEST} levels as params"
+        raise _Bad(-32600, message, number)
+    _allow(found["method"], ASKED, number)
+    if found["method"] == "relay":
+        _allow(found["params"].get("method"), READINGS, number)
+    return found
+
+
+def _allow(method: object, allowed: tuple[str, ...], number: int) -> None:
+    if method not in allowed:
+        message = (
+            f"found the method {method!r:.60}, expected one of {', '.join(allowed)}: the rack's keeper asks no other"
+        )
+        raise _Bad(-32601, message, number, method=method)
+
+
+class _Client:
+    """Somebody who asks. What is kept for them is bounded: a line of theirs, and the answer to one request."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.said = bytearray()
+        self.unsent = bytearray()
+        self.asked: int | None = None  # our id of the request under way
+        self.number = 0  # and theirs
+        self.leaving = False  # nothing more comes, and they are let go when all is sent
+
+    def idle(self) -> bool:
+        """Whether a request could be taken."""
+        return self.asked is None and not self.unsent
+
+    def interest(self) -> int:
+        """What to wait for; that they hung up is told in any case."""
+        hear = self.idle() and not self.leaving and b"\n" not in self.said
+        return (select.POLLIN if hear else 0) | (select.POLLOUT if self.unsent else 0)
+
+    def next_line(self) -> bytes | None:
+        """The next line that is more than white space, if all of it is here."""
+        while self.idle() and b"\n" in self.said:
+            line, _, rest = self.said.partition(b"\n")
+            self.said = rest
+            if line.strip():
+                return bytes(line)
+        if self.idle() and len(self.said) >= LINE_BYTES:
+            self.said.clear()
+            self.leaving = True
+            raise _Bad(-32600, f"found a line without an end, expected at most {LINE_BYTES} bytes")
+        return None
+
+
+class _Relay:
+    """Passes requests of clients to the agent, with ids of its own, and answers back."""
+
+    def __init__(self, agent_input: int, agent_output: int, listener: socket.socket) -> None:
+        self._input, self._output, self._listener = agent_input, agent_output, listener
+        self._clients: dict[int, _Client] = {}  # by descriptor
+        self._asking: dict[int, _Client] = {}  # by our id of the request under way
+        self._numbers = itertools.count(1)
+        self._heard = bytearray()
+        self._unsent = bytearray()
+        os.set_blocking(agent_input, False)
+        listener.setblocking(False)
+
+    def serve(self, asked: int) -> bool:
+        """Until the rack is to go (True), or its agent has gone (False)."""
+        while True:
+            waiting = select.poll()
+            waiting.register(asked, select.POLLIN)
+            waiting.register(self._output, select.POLLIN)
+            if self._unsent:
+                waiting.register(self._input, select.POLLOUT)
+            if len(self._clients) < MOST_CLIENTS:
+                waiting.register(self._listener, select.POLLIN)
+            for descriptor, client in self._clients.items():
+                waiting.register(descriptor, client.interest())
+            ready = dict(waiting.poll())
+            if asked in ready:
+                return True
+            if self._output in ready and not self._hear():
+                return False
+            for descriptor, client in list(self._clients.items()):
+                self._attend(client, ready.get(descriptor, 0))
+            # After the others: a new descriptor may have the number of one that was in `ready`.
+            if self._listener.fileno() in ready:
+                self._accept()
+            self._send()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # they may have left already
+            connection, _ = self._listener.accept()
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            _, user, _ = struct.unpack("3i", credentials)
+            if user not in (0, os.geteuid()):
+                connection.close()
+                return
+            connection.setblocking(False)
+            self._clients[connection.fileno()] = _Client(connection)
+
+    def _attend(self, client: _Client, events: int) -> None:
+        """Hear and answer one client, as far as it goes without waiting."""
+        try:
+            if events & (select.POLLHUP | select.POLLERR):
+                raise ConnectionResetError
+            if events & select.POLLIN:
+                piece = client.connection.recv(LINE_BYTES - len(client.said))
+                client.said += piece
+                client.leaving = not piece
+            if events & select.POLLOUT:
+                del client.unsent[: client.connection.send(client.unsent)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(client)
+            return
+        try:
+            # What is not asked yet waits while the agent does not listen.
+            line = client.next_line() if len(self._unsent) < LINE_BYTES else None
+            if line is not None:
+                self._pass_on(client, _request(line))
+            elif client.leaving and client.idle() and b"\n" not in client.said:
+                self._drop(client)
+        except _Bad as bad:
+            client.unsent += _line(bad.answer)
+
+    def _pass_on(self, client: _Client, request: Mapping[str, Any]) -> None:
+        client.asked, client.number = next(self._numbers), request["id"]
+        self._asking[client.asked] = client
+        self._unsent += _line({**request, "id": client.asked})
+
+    def _drop(self, client: _Client) -> None:
+        del self._clients[client.connection.fileno()]
+        client.connection.close()
+        if client.asked is not None:
+            del self._asking[client.asked]
+            cancel = {"jsonrpc": "2.0", "id": next(self._numbers), "method": "cancel", "params": {"id": client.asked}}
+            self._unsent += _line(cancel)
+
+    def _send(self) -> None:
+        """What the agent has not been sent yet, as far as it listens."""
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self._input, self._unsent)]
+        except BlockingIOError:
+            return
+        except OSError:  # it never will again; that its output ends says so to all
+            self._unsent.clear()
+
+    def _hear(self) -> bool:
+        """Pass on what the agent says; False if it has gone."""
+        piece = os.read(self._output, PIECE_BYTES)
+        self._heard += piece
+        if b"\n" in piece:
+            *lines, rest = self._heard.split(b"\n")
+            self._heard = bytearray(rest)
+            for line in lines:
+                with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # no message: nobody's
+                    self._answer(json.loads(line))
+        return piece != b""
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "progress":
+            client = self._asking[message["params"]["id"]]
+            if not client.unsent:  # who does not read misses some
+                told = {**message["params"], "id": client.number}
+                client.unsent += _line({**message, "params": told})
+            return
+        client = self._asking.pop(message["id"])
+        client.asked = None
+        client.unsent += _line({**message, "id": client.number})
+
+
+def _wait(agent: int, asked: int, starter: int) -> bool | None:
+    """Until the starter has committed (None), the rack is to go (True), or its agent has gone (False)."""
     waiting = select.poll()
-    waiting.register(agent, 0)  # hanging up is told without asking, and nothing else is of interest
+    waiting.register(agent, 0)  # hanging up is told without asking; what it says is still the starter's
     waiting.register(asked, select.POLLIN)
     waiting.register(starter, select.POLLIN)
-    while True:
-        for descriptor, _ in waiting.poll():
-            if descriptor == agent:
-                return False
-            if descriptor == asked or os.read(starter, 1) == b"":
-                return True
-            waiting.unregister(starter)  # committed: from here on nobody else holds the rack
+    ready = dict(waiting.poll())
+    if agent in ready:
+        return False
+    if asked in ready or os.read(starter, 1) == b"":
+        return True
+    return None  # from here on nobody else holds the rack
 
 
 def _let_go(agent_input: int, agent_output: int) -> None:
@@ -52,9 +284,17 @@ def _let_go(agent_input: int, agent_output: int) -> None:
     with contextlib.suppress(OSError):
         os.write(agent_input, SHUTDOWN)
     os.close(agent_input)
-    waiting = select.poll()
-    waiting.register(agent_output, 0)
-    waiting.poll()
+    while os.read(agent_output, PIECE_BYTES):  # answers that nobody waits for, which must not hold it up
+        pass
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file has this name now; where the state was removed by hand, another rack's may."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _last_words(errors: int) -> str:
@@ -64,8 +304,8 @@ def _last_words(errors: int) -> str:
     return "; ".join(line.strip() for line in text.split("\n")[-4:] if line.strip())
 
 
-def main(path: str, agent_input: int, agent_output: int, agent_errors: int, starter: int) -> None:
-    """Keep the rack whose state is in `path`; the numbers are descriptors."""
+def main(path: str, agent_input: int, agent_output: int, agent_errors: int, starter: int, listener: int) -> None:
+    """Keep the rack whose state is in `path`; the numbers are descriptors, the last that of its socket."""
     asked, ask = os.pipe()
     os.set_blocking(ask, False)
     signal.set_wakeup_fd(ask)
@@ -73,9 +313,16 @@ def main(path: str, agent_input: int, agent_output: int, agent_errors: int, star
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     os.chdir("/")
+    place = socket_path(path)
+    mine = _file(place)
     with contextlib.suppress(OSError):  # whoever started it may have gone
         os.write(starter, b"r")
-    wanted = _wait(agent_output, asked, starter)
+    with socket.socket(fileno=listener) as listening:
+        wanted = _wait(agent_output, asked, starter)
+        if wanted is None:
+            wanted = _Relay(agent_input, agent_output, listening).serve(asked)
+    if mine is not None and _file(place) == mine:
+        os.unlink(place)
     if wanted:
         _let_go(agent_input, agent_output)
     with open(path, encoding="utf-8") as file:

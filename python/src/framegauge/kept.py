@@ -10,15 +10,16 @@ import contextlib
 import fcntl
 import json
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from framegauge.errors import FramegaugeError, InputError
-from framegauge.keeper import replace
+from framegauge.keeper import replace, socket_path
 
-__all__ = ["Process", "Taken", "boot_id", "claim", "current", "forget", "state_path"]
+__all__ = ["Process", "Taken", "boot_id", "claim", "current", "forget", "listen", "state_path", "within_reach"]
 
 SCHEMA = 1
 FOR_ROOT = Path("/run/framegauge-rack.json")
@@ -166,8 +167,7 @@ def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[st
     try:
         yield lambda final: replace(str(path), {**first, **state, **final})
     except BaseException:
-        path.unlink(missing_ok=True)
-        _remove_own_folder(path)
+        _remove(path)
         raise
 
 
@@ -183,10 +183,37 @@ def forget(path: Path, keeper: Process) -> bool:
         with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             same = os.path.samestat(os.fstat(file.fileno()), os.stat(path, follow_symlinks=False))
             if same and Process.from_json(json.load(file)["keeper"]) == keeper:
-                path.unlink()
-                _remove_own_folder(path)
+                _remove(path)
                 return True
     return False
+
+
+@contextlib.contextmanager
+def listen(path: Path) -> Iterator[socket.socket]:
+    """A socket beside the state file of which this process holds the claim, for nobody but this user and root."""
+    with within_reach(path) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        Path(place).unlink(missing_ok=True)  # of somebody who was killed: the claim says that there is nobody else
+        before = os.umask(
+            0o177
+        )  # while it is bound, so that it never has another mode; nobody connects before `listen`
+        try:
+            listening.bind(place)
+        except OSError as error:
+            raise FramegaugeError(f"{socket_path(str(path))}: found no way to make it ({error.strerror})") from None
+        finally:
+            os.umask(before)
+        listening.listen()
+        yield listening
+
+
+@contextlib.contextmanager
+def within_reach(path: Path) -> Iterator[str]:
+    """A name for the socket beside a state file that is short enough (108 bytes, unix(7)), wherever its folder is."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(socket_path(str(path)))}"
+    finally:
+        os.close(folder)
 
 
 def _make_own_folder(folder: Path) -> None:
@@ -195,6 +222,13 @@ def _make_own_folder(folder: Path) -> None:
     about = folder.lstat()
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise InputError(f"{folder}: found something of others, expected a folder of our own with mode 700")
+
+
+def _remove(path: Path) -> None:
+    """The socket goes first: it is that of whom the state names, and without a state another's may come."""
+    Path(socket_path(str(path))).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    _remove_own_folder(path)
 
 
 def _remove_own_folder(path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from framegauge import kept
+from framegauge import keeper, kept
 from framegauge.agent import find_agent
 from rack.real import agent_processes, await_end, hosts_of, leaves_nothing
 
@@ -356,4 +356,111 @@ def test_a_command_that_came_through_sudo_is_the_users_again(path: str, tmp_path
     before = ["env", "SUDO_UID=65534", "SUDO_GID=65534"]
     assert run(before=before) == ["65534", "65534", "65534", "jumbo-/mine-65534", *nothing]
     assert run("--keep-user", before=before)[:2] == ["0", "0"]
+    rack("down")
+
+
+# Frames of 1,442 bytes (UDP over IPv4: 1,400 + 8 + 20 + 14) without their FCS, until it is killed.
+FLOOD = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+    print("ready", flush=True)
+    while True:
+        try:
+            udp.sendto(bytes(1400), (sys.argv[1], 9))
+        except OSError:
+            pass
+"""
+
+
+def ports(*words: str) -> dict[str, Any]:
+    """One look, by port."""
+    found = rack("watch", "--once", "--json", *words)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.count("\n") == 1
+    return {port["port"]: port for port in json.loads(found.stdout)["ports"]}
+
+
+def test_a_watch_sees_what_a_ping_sent(path: str) -> None:
+    up(path)
+    before = ports("--interval", "0.05")
+    assert before.keys() == {"h1>switch", "switch>h1", "h2>switch", "switch>h2"}
+    found = rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.2")
+    assert found.returncode == 0, found.stderr
+    after = ports("--interval", "0.05")
+    # The request by the one way, the answer by the other; neighbours may ask for addresses besides.
+    for name in before:
+        grown = {key: after[name][key] - before[name][key] for key in before[name] if key.endswith("_frames")}
+        assert grown["sent_frames"] == grown["received_frames"] >= 1, name
+        assert grown["dropped_frames"] == grown["lost_frames"] == 0, name
+    rack("down")
+
+
+def test_a_watch_sees_a_port_that_is_full(path: str) -> None:
+    up(path)
+    words = [*MAIN, "rack", "exec", "h1", "--", sys.executable, "-c", FLOOD, "10.77.0.2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as flood:
+        assert flood.stdout is not None
+        assert flood.stdout.readline() == b"ready\n"
+        busy = ports("--interval", "0.5")["h1>switch"]
+        shown = rack("watch", "--once", "--interval", "0.2").stdout.splitlines()
+        flood.kill()
+    # Two figures that know nothing of each other: 1,446 bytes of frame are 1,466 on the wire.
+    assert busy["bits_per_second"] / 200e6 * 1466 / 1446 == pytest.approx(busy["busy_share"], rel=0.02)
+    # A host sends as fast as its shaper lets it, if it gets any CPU at all.
+    assert 0.2 < busy["busy_share"] < 1.01
+    assert shown[0].startswith("up ")
+    assert shown[1].split()[:3] == ["port", "Mb/s", "busy"]
+    assert shown[-1].endswith("idle") or len(shown) == 6
+    rack("down")
+
+
+def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
+    with leaves_nothing():
+        state = up(path)
+        words = [*MAIN, "rack", "watch", "--json", "--interval", "0.05"]
+        watchers = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+        for each in watchers:
+            assert each.stdout is not None
+            assert json.loads(each.stdout.readline())["elapsed_seconds"] >= 0.04
+        watchers[0].kill()
+        watchers[1].send_signal(signal.SIGINT)
+        assert watchers[1].communicate(timeout=20)[1] == b"framegauge: interrupted\n"
+        assert watchers[1].returncode == 130
+        assert watchers[2].stdout is not None
+        assert json.loads(watchers[2].stdout.readline())["ports"]
+        assert rack("exec", "h1", "--", "true").returncode == 0
+        assert rack("down").returncode == 0
+        for each in watchers[2:]:
+            _, errors = each.communicate(timeout=20)
+            assert (each.returncode, errors.count(b"\n")) == (1, 1)
+            assert b"rack.ports: the rack's keeper hung up" in errors
+        watchers[0].communicate()
+        await_end(processes(state))
+
+
+def test_only_the_user_of_a_rack_and_root_may_ask_its_agent(path: str) -> None:
+    up(path)
+    place = keeper.socket_path(str(kept.FOR_ROOT))
+    script = (
+        "import os, socket, sys\n"
+        "os.setgid(65534), os.setuid(65534)\n"
+        "with socket.socket(socket.AF_UNIX) as asker:\n"
+        "    try:\n"
+        "        asker.connect(sys.argv[1])\n"
+        "        asker.settimeout(20)\n"
+        '        asker.sendall(b\'{"jsonrpc":"2.0","id":1,"method":"rack.ports","params":{}}\\n\')\n'
+        "        print(asker.recv(9))\n"
+        "    except OSError as error:\n"
+        "        print(type(error).__name__)\n"
+    )
+
+    def ask() -> str:
+        words = [sys.executable, "-c", script, place]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert ask() == "PermissionError"
+    # Even where the file lets them, the keeper asks who they are.
+    os.chmod(place, 0o666)
+    assert ask() in ("b''", "ConnectionResetError", "BrokenPipeError")
+    assert ports("--interval", "0.05")
     rack("down")

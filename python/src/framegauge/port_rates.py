@@ -1,0 +1,123 @@
+"""What the ports of a rack did between two looks at their counters, for people and as data. No clock, no terminal.
+
+A look is the answer of `rack.ports` (pipe/README.md). How busy a port was is what the fabric counts: the share of the
+time in which a frame was leaving, preamble and gap included, so that 1 is the line rate, whatever that is by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from framegauge.quantities import print_bytes
+
+__all__ = ["between", "table"]
+
+Json = dict[str, Any]
+
+_COUNTS = ("received_frames", "sent_frames", "dropped_frames", "marked_frames", "lost_frames")
+
+
+def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
+    """`time_seconds`, `elapsed_seconds` and, the most loaded first, `ports`: the counts of `after`, and five more.
+
+    `bits_per_second` is of the frames that left, without preamble and gap; `busy_share`; `dropped_frames_per_second`;
+    `marked_frames_per_second`; `idle`: nothing came, left, was dropped or waited.
+    """
+    elapsed = after["time_seconds"] - before["time_seconds"]
+    earlier = {port["port"]: port for port in before["ports"]}
+    ports = [_rates(earlier[port["port"]], port, elapsed) for port in after["ports"]]
+    ports.sort(key=lambda port: (-port["busy_share"], -port["bits_per_second"], -port["queued_bytes"], port["port"]))
+    return {"time_seconds": after["time_seconds"], "elapsed_seconds": elapsed, "ports": ports}
+
+
+def _rates(before: Mapping[str, Any], after: Mapping[str, Any], elapsed: float) -> Json:
+    def grown(key: str) -> float:
+        return float(after[key] - before[key])
+
+    def a_second(key: str) -> float:
+        return grown(key) / elapsed if elapsed > 0 else 0.0
+
+    waited = after["queued_bytes"] or after["peak_queue_bytes"]
+    return {
+        **after,
+        "bits_per_second": 8 * a_second("sent_bytes"),
+        "busy_share": a_second("busy_seconds"),
+        "dropped_frames_per_second": a_second("dropped_frames"),
+        "marked_frames_per_second": a_second("marked_frames"),
+        "idle": not waited and not any(grown(key) for key in _COUNTS),
+    }
+
+
+def _few(a_second: float) -> str:
+    return f"{a_second:.0f}" if a_second >= 10 else f"{a_second:.2g}"
+
+
+Column = tuple[str, Callable[[Mapping[str, Any]], str]]
+
+_COLUMNS: Mapping[str, Column] = {
+    "port": ("port", lambda port: port["port"]),
+    "rate": ("Mb/s", lambda port: f"{port['bits_per_second'] / 1e6:.1f}"),
+    "busy": ("busy", lambda port: f"{port['busy_share']:.0%}"),
+    "queue": ("queue", lambda port: print_bytes(port["queued_bytes"], 3)),
+    "peak": ("peak", lambda port: print_bytes(port["peak_queue_bytes"], 3)),
+    "drops": ("drops/s", lambda port: _few(port["dropped_frames_per_second"])),
+    "dropped": ("drops", lambda port: str(port["dropped_frames"])),
+    "marks": ("marks/s", lambda port: _few(port["marked_frames_per_second"])),
+    "marked": ("marks", lambda port: str(port["marked_frames"])),
+    "lost": ("lost", lambda port: str(port["lost_frames"])),
+}
+# Left out where there are none, and these first where the terminal is too narrow for all.
+_SELDOM = {"marks": "marked_frames", "marked": "marked_frames", "lost": "lost_frames"}
+_LEAVING = ("lost", "marks", "drops", "queue", "marked", "busy", "peak", "dropped")
+
+
+def table(found: Mapping[str, Any], columns: int | None = None, lines: int | None = None) -> list[str]:
+    """What `between` found as lines that fit into so many columns and lines; None: as wide, as long as it is.
+
+    Ports with nothing to tell are one line, and so are the least loaded where there are more than fit.
+    """
+    busy = [port for port in found["ports"] if not port["idle"]]
+    head = [f"up {found['time_seconds']:.1f} s, rates over {found['elapsed_seconds']:.2f} s"]
+    room = len(busy) if lines is None else max(0, lines - 3)  # besides the two lines above, and the last
+    shown, hidden, idle = busy[:room], len(busy) - room, len(found["ports"]) - len(busy)
+    if shown:
+        head += _grid(shown, columns)
+    rest = [_ports(number, what) for number, what in ((hidden, "more"), (idle, "idle")) if number > 0]
+    whole = [*head, *([", ".join(rest)] if rest else [])]
+    return [line if columns is None else line[:columns] for line in whole][:lines]
+
+
+def _ports(number: int, what: str) -> str:
+    noun = "port" if number == 1 else "ports"
+    return f"{number} more {noun}" if what == "more" else f"{number} {noun} idle"
+
+
+def _grid(ports: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+    """Title and one line a port, with as many columns as fit."""
+    names = [name for name in _COLUMNS if name not in _SELDOM or any(port[_SELDOM[name]] for port in ports)]
+    cells = {name: [_COLUMNS[name][0], *(_COLUMNS[name][1](port) for port in ports)] for name in names}
+    widths = {name: max(map(len, texts)) for name, texts in cells.items()}
+
+    def width() -> int:
+        return sum(widths[name] for name in names) + 2 * (len(names) - 1)
+
+    for name in _LEAVING:
+        if columns is not None and width() > columns and name in names:
+            names.remove(name)
+    over = 0 if columns is None else width() - columns
+    if over > 0:  # then of the names of the ports as much as can be
+        widths["port"] = max(len("port"), widths["port"] - over)
+    return [
+        "  ".join(
+            _shortened(cells[name][row], widths[name]).ljust(widths[name])
+            if name == "port"
+            else cells[name][row].rjust(widths[name])
+            for name in names
+        )
+        for row in range(len(ports) + 1)
+    ]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
