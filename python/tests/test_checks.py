@@ -22,6 +22,13 @@ CAUGHT_BY = {
     "nodelay": "proof: TCP_NODELAY of live sockets on h2", "bridge": "conservation: segments received by all hosts",
     "segments": "proof: mean segment payload", "iperf3": "error: iperf3: unable to connect",
     "curl": "error: curl: transfer", "unfinished": "proof: packets without a checksum from h1",
+    "queue": "proof: queue of port switch>h1: asked sfq, found taildrop",
+    "buffer": "proof: limit_bytes of the queue of port switch>h1: asked 524288, found 262144",
+    "skew": "proof: rate of port switch>h1: asked 1000125000 b/s, found 1000000000",
+    "network_rtt": "proof: base RTT of the hosts furthest apart", "link_missing": "proof: links of the network: asked one from switch to h2",
+    "loss": "proof: frames lost behind port switch>h2", "background": "proof: background from h1 to h2",
+    "unshaped": "proof: shaper of h1 before the run: asked none, found tbf",
+    "ecn": "proof: packets with ECN that h2 received: expected some, found none",
 }  # fmt: skip
 
 
@@ -32,6 +39,12 @@ NEEDS = {
     "segments": {"{kind: fake}": "{kind: veth, link: {rate: unshaped}}"},
     "iperf3": {"stream: {size: 10 MB}": "iperf3: {duration: 1 s}"},
     "curl": {"stream: {size: 10 MB}": "ftp: {size: 1 MB}"},
+    "queue": {"factors: {": "factors: {queue: sfq, "},
+    "skew": {"factors: {": "factors: {skew: 125 ppm, "},
+    "loss": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, loss: 2 %}]}"},
+    "background": {"{kind: fake}": "{kind: fake, background: [{from: h1, to: h2, share: 10 %}]}"},
+    "unshaped": {"factors: {": "factors: {shaping: off, "},
+    "ecn": {"factors: {": "factors: {ecn: on, "},
 }  # fmt: skip
 
 

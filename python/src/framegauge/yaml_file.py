@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from framegauge.errors import StudyError
-from framegauge.study_types import Problem
+from framegauge.study_types import Problem, nearest
 
 __all__ = ["json_schema", "keys", "parse", "read"]
 
@@ -156,9 +155,7 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
 
 def _nearest(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """What the unknown key at the end of `path` may have meant."""
-    known = sorted(_keys(schema, path[:-1]))
-    close = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
-    return f'"{close[0]}"' if close else f"one of {', '.join(known)}"
+    return nearest(str(path[-1]), _keys(schema, path[:-1]))
 
 
 def _keys(schema: Mapping[str, Any], path: Sequence[str | int]) -> set[str]:
