@@ -128,6 +128,7 @@ WORKLOADS = {
     "rr: {rate: 200, arrivals: poisson, pattern: many-to-one}": {"latency_p50", "latency_p99", "transactions"},
     "mixed: {rr: {rate: 2000}}": {"latency_p50", "latency_p99", "latency_p999", "transactions", "goodput", "fairness"},
     "mixed: {bulk: {rate: 100 Mb/s, flows: 2, hosts: 1}}": {"latency_p50", "transactions", "goodput", "fairness"},
+    "stream: {size: 1 MB, pattern: half-to-half}": {"goodput", "completion_time", "fairness"},
     "iperf3: {pattern: many-to-one, flows: 2}": {"goodput", "fairness"},
     "iperf3: {reverse: true}": {"goodput"},
     "ftp: {size: 100 kB}": {"goodput", "completion_time"},

@@ -33,6 +33,7 @@ from framegauge.study_types import (
     Share,
     Sparse,
     nearest,
+    one_of,
 )  # fmt: skip
 
 __all__ = ["Background", "LinkSettings", "SharedBuffer", "Topology"]
@@ -150,7 +151,7 @@ class Custom(Shape):
         hosts = [name for name in ends if HOST.fullmatch(name)]
         for name in ends:
             if name not in hosts and name not in self.switches:
-                return [Problem(where, name, f"a host, or a switch that there is: {nearest(name, self.switches)}")]
+                return [Problem(where, name, f"a host, or a switch that there is: {one_of(self.switches)}")]
         if ends[0] == ends[1]:
             return [Problem(where, " to ".join(ends), "two ends: no node has a link with itself")]
         if len(hosts) == 2:

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
-from framegauge.study_types import Bytes, Factor, Problem, Seconds, Sparse, nearest
+from framegauge.study_types import Bytes, Factor, Problem, Seconds, Sparse, nearest, one_of
 
 __all__ = ["Queue", "QueueFactor"]
 
@@ -164,7 +164,7 @@ class _Written(Sparse):
         if isinstance(value, Mapping):
             return {key: {} if inner is None and key in DISCIPLINES else inner for key, inner in value.items()}
         if not isinstance(value, str):
-            raise Problem((), value, f"a queue discipline: {nearest('', DISCIPLINES)}")
+            raise Problem((), value, f"a queue discipline: {one_of(list(DISCIPLINES))}")
         if value not in DISCIPLINES:
             raise Problem((), value, nearest(value, DISCIPLINES))
         return {value: {}}

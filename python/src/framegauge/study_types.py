@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import (
@@ -51,6 +51,7 @@ __all__ = [
     "Sparse",
     "as_list",
     "nearest",
+    "one_of",
 ]
 
 MTU_EXPECTED = (
@@ -76,8 +77,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """What a word that nobody knows may have meant, as an error says it."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    if close:
-        return f'"{close[0]}"'
+    return f'"{close[0]}"' if close else one_of(names)
+
+
+def one_of(names: Sequence[str]) -> str:
+    """All that there are, as an error lists them."""
     rest = "" if len(names) <= MOST_NAMED else f", … ({len(names)} in all)"
     return f"one of {', '.join(names[:MOST_NAMED])}{rest}"
 

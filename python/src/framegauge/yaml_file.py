@@ -27,6 +27,9 @@ _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
 }
 
 
@@ -121,6 +124,8 @@ def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, str):
+            continue  # a list that stands for the mapping it is short for
         else:
             break
         matched.append(str(part))
@@ -149,7 +154,11 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
         return f"{head}: {context['error']}"
     found = item["input"]
     shown = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
-    expected = _EXPECTED.get(kind) or context.get("expected") or item["msg"][0].lower() + item["msg"][1:]
+    expected = (
+        _EXPECTED.get(kind, "").format_map(context)
+        or context.get("expected")
+        or item["msg"][0].lower() + item["msg"][1:]
+    )
     return f"{head}: found {shown}, expected {expected}"
 
 

@@ -109,8 +109,8 @@ class FakeRack:
             raise FakeError(-32002, "something is missing", {"missing": list(self.model.missing)})
         if self._rack is not None:
             raise FakeError(-32006, "a rack is up: call rack.down first", {"what": "a rack is up"})
-        _check_nic(params["nic"], params["testbed"] == "kernel")
         fake_network.refuse(params)
+        _check_nic(params["nic"], params["testbed"] == "kernel")
         for host in params["hosts"]:
             if host["mtu"] > self.model.largest_mtu:
                 data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}

@@ -8,7 +8,7 @@ from framegauge import disciplines, topologies
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import BuiltRack, FakeError
 
-__all__ = ["answer", "background", "common_switches", "port_counts", "refuse"]
+__all__ = ["answer", "background", "common_switches", "line_rate", "port_counts", "refuse"]
 
 ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
 MARKED_ONE_IN = 50  # frames, at a port whose queue marks
@@ -102,6 +102,14 @@ def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
     }  # fmt: skip
 
 
+def line_rate(rack: BuiltRack, host: str) -> int:
+    """Bits a second of a host's own link, the first if it has two."""
+    ways = topologies.directed(_topology(rack.up), rack.names)
+    setting = topologies.setting(rack.up.get("links", ()), *next(way for way in ways if way[0] == host))
+    rate: int = setting.get("bits_per_second", rack.up["link"]["bits_per_second"])
+    return topologies.skewed(rate, setting.get("skew_ppm", 0.0))
+
+
 def common_switches(rack: BuiltRack, one: str, other: str) -> list[str]:
     """The switches that two hosts are both on: one, or none."""
     drawn = topologies.drawn_links(_topology(rack.up), rack.names)
@@ -113,10 +121,7 @@ def background(rack: BuiltRack, elapsed_seconds: float, fault: Told) -> list[Jso
     """What every background load has sent in so many seconds, all of it delivered."""
     found = []
     for load in rack.up.get("background", ()):
-        ways = topologies.directed(_topology(rack.up), rack.names)
-        setting = topologies.setting(rack.up.get("links", ()), *next(way for way in ways if way[0] == load["from"]))
-        line = setting.get("bits_per_second", rack.up["link"]["bits_per_second"])
-        rate = load["bits_per_second"] or load["share"] * line
+        rate = load["bits_per_second"] or load["share"] * line_rate(rack, load["from"])
         duty = 0.5 if load["process"] == "on-off" else 1.0
         frames = 0 if fault("background") else round(duty * rate * elapsed_seconds / 8 / (load["frame_bytes"] + 20))
         counts = {"sent_frames": frames, "delivered_frames": frames}
