@@ -13,9 +13,10 @@ from framegauge import announce, cli, cli_rack, results, study_file
 from framegauge.blocks import block_order
 from framegauge.errors import Refused, StudyError
 from framegauge.planning import conditions_of, stated_conditions
-from framegauge.report import words
+from framegauge.report import material, method, words
 from framegauge.report.matching import alike, sets_of
 from framegauge.report.schema import comparison_schema
+from framegauge.report.summary import summarise
 from framegauge.sources import read_side
 from framegauge.study import arms
 from framegauge.testbeds.fake import FakeTestbed
@@ -348,6 +349,20 @@ def test_studies_of_queues_are_reported_and_compared(tmp_path, capsys):
     jsonschema.Draft202012Validator(comparison_schema()).validate(document)
     assert {"kind": "red", "minimum_bytes": 30720, "ecn": True} in [
         each["level"]["queue"] for each in document["not_compared"]
+    ]
+
+
+def test_what_of_the_network_is_no_condition_is_said_with_the_method(execute, tmp_path):
+    execute(study_file.parse(NETWORK.replace("queue: sfq", "queue: {codel: {target: 1 ms, ecn: on}}"), "x"))
+    saved = results.read(tmp_path / "out")
+    found = material.gather(saved, summarise(saved))
+    said = [line for line in method.design(found) if line.startswith(("Shared", "Links", "Background"))]
+    assert said == [
+        "Shared buffer of each switch: bytes 9 MB, alpha 0.5",
+        "Links of their own: edge4-1 to h13: rate 100 Mb/s, buffer 64 KiB, delay 1 ms, mtu 1500, skew 125 ppm, "
+        "phase 6 us, jitter 13 us, loss 0.1 %, tagged on, queue codel (target 1 ms, ecn on)",
+        "Background load: h3 to h4: share 30 %, frame 1518 B, process poisson",
+        "Background load: h5 to h4: rate 10 Mb/s, frame 1518 B, process on-off, mean_on 5 ms",
     ]
 
 

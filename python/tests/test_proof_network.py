@@ -31,6 +31,7 @@ def make(bed="topology: pair", factors="rtt: 0.2 ms", work=STREAM):
 HONEST = {
     "fat-tree": ("topology: fat-tree, link: {rate: 100 Mb/s}", "routing: [ecmp, spraying, equal-length-random]"),
     "leaf-spine": ("topology: {leaf-spine: {leaves: 3, spines: 2}}, hosts: 6", "routing: equal-length"),
+    "one spine": ("topology: {leaf-spine: {spines: 1}}, hosts: 4", "routing: [ecmp, equal-length]"),
     "dumbbell": (
         "topology: {dumbbell: {left: 1}}, hosts: 3, "
         "links: [{from: left, to: right, rate: 100 Mb/s, delay: 1 ms, queue: {codel: {target: 1 ms}}}]",

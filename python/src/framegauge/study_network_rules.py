@@ -69,7 +69,8 @@ def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Prob
             yield Problem(
                 ("factors", "routing"), level, f"topology: {' or '.join(LEVELLED)}: they have a highest level"
             )
-        if level != "ecmp" and not choice:
+        # Equal-length paths may be others than the shortest, even where each is alone.
+        if level == "spraying" and not choice:
             yield Problem(
                 ("factors", "routing"), level, f"ecmp: topology {bed.topology.kind} has no second path to choose"
             )
