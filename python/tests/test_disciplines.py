@@ -115,6 +115,7 @@ BAD = {
     "{taildrop: {}, red: {}}": 'study.yaml:4: factors.queue: found "red, taildrop", expected exactly one of taildrop,',
     "{blackout: {input_port: h1>swich}}": 'study.yaml:4: factors.queue.blackout.input_port: found "h1>swich", expected a port: "h1>switch"',
     "{levle: [red, sfq]}": 'study.yaml:4: factors.queue.levle: found an unknown key, expected "levels"',
+    "{red: [1]}": "study.yaml:4: factors.queue.red: found [1], expected a mapping",
     "[{sfq: {buckets: 128}}, sfq]": 'study.yaml:4: factors.queue: found "sfq", expected each level once',
 }  # fmt: skip
 

@@ -116,7 +116,10 @@ def parse_ppm(value: object) -> float:
     """125.0 of "125 ppm", which may be below 0; a bare number other than 0 has no unit and is a QuantityError."""
     text = value.strip() if isinstance(value, str) else value
     below = isinstance(text, str) and text.startswith("-")
-    number, unit = _split(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED)
+    try:
+        number, unit = _split(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED)
+    except QuantityError:
+        raise QuantityError(value, PPM_EXPECTED) from None
     # Beyond a tenth it is another rate.
     if (unit != "ppm" and not (unit == "" and number == 0)) or number > 100_000:
         raise QuantityError(value, PPM_EXPECTED)

@@ -190,9 +190,13 @@ class Topology(Model):
     def _short_form(cls, value: object) -> object:
         if isinstance(value, Mapping):
             return {key: {} if inner is None and key in SHAPES else inner for key, inner in value.items()}
-        if isinstance(value, str) and value not in SHAPES:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, str):
+            raise Problem((), value, f"a topology: {one_of(list(SHAPES))}")
+        if value not in SHAPES:
             raise Problem((), value, nearest(value, SHAPES))
-        return {value: {}} if isinstance(value, str) else value
+        return {value: {}}
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:

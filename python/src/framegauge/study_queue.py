@@ -215,7 +215,7 @@ class QueueFactor(Factor[Queue]):
             return {"levels": value}
         # A misspelt `levels` has a list; what a discipline is given is a mapping, or nothing.
         if isinstance(value, Mapping) and any(
-            isinstance(inner, list) or key == "levels" for key, inner in value.items()
+            key == "levels" or (isinstance(inner, list) and key not in DISCIPLINES) for key, inner in value.items()
         ):
             return value
         return {"levels": [value]}

@@ -30,6 +30,10 @@ _EXPECTED = {
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length} of them",
+    "too_long": "at most {max_length} of them",
+    "string_too_short": "a text that is not empty",
+    "invalid_key": "a text as key",
 }
 
 
