@@ -29,6 +29,8 @@ CAUGHT_BY = {
     "loss": "proof: frames lost behind port switch>h2", "background": "proof: background from h1 to h2",
     "unshaped": "proof: shaper of h1 before the run: asked none, found tbf",
     "ecn": "proof: packets with ECN that h2 received: expected some, found none",
+    "untagged": "proof: tagged of the link of port switch>h2: asked True, found False",
+    "own_buffers": "proof: shared buffer of each switch: asked {'bytes': 1000000, 'alpha': 1.0}, found None",
 }  # fmt: skip
 
 
@@ -44,6 +46,8 @@ NEEDS = {
     "loss": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, loss: 2 %}]}"},
     "background": {"{kind: fake}": "{kind: fake, background: [{from: h1, to: h2, share: 10 %}]}"},
     "unshaped": {"factors: {": "factors: {shaping: off, "},
+    "untagged": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, tagged: on}]}"},
+    "own_buffers": {"{kind: fake}": "{kind: fake, shared_buffer: {bytes: 1 MB}}"},
     "ecn": {"factors: {": "factors: {ecn: on, "},
 }  # fmt: skip
 

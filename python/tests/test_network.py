@@ -72,7 +72,7 @@ def test_every_key_comes_out_in_base_units():
         "shared_buffer": {"bytes": 9_000_000, "alpha": 0.5},
         "links": [
             {
-                "from": "edge4-1", "to": "h13", "bits_per_second": 10**8, "delay_seconds": 0.001, "skew_ppm": 125.0,
+                "from": "edge4-1", "to": "h13", "bits_per_second": 10**8, "delay_seconds": 0.001, "skew_ppm": 125,
                 "phase_seconds": 6e-6, "jitter_seconds": 13e-6, "loss": 0.001, "mtu": 1500, "buffer_bytes": 65536,
                 "tagged": True, "queue": {"kind": "sfq"},
             }
@@ -126,9 +126,9 @@ def test_runs_of_a_block_draw_the_same_and_those_of_another_do_not():
 def test_skew_is_of_the_switches_ports_to_hosts_and_links_of_the_file_go_before_it():
     study = parse("links: [{from: switch, to: h2, skew: 0 ppm}]", "skew: -20 ppm")
     assert conditions(study).network["links"] == [
-        {"from": "*", "to": "h1", "skew_ppm": -20.0},
-        {"from": "*", "to": "h2", "skew_ppm": -20.0},
-        {"from": "switch", "to": "h2", "skew_ppm": 0.0},
+        {"from": "*", "to": "h1", "skew_ppm": -20},
+        {"from": "*", "to": "h2", "skew_ppm": -20},
+        {"from": "switch", "to": "h2", "skew_ppm": 0},
     ]
 
 
@@ -213,7 +213,8 @@ BAD = {
     "links: [{from: switch, to: h1, skew: 100001 ppm}]": 'study.yaml:2: testbed.links.0.skew: found "100001 ppm", expected parts in a million',
     "links: [{from: switch, to: h1, mtu: 1400}]": "study.yaml:2: testbed.links.0.mtu: found 1400, expected 1500 or more",
     "links: [{from: switch, to: h1, queue: cobel}]": 'study.yaml:2: testbed.links.0.queue: found "cobel", expected "codel"',
-    "links: [{from: h1, to: switch, queue: codel}]": 'study.yaml:2: testbed.links.0.queue: found "codel", expected a switch in from',
+    "links: [{from: h1, to: switch, queue: codel}]": 'study.yaml:2: testbed.links.0.queue: found "codel", expected switches alone in from',
+    'links: [{from: "*", to: "*", buffer: 64 KiB}]': 'study.yaml:2: testbed.links.0.buffer: found "65536", expected switches alone in from',
     "background: [{from: h1, to: h2, share: 130 %}]": 'study.yaml:2: testbed.background.0.share: found "130 %", expected above 0 % and at most 100 %',
     "background: [{from: h1, to: h2, share: 0 %}]": 'study.yaml:2: testbed.background.0.share: found "0 %", expected above 0 %',
     "background: [{from: h1, to: h2}]": 'study.yaml:2: testbed.background.0: found "neither", expected exactly one of share and rate',
@@ -310,11 +311,11 @@ def test_levels_in_words():
     )
     assert [arm.name for arm in arms(study)] == ["baseline", "control", "red (30 to 90 KiB, ECN)"]
     assert words.levels({"buffer_bytes": 65536, "estimate": 1.0}) == "buffer 64 KiB"
-    assert words.levels({"skew_ppm": -12.5}) == "skew -12.5 ppm"
+    assert words.levels({"skew_ppm": -12}) == "skew -12 ppm"
     assert words.levels({"ecn": True}) == "ECN on"
     given = {
         "hosts": 16, "topology": "fat-tree (k 4)", "queue": {"kind": "codel", "ecn": True}, "routing": "spraying",
-        "buffer_bytes": 65536, "skew_ppm": 125.0, "shaping": False, "ecn": True,
+        "buffer_bytes": 65536, "skew_ppm": 125, "shaping": False, "ecn": True,
     }  # fmt: skip
     assert words.conditions(given) == (
         "16 hosts, fat-tree (k 4), queue codel (ECN), routing spraying, buffer 64 KiB, skew 125 ppm, shaping off, ECN on"

@@ -74,15 +74,14 @@ def test_prints_for_people():
 
 
 @pytest.mark.parametrize(
-    ("text", "ppm"),
-    [("125 ppm", 125.0), ("-20 ppm", -20.0), ("- 0.5ppm", -0.5), (0, 0.0), ("100000 ppm", 1e5), ("-0", 0.0)],
+    ("text", "ppm"), [("125 ppm", 125), ("-20 ppm", -20), ("- 5ppm", -5), (0, 0), ("100000 ppm", 10**5), ("-0", 0)]
 )
 def test_parts_in_a_million(text, ppm):
     assert q.parse_ppm(text) == ppm
 
 
 @pytest.mark.parametrize(
-    "text", ["125", 125, "125 ppb", "--5 ppm", "-", "", "100001 ppm", "-100001 ppm", True, None, "1 %"]
+    "text", ["125", 125, "0.5 ppm", "125 ppb", "--5 ppm", "-", "", "100001 ppm", "-100001 ppm", True, None, "1 %"]
 )
 def test_what_is_no_part_in_a_million_says_so(text):
     with pytest.raises(QuantityError) as error:
@@ -90,6 +89,6 @@ def test_what_is_no_part_in_a_million_says_so(text):
     assert str(error.value).startswith(f'found "{text}"' if isinstance(text, str) else f"found {text!r}")
 
 
-@given(st.floats(-1e5, 1e5, allow_nan=False).map(lambda value: round(value, 9)))
+@given(st.integers(-(10**5), 10**5))
 def test_exact_ppm_parse_back(value):
     assert q.parse_ppm(q.exact_ppm(value)) == value

@@ -88,10 +88,10 @@ def test_a_star_stands_for_any_characters_and_nothing_else_does(pattern, name, f
 
 def test_later_overrides_go_before_earlier_ones_key_by_key():
     overrides = [
-        {"from": "*", "to": "h1", "skew_ppm": 125.0, "loss": 0.5},
+        {"from": "*", "to": "h1", "skew_ppm": 125, "loss": 0.5},
         {"from": "switch", "to": "h*", "loss": 0.001},
     ]
-    assert topologies.setting(overrides, "switch", "h1") == {"skew_ppm": 125.0, "loss": 0.001}
+    assert topologies.setting(overrides, "switch", "h1") == {"skew_ppm": 125, "loss": 0.001}
     assert topologies.setting(overrides, "switch", "h2") == {"loss": 0.001}
     assert topologies.setting(overrides, "h1", "switch") == {}
 
@@ -100,11 +100,11 @@ def test_later_overrides_go_before_earlier_ones_key_by_key():
     ("rate", "ppm", "found"),
     # 5 b/s and a tenth are 5.5: halves up.
     [
-        (10**9, 125.0, 1_000_125_000),
-        (10**9, -125.0, 999_875_000),
-        (10**8, 0.0, 10**8),
-        (5, 100_000.0, 6),
-        (3, 100_000.0, 3),
+        (10**9, 125, 1_000_125_000),
+        (10**9, -125, 999_875_000),
+        (10**8, 0, 10**8),
+        (5, 100_000, 6),
+        (3, 100_000, 3),
     ],
 )
 def test_skew_is_in_whole_bits_a_second(rate, ppm, found):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge import proof_nic
-from framegauge.proof_network import handshake_range, network_failures, network_readings, shaped_rate
+from framegauge.proof_network import handshake_range, network_failures, network_readings
 from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, segment_bytes
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
@@ -201,8 +201,8 @@ def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.testbed == "fabric"
-    for where, host, reading in _readings(record):
-        qdisc, line = reading["qdisc"], shaped_rate(conditions, host)
+    for where, _, reading in _readings(record):
+        qdisc, line = reading["qdisc"], conditions.bits_per_second
         if line is None or not conditions.shaping:
             if qdisc["kind"] == "tbf":
                 yield _differs(f"shaper of {where}", "none", "tbf")

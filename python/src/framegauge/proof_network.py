@@ -15,7 +15,7 @@ from framegauge import disciplines, topologies
 from framegauge.proof_nic import deltas, is_bulk
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["handshake_range", "network_failures", "network_readings", "shaped_rate"]
+__all__ = ["handshake_range", "network_failures", "network_readings"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
@@ -60,14 +60,6 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
     return answer["rtt_seconds"]["least"], answer["rtt_seconds"]["most"]
 
 
-def shaped_rate(conditions: Conditions, host: str) -> int | None:
-    """Bits a second of a host's own link, which bounds what its shaper lets through."""
-    if conditions.bits_per_second is None or conditions.testbed != "fabric":
-        return conditions.bits_per_second
-    ways = topologies.directed(_topology(conditions), conditions.hosts)
-    return next((_rate(conditions, one, other) for one, other in ways if one == host), conditions.bits_per_second)
-
-
 def _answer(record: Json) -> Json | None:
     found: Json | None = record["rack"].get("network")
     return found
@@ -85,7 +77,13 @@ def _setting(conditions: Conditions, one: str, other: str) -> dict[str, Any]:
 def _rate(conditions: Conditions, one: str, other: str) -> int:
     found = _setting(conditions, one, other)
     rate: int = found.get("bits_per_second", conditions.bits_per_second or 0)
-    return topologies.skewed(rate, found.get("skew_ppm", 0.0))
+    return topologies.skewed(rate, found.get("skew_ppm", 0))
+
+
+def _first_rate(conditions: Conditions, host: str) -> int:
+    """Of a host's own link, the first if it has two."""
+    ways = topologies.directed(_topology(conditions), conditions.hosts)
+    return next(_rate(conditions, one, other) for one, other in ways if one == host)
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -113,6 +111,25 @@ def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
         mtu = _setting(conditions, one, other).get("mtu", conditions.port_mtu)
         if one not in hosts and port["mtu"] != mtu:
             yield _differs(f"MTU of port {port['port']}", mtu, port["mtu"])
+
+
+def _impairments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What makes links other than ideal; of the delay what is not the link's part of the RTT."""
+    for port in record["rack"]["network"]["ports"]:
+        asked = _setting(conditions, port["from"], port["to"])
+        for key, usual in (("jitter_seconds", 0.0), ("loss", 0.0), ("tagged", False)):
+            if not _same(asked.get(key, usual), port[key]):
+                yield _differs(f"{key} of the link of port {port['port']}", asked.get(key, usual), port[key])
+        if "delay_seconds" in asked:
+            delay = asked["delay_seconds"] + asked.get("phase_seconds", 0.0)
+            if abs(port["delay_seconds"] - delay) > CLOCK_SECONDS:
+                yield _differs(f"delay of the link of port {port['port']}", f"{delay:.9f} s", port["delay_seconds"])
+
+
+def _shared_buffer(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked, found = conditions.network.get("shared_buffer"), record["rack"]["network"]["shared_buffer"]
+    if asked != found:
+        yield _differs("shared buffer of each switch", asked, found)
 
 
 def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -175,10 +192,7 @@ def _background(conditions: Conditions, record: Json) -> Iterator[str]:
     seconds = record["measure"]["elapsed_seconds"]
     for load, told in zip(asked, found, strict=True):
         name = f"background from {load['from']} to {load['to']}"
-        if (told["from"], told["to"]) != (load["from"], load["to"]):
-            yield _differs(name, "this one", f"{told['from']} to {told['to']}")
-            continue
-        rate = load["bits_per_second"] or load["share"] * (shaped_rate(conditions, load["from"]) or 0)
+        rate = load["bits_per_second"] or load["share"] * _first_rate(conditions, load["from"])
         expected = rate * seconds / 8 / (load["frame_bytes"] + WIRE_OVERHEAD_BYTES)
         slack = 3 + BACKGROUND_SHARE * expected
         slack += SIGMAS * math.sqrt(expected) if load["process"] == "poisson" else 0
@@ -202,5 +216,5 @@ def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 _CHECKS: Sequence[Callable[[Conditions, Json], Iterator[str]]] = (
-    _links, _ports, _queues, _rtt, _losses, _background,
+    _links, _ports, _queues, _impairments, _shared_buffer, _rtt, _losses, _background,
 )  # fmt: skip

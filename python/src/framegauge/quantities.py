@@ -112,18 +112,18 @@ def parse_share(value: object) -> float:
     return float(number / 100)
 
 
-def parse_ppm(value: object) -> float:
-    """125.0 of "125 ppm", which may be below 0; a bare number other than 0 has no unit and is a QuantityError."""
+def parse_ppm(value: object) -> int:
+    """125 of "125 ppm", which may be below 0; a bare number other than 0 has no unit and is a QuantityError."""
     text = value.strip() if isinstance(value, str) else value
     below = isinstance(text, str) and text.startswith("-")
     try:
-        number, unit = _split(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED)
-    except QuantityError:
-        raise QuantityError(value, PPM_EXPECTED) from None
+        found = _whole(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED, {"ppm": 1}, bare=False)
+    except QuantityError as error:
+        raise QuantityError(value, error.expected) from None
     # Beyond a tenth it is another rate.
-    if (unit != "ppm" and not (unit == "" and number == 0)) or number > 100_000:
+    if found > 100_000:
         raise QuantityError(value, PPM_EXPECTED)
-    return float(-number if below else number)
+    return -found if below else found
 
 
 def exact_bytes(value: int) -> str:
@@ -153,9 +153,9 @@ def exact_seconds(value: float) -> str:
     return f"{value!r} s"
 
 
-def exact_ppm(value: float) -> str:
+def exact_ppm(value: int) -> str:
     """A text that parses to exactly `value`."""
-    return f"{Decimal(repr(value)).normalize():f} ppm"
+    return f"{value} ppm"
 
 
 def exact_share(value: float) -> str:

@@ -14,8 +14,6 @@ from framegauge.study_types import HOST, Problem, nearest
 __all__ = ["network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
-# What RED has where a study gives it only one threshold: these parts of the buffer.
-RED_PARTS = {"minimum": 12, "maximum": 4}
 Where = tuple[str | int, ...]
 
 
@@ -91,8 +89,10 @@ def _links(bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int]) 
             one, other = ports[0]
             yield Problem(where, f"{each.from_} to {each.to}", f"two nodes with a link, such as {one} to {other}")
         for key in ("queue", "buffer"):
-            if getattr(each, key) is not None and all(HOST.fullmatch(one) for one, _ in meant):
-                yield Problem((*where, key), _text(getattr(each, key)), "a switch in from: a host's NIC has no limit")
+            if getattr(each, key) is not None and any(HOST.fullmatch(one) for one, _ in meant):
+                yield Problem(
+                    (*where, key), _text(getattr(each, key)), "switches alone in from: a host's NIC has no limit"
+                )
         if each.mtu is not None and each.mtu < min(mtus):
             yield Problem(
                 (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames die there"
@@ -139,15 +139,6 @@ def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> It
     if given.get("threshold_bytes", 0) > buffer_bytes:
         shown = exact_bytes(given["threshold_bytes"])
         yield Problem((*where, "step", "threshold"), shown, f"at most the buffer of {exact_bytes(buffer_bytes)}")
-    if given["kind"] != "red":
-        return
-    unit, limit = ("frames", given["limit_frames"]) if "limit_frames" in given else ("bytes", buffer_bytes)
-    ends = {name: given.get(f"{name}_{unit}", limit / part) for name, part in RED_PARTS.items()}
-    if ends["minimum"] >= ends["maximum"]:
-        name = next(name for name in RED_PARTS if f"{name}_{unit}" in given)
-        found, part = ends[name], "a twelfth" if name == "maximum" else "a quarter"
-        rule = f"above the minimum, which is {part}" if name == "maximum" else f"below the maximum, which is {part}"
-        yield Problem((*where, "red"), f"{name} {found}", f"one {rule} of the buffer ({limit} {unit}) unless given")
 
 
 def _background(bed: Testbed, hosts: Sequence[str]) -> Iterator[Problem]:

@@ -88,6 +88,10 @@ class Red(Discipline):
             low, high = getattr(self, f"minimum{unit}"), getattr(self, f"maximum{unit}")
             if low is not None and high is not None and low >= high:
                 raise Problem((f"minimum{unit}",), low, f"less than maximum{unit} {high}")
+            if low == 0 and high is None:
+                raise Problem(
+                    (f"minimum{unit}",), low, f"maximum{unit} with it, which is three times as much unless given"
+                )
         return self
 
 
@@ -95,7 +99,7 @@ class Sfq(Discipline):
     """Stochastic fairness queueing; a `perturbation` of 0 never spreads flows anew."""
 
     keys = {"quantum": "quantum_bytes", "perturbation": "perturbation_seconds"}
-    usual = {"buckets": 128, "quantum": 9018, "perturbation": 10.0}
+    usual = {"buckets": 128, "perturbation": 10.0}
     buckets: Annotated[StrictInt, Field(ge=1, le=65535)] | None = None
     quantum: Annotated[Bytes, Field(ge=1)] | None = None
     perturbation: Seconds | None = None

@@ -165,7 +165,7 @@ LineRate = Annotated[
     WithJsonSchema({"type": "string", "description": quantities.RATE_EXPECTED}),
 ]
 Ppm = Annotated[
-    float,
+    int,
     PlainValidator(quantities.parse_ppm),
     PlainSerializer(quantities.exact_ppm),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}], "description": quantities.PPM_EXPECTED}),

@@ -72,9 +72,9 @@ def setting(overrides: Sequence[Json], one: str, other: str) -> dict[str, Any]:
     return found
 
 
-def skewed(bits_per_second: int, ppm: float) -> int:
+def skewed(bits_per_second: int, ppm: int) -> int:
     """A rate that is (1 + ppm/1e6) times what it says, in whole bits a second, halves up."""
-    return int(bits_per_second + bits_per_second * ppm / 1e6 + 0.5)
+    return (bits_per_second * (1_000_000 + ppm) + 500_000) // 1_000_000
 
 
 def _rack(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:

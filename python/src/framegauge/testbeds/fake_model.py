@@ -21,6 +21,7 @@ FAULTS = (
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
     "loss", "background", "unshaped", "ecn",
+    "untagged", "own_buffers",
 )  # fmt: skip
 
 

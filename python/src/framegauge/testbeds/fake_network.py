@@ -8,7 +8,7 @@ from framegauge import disciplines, topologies
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import BuiltRack, FakeError
 
-__all__ = ["answer", "background", "common_switches", "line_rate", "port_counts", "refuse"]
+__all__ = ["answer", "background", "common_switches", "port_counts", "refuse"]
 
 ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
 MARKED_ONE_IN = 50  # frames, at a port whose queue marks
@@ -44,6 +44,7 @@ def answer(up: Json, fault: Told) -> Json | None:
         "ports": ports[:-1] if fault("link_missing") else ports,
         "rtt_seconds": {"least": rtt * 2 / hops, "most": rtt},
         "hops": {"least": 2, "most": hops},
+        "shared_buffer": None if fault("own_buffers") else up.get("shared_buffer"),
     }
 
 
@@ -66,8 +67,10 @@ def _port(up: Json, one: str, other: str, fault: Told) -> Json:
         queue = {**queue, "limit_bytes": buffer // (2 if fault("buffer") else 1)}
     return {
         "port": f"{one}>{other}", "from": one, "to": other,
-        "bits_per_second": topologies.skewed(rate, 0.0 if fault("skew") else setting.get("skew_ppm", 0.0)),
+        "bits_per_second": topologies.skewed(rate, 0 if fault("skew") else setting.get("skew_ppm", 0)),
         "delay_seconds": setting.get("delay_seconds", 0.0) + setting.get("phase_seconds", 0.0),
+        "jitter_seconds": setting.get("jitter_seconds", 0.0), "loss": setting.get("loss", 0.0),
+        "tagged": setting.get("tagged", False) and not fault("untagged"),
         "mtu": setting.get("mtu", up["link"]["port_mtu"]), "queue": None if host else queue,
     }  # fmt: skip
 
@@ -102,12 +105,12 @@ def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
     }  # fmt: skip
 
 
-def line_rate(rack: BuiltRack, host: str) -> int:
+def _line_rate(rack: BuiltRack, host: str) -> int:
     """Bits a second of a host's own link, the first if it has two."""
     ways = topologies.directed(_topology(rack.up), rack.names)
     setting = topologies.setting(rack.up.get("links", ()), *next(way for way in ways if way[0] == host))
     rate: int = setting.get("bits_per_second", rack.up["link"]["bits_per_second"])
-    return topologies.skewed(rate, setting.get("skew_ppm", 0.0))
+    return topologies.skewed(rate, setting.get("skew_ppm", 0))
 
 
 def common_switches(rack: BuiltRack, one: str, other: str) -> list[str]:
@@ -121,10 +124,10 @@ def background(rack: BuiltRack, elapsed_seconds: float, fault: Told) -> list[Jso
     """What every background load has sent in so many seconds, all of it delivered."""
     found = []
     for load in rack.up.get("background", ()):
-        rate = load["bits_per_second"] or load["share"] * line_rate(rack, load["from"])
+        rate = load["bits_per_second"] or load["share"] * _line_rate(rack, load["from"])
         duty = 0.5 if load["process"] == "on-off" else 1.0
         frames = 0 if fault("background") else round(duty * rate * elapsed_seconds / 8 / (load["frame_bytes"] + 20))
         counts = {"sent_frames": frames, "delivered_frames": frames}
         amounts = {name.replace("frames", "bytes"): frames * load["frame_bytes"] for name in counts}
-        found.append({"from": load["from"], "to": load["to"], **counts, **amounts})
+        found.append({**counts, **amounts})
     return found

@@ -37,8 +37,7 @@ class FakeReadings:
         rack, up, last = self.rack, self.rack.up, host == self.rack.names[-1]
         flip = self.fault("offloads") and last
         asked = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
-        fabric = up["testbed"] == "fabric"
-        rate = fake_network.line_rate(rack, host) if fabric else up["link"]["bits_per_second"]
+        rate, fabric = up["link"]["bits_per_second"], up["testbed"] == "fabric"
         sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
         if self.fault("sysctl") and last:
             sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
