@@ -25,6 +25,7 @@ bench: build
 	cargo run --release --locked -p framegauge-fabric --example speed
 	$(VENV)/bin/python bench/truth.py
 	$(VENV)/bin/python bench/rack.py
+	$(VENV)/bin/python bench/fabric.py
 	$(VENV)/bin/python bench/traffic.py
 	$(VENV)/bin/python bench/costs.py
 	$(VENV)/bin/python bench/latency.py

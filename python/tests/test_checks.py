@@ -22,6 +22,15 @@ CAUGHT_BY = {
     "nodelay": "proof: TCP_NODELAY of live sockets on h2", "bridge": "conservation: segments received by all hosts",
     "segments": "proof: mean segment payload", "iperf3": "error: iperf3: unable to connect",
     "curl": "error: curl: transfer", "unfinished": "proof: packets without a checksum from h1",
+    "queue": "proof: queue of port switch>h1: asked sfq, found taildrop",
+    "buffer": "proof: limit_bytes of the queue of port switch>h1: asked 524288, found 262144",
+    "skew": "proof: rate of port switch>h1: asked 1000125000 b/s, found 1000000000",
+    "network_rtt": "proof: base RTT of the hosts furthest apart", "link_missing": "proof: links of the network: asked one from switch to h2",
+    "loss": "proof: frames lost behind port switch>h2", "background": "proof: background from h1 to h2",
+    "unshaped": "proof: shaper of h1 before the run: asked none, found tbf",
+    "ecn": "proof: packets with ECN that h2 received: expected some, found none",
+    "untagged": "proof: tagged of the link of port switch>h2: asked True, found False",
+    "own_buffers": "proof: shared buffer of each switch: asked {'bytes': 1000000, 'alpha': 1.0}, found None",
 }  # fmt: skip
 
 
@@ -32,6 +41,14 @@ NEEDS = {
     "segments": {"{kind: fake}": "{kind: veth, link: {rate: unshaped}}"},
     "iperf3": {"stream: {size: 10 MB}": "iperf3: {duration: 1 s}"},
     "curl": {"stream: {size: 10 MB}": "ftp: {size: 1 MB}"},
+    "queue": {"factors: {": "factors: {queue: sfq, "},
+    "skew": {"factors: {": "factors: {skew: 125 ppm, "},
+    "loss": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, loss: 2 %}]}"},
+    "background": {"{kind: fake}": "{kind: fake, background: [{from: h1, to: h2, share: 10 %}]}"},
+    "unshaped": {"factors: {": "factors: {shaping: off, "},
+    "untagged": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, tagged: on}]}"},
+    "own_buffers": {"{kind: fake}": "{kind: fake, shared_buffer: {bytes: 1 MB}}"},
+    "ecn": {"factors: {": "factors: {ecn: on, "},
 }  # fmt: skip
 
 
@@ -115,6 +132,7 @@ WORKLOADS = {
     "rr: {rate: 200, arrivals: poisson, pattern: many-to-one}": {"latency_p50", "latency_p99", "transactions"},
     "mixed: {rr: {rate: 2000}}": {"latency_p50", "latency_p99", "latency_p999", "transactions", "goodput", "fairness"},
     "mixed: {bulk: {rate: 100 Mb/s, flows: 2, hosts: 1}}": {"latency_p50", "transactions", "goodput", "fairness"},
+    "stream: {size: 1 MB, pattern: half-to-half}": {"goodput", "completion_time", "fairness"},
     "iperf3: {pattern: many-to-one, flows: 2}": {"goodput", "fairness"},
     "iperf3: {reverse: true}": {"goodput"},
     "ftp: {size: 100 kB}": {"goodput", "completion_time"},

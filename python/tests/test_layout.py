@@ -9,7 +9,11 @@ from support import ROOT
 PACKAGE = ROOT / "python/src/framegauge"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 BOTTOM = {"errors", "quantities", "margins", ""}
-SHAPE = {"study_types", "study_workloads", "study_margins", "study_testbed"}
+NETWORK = {"topologies", "disciplines"}
+SHAPE = {
+    "study_types", "study_workloads", "study_margins", "study_testbed", "study_queue", "study_network",
+    "study_network_rules", *NETWORK,
+}  # fmt: skip
 STUDY = {"study", "study_file", "blocks"} | SHAPE
 # What each module or package may use, besides itself.
 MAY_USE = {
@@ -21,7 +25,12 @@ MAY_USE = {
     "study_workloads": BOTTOM | {"study_types"},
     "study_margins": BOTTOM | {"study_types"},
     "machines": BOTTOM | {"study_types"},
-    "study_testbed": BOTTOM | {"study_types", "machines"},
+    "topologies": set(),
+    "disciplines": {"quantities"},
+    "study_queue": BOTTOM | {"study_types", "disciplines"},
+    "study_network": BOTTOM | {"study_types", "study_queue"} | NETWORK,
+    "study_testbed": BOTTOM | {"study_types", "study_network", "machines"},
+    "study_network_rules": BOTTOM | {"study_types", "study_network", "study_testbed"} | NETWORK,
     "study": BOTTOM | SHAPE,
     "yaml_file": BOTTOM | {"study_types"},
     "study_file": BOTTOM | {"study", "yaml_file", "inventory", "machines"} | SHAPE,
@@ -35,10 +44,11 @@ MAY_USE = {
     "agent": BOTTOM,
     "ssh": BOTTOM | {"agent"},
     "inventory": BOTTOM | {"yaml_file", "machines"},
-    "testbeds": BOTTOM | {"agent", "ssh", "machines", "standing", "lab", "lab_plan", "lab_commands"},
+    "testbeds": BOTTOM | {"agent", "ssh", "machines", "standing", "lab", "lab_plan", "lab_commands"} | NETWORK,
     "workloads": BOTTOM | {"testbeds.base"},
     "proof_nic": BOTTOM | {"testbeds.base"},
-    "proof": BOTTOM | {"testbeds.base", "proof_nic"},
+    "proof_network": BOTTOM | {"testbeds.base", "proof_nic"} | NETWORK,
+    "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network"},
     "fidelity": BOTTOM | {"testbeds.base"},
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
@@ -63,7 +73,7 @@ MAY_USE = {
         "steady",
     },
     "imports": BOTTOM,
-    "report": BOTTOM | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples"},
+    "report": BOTTOM | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples", "disciplines"},
     "windows": {"errors"},
     "sources": BOTTOM | {"windows", "imports", "results", "report.summary", "statistics"},
     "plots": BOTTOM,

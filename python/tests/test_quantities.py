@@ -71,3 +71,24 @@ def test_prints_for_people():
     assert q.print_bytes(999_960) == "1 MB"
     assert q.print_bytes(0) == "0 B"
     assert q.print_seconds(0.0012) == "1.2 ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "ppm"), [("125 ppm", 125), ("-20 ppm", -20), ("- 5ppm", -5), (0, 0), ("100000 ppm", 10**5), ("-0", 0)]
+)
+def test_parts_in_a_million(text, ppm):
+    assert q.parse_ppm(text) == ppm
+
+
+@pytest.mark.parametrize(
+    "text", ["125", 125, "0.5 ppm", "125 ppb", "--5 ppm", "-", "", "100001 ppm", "-100001 ppm", True, None, "1 %"]
+)
+def test_what_is_no_part_in_a_million_says_so(text):
+    with pytest.raises(QuantityError) as error:
+        q.parse_ppm(text)
+    assert str(error.value).startswith(f'found "{text}"' if isinstance(text, str) else f"found {text!r}")
+
+
+@given(st.integers(-(10**5), 10**5))
+def test_exact_ppm_parse_back(value):
+    assert q.parse_ppm(q.exact_ppm(value)) == value

@@ -69,6 +69,12 @@ margins: {goodput: 1 %, latency_p50: 5 %, latency_p999: 5 %, transactions: 2 %, 
         ("moderation", "1500", "moderation: {levels: [50 us, 100 us]}"),
         ("congestion_control", "1500", "congestion_control: {levels: [cubic, reno]}"),
         ("offloads", "1500", "offloads: {levels: [off, on]}"),
+        ("queue", "1500", "queue: [taildrop, {red: {minimum: 30 KiB, ecn: true}}, {taildrop: {frames: 100}}]"),
+        ("rtt", "1500", "queue: [taildrop, {codel: {target: 1 ms}}]"),
+        ("buffer", "1500", "buffer: [64 KiB, 512 KiB]"),
+        ("skew", "1500", "skew: [0, -125 ppm]"),
+        ("shaping", "1500", "shaping: [on, off]"),
+        ("ecn", "1500", "ecn: [off, on]"),
     ],
 )
 def test_every_kind_of_treatment(treatment, mtu, factor, execute, tmp_path):

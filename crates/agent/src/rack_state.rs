@@ -7,6 +7,8 @@ use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::held::Watch;
 use framegauge_drivers::kernel_switch::KernelSwitch;
+use framegauge_drivers::model::FabricConfig;
+use framegauge_drivers::network::NetworkSpec;
 use framegauge_drivers::rack::{self, CpuPlan};
 use framegauge_drivers::requirements::{Requirements, probe};
 use std::collections::BTreeMap;
@@ -19,6 +21,8 @@ pub struct Rack {
     pub hosts: BTreeMap<String, Arc<ChildAgent>>,
     /// Its fabric; none on the kernel testbed.
     pub fabric: Option<RunningFabric>,
+    /// What the fabric is, as it was asked for and in numbers, changes included.
+    pub network: Option<(NetworkSpec, FabricConfig)>,
     /// What joins three or more hosts on the kernel testbed.
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
@@ -30,7 +34,7 @@ pub struct Rack {
 impl Rack {
     /// A rack without anything.
     pub fn empty(cpus: CpuPlan) -> Self {
-        Self { hosts: BTreeMap::new(), fabric: None, switch: None, cpus, begun: None }
+        Self { hosts: BTreeMap::new(), fabric: None, network: None, switch: None, cpus, begun: None }
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::ports::HostMeasurement;
 use crate::record::Record;
 use crate::waits::Waits;
-use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortIndex, Sink};
+use crate::watching::{SNAP_BYTES, Watching};
+use framegauge_fabric::{Aggregate, Ecn, Frame, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -55,6 +56,10 @@ pub(crate) struct Edge {
     coalescer: Option<Coalescer>,
     /// What goes in and comes out, if somebody wants to know.
     pub(crate) record: Option<Record>,
+    /// What happens at watched ports, if there are any.
+    pub(crate) watching: Option<Watching>,
+    /// Of all ports; empty while none is watched.
+    pub(crate) port_names: Vec<String>,
     epoch: u64,
 }
 
@@ -75,6 +80,8 @@ impl Edge {
             lateness: Delays::new(),
             waits: Waits::default(),
             record: None,
+            watching: None,
+            port_names: Vec::new(),
             epoch,
         }
     }
@@ -190,6 +197,16 @@ impl Parcel {
         self.marks.get(usize::from(index / 64)).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
+    /// The first bytes of a frame of this packet, as it is at that moment; how many there are.
+    fn first_bytes(&self, frame: Frame, out: &mut [u8; SNAP_BYTES]) -> usize {
+        let mut scratch = [0; MAX_HEADER_BYTES];
+        let received = self.frame(frame.aggregate, frame.index, &mut scratch);
+        let payload = &self.bytes[VNET_HEADER_BYTES..self.length]
+            [received.payload.start as usize..received.payload.end as usize];
+        let pieces = received.header.iter().chain(payload);
+        out.iter_mut().zip(pieces).map(|(out, byte)| *out = *byte).count()
+    }
+
     /// Frame `index` of this packet, which is number `id`.
     fn frame<'a>(&self, id: u32, index: u16, scratch: &'a mut [u8; MAX_HEADER_BYTES]) -> Received<'a> {
         let packet = &self.bytes[VNET_HEADER_BYTES..self.length];
@@ -298,6 +315,20 @@ impl Sink for Edge {
         if let Some(parcel) = &mut self.parcels[aggregate as usize] {
             parcel.mark(frame);
         }
+    }
+
+    /// Never happens: no port is watched.
+    fn seen(&mut self, event: &PortEvent) {
+        let Some(watching) = &mut self.watching else { return };
+        let input = self.port_names.get(usize::from(event.frame.input_port.0)).map_or("", String::as_str);
+        let mut first = [0; SNAP_BYTES];
+        let mut length = 0;
+        // What the fabric makes itself has no bytes.
+        if watching.captures() && event.frame.background().is_none() {
+            let parcel = self.parcels.get(event.frame.aggregate as usize).and_then(Option::as_ref);
+            length = parcel.map_or(0, |parcel| parcel.first_bytes(event.frame, &mut first));
+        }
+        watching.note(event, &first[..length], input);
     }
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {

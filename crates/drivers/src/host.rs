@@ -2,14 +2,13 @@
 
 use crate::napi::thread_napi;
 pub use crate::overlay::Overlay;
+use crate::receive_path::{moderate, moderation, receive_on};
 use framegauge_frames::{Family, Mtu, shaper_size_table};
-use framegauge_linux::error::Context;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading, TokenBucket};
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{OsError, Result, sysctl};
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Packets that the transmit queue of a device holds: more than the shaper's burst can ever put there.
@@ -18,8 +17,6 @@ const QUEUE_PACKETS: u32 = 4000;
 pub const SHAPER_LIMIT_BYTES: u32 = 32 << 20;
 /// What TCP Small Queues lets a flow keep below itself, beyond two aggregates.
 const SMALL_QUEUE_BYTES: &str = "32768";
-const FLUSH_TIMEOUT: &str = "gro_flush_timeout";
-const DEFER_INTERRUPTS: &str = "napi_defer_hard_irqs";
 const TSO_BY_RTT: &str = "net.ipv4.tcp_tso_rtt_log";
 
 /// The shaper that bounds the sender's queue.
@@ -264,6 +261,17 @@ impl Applied {
         qdisc::set_token_bucket(&self.settings.interface, &bucket(&shaping, self.settings.mtu, family)?)
     }
 
+    /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits.
+    pub fn change_mtu(&mut self, mtu: u32) -> Result<()> {
+        if self.settings.overlay.is_some() {
+            return Err(OsError::errno("change the MTU of a host in an overlay while it works", 95));
+        }
+        let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
+        rtnetlink::change_link(&self.settings.interface, change)?;
+        self.settings.mtu = mtu;
+        self.shape()
+    }
+
     /// Reads everything back.
     pub fn read(&self) -> Result<HostReading> {
         let interface = self.settings.interface.as_str();
@@ -337,42 +345,6 @@ pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<Toke
         limit_bytes: shaping.limit_bytes,
         sizes: shaper_size_table(mtu, family),
     })
-}
-
-/// Lets the kernel look at what has arrived at most every `seconds` (`Documentation/networking/napi.rst`, "Software
-/// IRQ coalescing"): after a look that found something the next one is that much later, after one that found
-/// nothing the first packet interrupts.
-fn moderate(interface: &str, seconds: f64) -> Result<()> {
-    let nanoseconds = (seconds * 1e9).round() as u64;
-    for (name, value) in [(FLUSH_TIMEOUT, nanoseconds), (DEFER_INTERRUPTS, u64::from(nanoseconds > 0))] {
-        let path = device_file(interface, name);
-        fs::write(&path, value.to_string()).during(format!("write {value} to {path}"))?;
-    }
-    Ok(())
-}
-
-/// Lets one CPU take in what arrives at a veth (receive packet steering). The sending end's token bucket lets packets
-/// go from whichever CPU its timer is on, and each has a queue of its own to the stack: packets would overtake
-/// each other.
-pub(crate) fn receive_on(interface: &str, cpu: usize) -> Result<()> {
-    let path = device_file(interface, "queues/rx-0/rps_cpus");
-    let mask = format!("{:x}{}", 1u32 << (cpu % 32), ",00000000".repeat(cpu / 32));
-    fs::write(&path, &mask).during(format!("write {mask} to {path}"))
-}
-
-/// The moderation that is in force on `interface`, in seconds.
-fn moderation(interface: &str) -> Result<f64> {
-    let read = |name: &str| -> Result<u64> {
-        let path = device_file(interface, name);
-        let text = fs::read_to_string(&path).during(format!("read {path}"))?;
-        text.trim().parse().map_err(std::io::Error::other).during(format!("read {path}"))
-    };
-    let nanoseconds = if read(DEFER_INTERRUPTS)? > 0 { read(FLUSH_TIMEOUT)? } else { 0 };
-    Ok(nanoseconds as f64 * 1e-9)
-}
-
-pub(crate) fn device_file(interface: &str, name: &str) -> String {
-    format!("/sys/class/net/{interface}/{name}")
 }
 
 /// Whether this kernel takes our shaper; `interface` is a device made for the question.

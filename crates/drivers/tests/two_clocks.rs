@@ -9,7 +9,7 @@ mod common;
 use framegauge_drivers::fabric::{Meters, Record, RunningFabric};
 use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
 use framegauge_drivers::{OsError, rack};
-use framegauge_fabric::{Fabric, FabricConfig, HostIndex, PortIndex, Sink};
+use framegauge_fabric::{Fabric, FabricConfig, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -81,6 +81,8 @@ impl Sink for Replay {
     }
 
     fn waited(&mut self, _: PortIndex, _: PortIndex, _: Picoseconds) {}
+
+    fn seen(&mut self, _: &PortEvent) {}
 }
 
 fn in_virtual_time(network: &FabricConfig, record: &Record) -> Record {

@@ -4,7 +4,8 @@
 use std::time::Instant;
 
 use framegauge_fabric::{
-    Aggregate, Ecn, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink, SwitchConfig, star,
+    Aggregate, Ecn, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortEvent, PortIndex, Sink,
+    SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -24,6 +25,8 @@ impl Sink for Count {
     fn discard(&mut self, _aggregate: u32, _frame: u16) {
         self.discarded += 1;
     }
+
+    fn seen(&mut self, _event: &PortEvent) {}
 
     fn waited(&mut self, _port: PortIndex, _input_port: PortIndex, _wait: Picoseconds) {}
 }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes, mixed, wire_bytes};
 
-use crate::fabric::Uplink;
 use crate::port::Peer;
+use crate::uplink::Uplink;
 use crate::{Ecn, Fabric, FabricConfig, Frame, HostIndex};
 
 /// Frames from one host's NIC to another's, over the same links as everybody's; the hosts never see them.
@@ -273,14 +273,18 @@ impl Fabric {
     #[cold]
     pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
         while let Some((host, frame)) = self.backgrounds.take_due(now) {
-            let Uplink { port, idle_from, .. } = &mut self.uplinks[host];
-            let (source, port) = (u32::from(port.0), &mut self.ports[usize::from(port.0)]);
-            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
+            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
+            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
             let was_idle = port.next_arrival().is_none();
-            let accepted = port.offer(frame.since, frame, u32::MAX);
-            debug_assert!(accepted.is_ok());
+            if let Err(reason) = port.offer(frame.since, frame, u32::MAX) {
+                port.note_refused(frame.since, frame, reason, port.buffered_bytes());
+                self.unsettled.push(uplink);
+                continue;
+            }
+            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
+            self.drops.end_runs(uplink, uplink);
             if was_idle {
-                self.schedule_arrival(source);
+                self.schedule_arrival(uplink.0.into());
             }
         }
     }

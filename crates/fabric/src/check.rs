@@ -1,7 +1,5 @@
 //! What cannot work is refused before anything runs.
 
-use framegauge_frames::frame_bytes;
-
 use crate::{ConfigError, FabricConfig, PortIndex};
 
 /// Whether the ways on from a port have been looked at.
@@ -36,10 +34,7 @@ impl FabricConfig {
             exactly("destinations in a route table", table.outputs.len(), self.hosts.len(), "one a host")?;
         }
         for (port, config) in self.ports.iter().enumerate() {
-            // A port may let out larger frames than its hosts send: how large these are is not known here.
-            let smallest = u64::from(frame_bytes(0));
-            config.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
-            config.check_link(port)?;
+            config.check(port)?;
         }
         self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
         for (host, uplink) in self.uplinks.iter().enumerate() {

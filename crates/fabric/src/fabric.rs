@@ -4,15 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
+use framegauge_frames::Picoseconds;
 
 use crate::background::Backgrounds;
+use crate::change::leads;
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::routing::Routes;
+use crate::uplink::Uplink;
 use crate::{
-    Aggregate, ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortIndex, SharedBufferConfig,
+    ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex,
+    SharedBufferConfig,
 };
 
 /// Who is told what becomes of frames.
@@ -24,6 +27,10 @@ pub trait Sink {
     fn discard(&mut self, aggregate: u32, frame: u16);
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
     fn mark(&mut self, aggregate: u32, frame: u16);
+    /// Something has happened at a port that is watched ([`Fabric::watch`]). Told in the order in which it is known, at the
+    /// latest when [`Fabric::advance`] ends, and before the frame is delivered or discarded. A frame of a background is
+    /// seen as well; it has no aggregate ([`Frame::background`]).
+    fn seen(&mut self, event: &PortEvent);
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
@@ -32,9 +39,9 @@ pub trait Sink {
 /// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
 /// of the fields is the total order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
+pub(crate) struct Event {
     time: Picoseconds,
-    source: u32,
+    pub(crate) source: u32,
 }
 
 /// An event, with what is needed to act on it.
@@ -43,26 +50,23 @@ enum Happening {
     Interrupt { nic: usize },
 }
 
-/// When a host's NIC will have sent everything it was handed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Uplink {
-    pub(crate) port: PortIndex,
-    pub(crate) rate: BitRate,
-    pub(crate) idle_from: Picoseconds,
-}
-
 /// A network in virtual time.
 #[derive(Debug, Clone)]
 pub struct Fabric {
     names: Vec<String>,
     pub(crate) ports: Vec<Port>,
+    /// Of the ports, with all changes since.
+    pub(crate) configs: Vec<PortConfig>,
+    /// Ports that refused frames while nobody could be told.
+    pub(crate) unsettled: Vec<PortIndex>,
+    pub(crate) watched: Vec<PortIndex>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) uplinks: Vec<Uplink>,
     routes: Routes,
     shared_buffer: Option<SharedBufferConfig>,
     /// By switch: its ports.
     pub(crate) switch_ports: Vec<Vec<PortIndex>>,
-    events: BinaryHeap<Reverse<Event>>,
+    pub(crate) events: BinaryHeap<Reverse<Event>>,
     /// By switch: no frame that arrives at it arrives anywhere else in less time.
     pub(crate) leads: Vec<Picoseconds>,
     pub(crate) clock: Picoseconds,
@@ -94,15 +98,16 @@ impl Fabric {
                 ports.push(index(port));
             }
         }
-        let delay = |port: &PortIndex| ports[usize::from(port.0)].delay();
-        let lead = |outputs: &Vec<PortIndex>| outputs.iter().map(delay).min().unwrap_or(Picoseconds::ZERO);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
             routes: Routes::new(&config.routes, hosts),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            leads: switch_ports.iter().map(lead).collect(),
+            leads: leads(&switch_ports, |port| ports[usize::from(port.0)].delay()),
+            configs: config.ports.clone(),
+            unsettled: Vec::new(),
+            watched: Vec::new(),
             shared_buffer: config.shared_buffer,
             switch_ports,
             clock: Picoseconds::ZERO,
@@ -113,68 +118,11 @@ impl Fabric {
         })
     }
 
-    /// A host hands a super-packet to its NIC, whose queue has no limit: stop while
-    /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`].
-    ///
-    /// # Panics
-    ///
-    /// If the source or the destination is not a host of this fabric.
-    pub fn transmit(&mut self, now: Picoseconds, source: HostIndex, aggregate: Aggregate) {
-        assert!(
-            usize::from(aggregate.destination.0) < self.nics.len(),
-            "no host {:?}",
-            aggregate.destination
-        );
-        let Some(last) = aggregate.frames.checked_sub(1) else {
-            return;
-        };
-        let now = self.tick(now);
-        if self.backgrounds.next().is_some_and(|time| time <= now) {
-            self.emit_backgrounds(now);
-        }
-        let uplink = &mut self.uplinks[usize::from(source.0)];
-        let port = &mut self.ports[usize::from(uplink.port.0)];
-        let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
-        let sending = port.serialisation(sizes[1]) + port.serialisation(sizes[0]).saturating_mul(last.into());
-        uplink.idle_from = uplink.idle_from.max(now) + sending;
-
-        let was_idle = port.next_arrival().is_none();
-        for index in 0..=last {
-            let frame = Frame {
-                flow: aggregate.flow,
-                aggregate: aggregate.id,
-                frame_bytes: sizes[usize::from(index == last)],
-                index,
-                destination: aggregate.destination,
-                input_port: uplink.port,
-                since: now,
-                ecn: aggregate.ecn,
-                band: aggregate.band,
-            };
-            // A NIC of its own has no limit and no MTU: the host's kernel keeps to it.
-            let accepted = port.offer(now, frame, u32::MAX);
-            debug_assert!(accepted.is_ok());
-        }
-        if was_idle {
-            let source = u32::from(uplink.port.0);
-            self.schedule_arrival(source);
-        }
-    }
-
-    /// Wire bytes that a host's NIC was handed and has not sent yet, a byte that is being sent included.
-    ///
-    /// # Panics
-    ///
-    /// If the host is not one of this fabric.
-    pub fn uplink_backlog_bytes(&self, host: HostIndex) -> u64 {
-        let uplink = &self.uplinks[usize::from(host.0)];
-        uplink.rate.bytes_within(uplink.idle_from - self.clock)
-    }
-
     /// When something happens next: [`Fabric::advance`] to this time has an effect.
     pub fn next_deadline(&self) -> Option<Picoseconds> {
         let event = self.events.peek().map(|Reverse(event)| event.time);
-        event.into_iter().chain(self.backgrounds.next()).min()
+        let told = (!self.unsettled.is_empty()).then_some(self.clock);
+        event.into_iter().chain(self.backgrounds.next()).chain(told).min()
     }
 
     /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
@@ -201,11 +149,16 @@ impl Fabric {
     /// Lets everything happen that is due by `now`, in order of (time, port, sequence).
     pub fn advance(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         let now = self.tick(now);
+        self.settle_refused(sink);
         while let Some(time) = self.backgrounds.next().filter(|time| *time <= now) {
             self.handle_events(time, sink);
             self.emit_backgrounds(time);
+            self.settle_refused(sink);
         }
         self.handle_events(now, sink);
+        if !self.watched.is_empty() {
+            self.tell_all_seen(sink);
+        }
     }
 
     fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
@@ -217,14 +170,15 @@ impl Fabric {
                     departed: Departed { frame, waited, .. },
                     input_limit_bytes,
                 } => {
-                    if self.ports[usize::from(port.0)].has_fates() {
+                    let has_news = self.ports[usize::from(port.0)].has_news();
+                    if has_news {
                         self.settle(port, sink);
                     }
                     // A host's own NIC is no neighbour's queue.
                     if frame.input_port != port {
                         sink.waited(port, frame.input_port, waited);
                     }
-                    if self.ports[usize::from(port.0)].is_disturbed() && self.loses(time, port, frame, sink) {
+                    if has_news && self.loses(time, port, frame, sink) {
                         continue;
                     }
                     let frame = Frame { input_port: port, ..frame };
@@ -306,14 +260,22 @@ impl Fabric {
                 self.tell(&Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
         }
-        if self.ports[usize::from(output.0)].has_fates() {
+        if self.ports[usize::from(output.0)].has_news() {
             self.settle(output, sink);
+        }
+    }
+
+    /// Tells what was refused by hosts' own NICs.
+    fn settle_refused(&mut self, sink: &mut impl Sink) {
+        for port in std::mem::take(&mut self.unsettled) {
+            self.settle(port, sink);
         }
     }
 
     /// Tells what has become of frames inside the queue of a port.
     #[cold]
-    fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
+    pub(crate) fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
+        self.tell_seen(output, sink);
         for fate in self.ports[usize::from(output.0)].take_fates() {
             self.tell(&fate, output, sink);
         }
@@ -321,6 +283,7 @@ impl Fabric {
 
     /// Writes down and tells that a frame was dropped, or marked.
     pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+        self.tell_seen(output, sink);
         self.drops.record(fate, output);
         if fate.frame.background().is_some() {
             return;
@@ -343,7 +306,7 @@ impl Fabric {
     }
 
     /// Time never goes back.
-    fn tick(&mut self, now: Picoseconds) -> Picoseconds {
+    pub(crate) fn tick(&mut self, now: Picoseconds) -> Picoseconds {
         if now < self.clock {
             self.clock_violations += 1;
         }

@@ -1,8 +1,8 @@
 //! What makes a link other than ideal.
 
-use framegauge_frames::{BitRate, Picoseconds, SplitMix};
+use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes};
 
-use crate::{ConfigError, Fabric, Fate, Frame, PortConfig, PortIndex, Reason, Sink};
+use crate::{ConfigError, Fabric, Frame, PortConfig, PortIndex, Sink};
 
 /// What an IEEE 802.1Q tag adds to a frame on the wire.
 const TAG_BYTES: u64 = 4;
@@ -45,8 +45,11 @@ impl PortConfig {
         self.impairments.skewed(self.rate)
     }
 
-    /// Whether the link can be, as port number `port`.
-    pub(crate) fn check_link(&self, port: usize) -> Result<(), ConfigError> {
+    /// Whether the port can work, as number `port`.
+    pub(crate) fn check(&self, port: usize) -> Result<(), ConfigError> {
+        // A port may let out larger frames than its hosts send: how large these are is not known here.
+        let smallest = u64::from(frame_bytes(0));
+        self.queue.check(smallest).map_err(|problem| ConfigError::Queue { port, problem })?;
         let Impairments { skew_ppm, loss, .. } = self.impairments;
         if self.line_rate().is_none() {
             let rate = self.rate.bits_per_second();
@@ -64,7 +67,7 @@ impl PortConfig {
     }
 }
 
-/// The draws of a link, and what keeps its frames in order.
+/// The draws of a link; it keeps its frames in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Disturbance {
     jitter_picoseconds: u64,
@@ -72,7 +75,6 @@ pub(crate) struct Disturbance {
     /// Apart, so that what is lost does not depend on how much the others are delayed.
     jitter_draws: SplitMix,
     loss_draws: SplitMix,
-    latest_arrival: Picoseconds,
 }
 
 impl Disturbance {
@@ -83,19 +85,18 @@ impl Disturbance {
             loss: config.loss,
             jitter_draws: SplitMix::new(seeds.bits()),
             loss_draws: SplitMix::new(seeds.bits()),
-            latest_arrival: Picoseconds::ZERO,
         }
     }
 
-    /// When a frame arrives that would then on an ideal link.
+    /// When a frame arrives that would then on an ideal link; not before the one ahead of it, if there is one.
     #[cold]
-    pub(crate) fn arrival(&mut self, ideal: Picoseconds) -> Picoseconds {
+    pub(crate) fn arrival(&mut self, ideal: Picoseconds, ahead: Option<Picoseconds>) -> Picoseconds {
         let jitter = match self.jitter_picoseconds {
             0 => 0,
             most => even_to(self.jitter_draws.bits(), most),
         };
-        self.latest_arrival = self.latest_arrival.max(ideal + Picoseconds::new(jitter));
-        self.latest_arrival
+        let own = ideal + Picoseconds::new(jitter);
+        ahead.map_or(own, |ahead| own.max(ahead))
     }
 
     /// Whether the link loses frames.
@@ -119,19 +120,12 @@ impl Fabric {
         frame: Frame,
         sink: &mut impl Sink,
     ) -> bool {
-        let link = &mut self.ports[usize::from(port.0)];
-        let lost = link.loses(frame.frame_bytes);
-        if lost {
-            let queue_bytes = link.buffered_bytes();
-            self.tell(
-                &Fate { time: now, frame, reason: Reason::Loss, marked: false, queue_bytes },
-                port,
-                sink,
-            );
-        } else {
-            self.drops.end_losses(port, frame.input_port);
+        let lost = self.ports[usize::from(port.0)].loses(now, frame);
+        match &lost {
+            Some(fate) => self.tell(fate, port, sink),
+            None => self.drops.end_losses(port, frame.input_port),
         }
-        lost
+        lost.is_some()
     }
 }
 

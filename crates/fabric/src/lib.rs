@@ -26,6 +26,7 @@
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
 mod background;
+mod change;
 mod check;
 mod config;
 mod counters;
@@ -39,8 +40,11 @@ mod queue;
 mod routing;
 mod shared_buffer;
 mod topology;
+mod uplink;
+mod watch;
 
 pub use background::{BackgroundConfig, BackgroundCounters, Process};
+pub use change::PortChange;
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,
     PortIndex, SwitchConfig, star,
@@ -57,3 +61,4 @@ pub use queue::{
 pub use routing::{Choice, RouteConfig, RouteTable};
 pub use shared_buffer::SharedBufferConfig;
 pub use topology::{Graph, Paths, Routing, Spans, Spread, Topology, TopologyError};
+pub use watch::{PortEvent, PortEventKind};

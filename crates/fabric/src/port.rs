@@ -1,10 +1,14 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
+mod change;
+mod watch;
+
 use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds, wire_bytes};
 
 use crate::impairments::Disturbance;
+use crate::watch::PortLog;
 use crate::{Discipline, Fate, Frame, HostIndex, Impairments, PortConfig, PortCounters, Queue, Reason};
 
 /// What is at the far end of a link: a host, or a switch counted among the switches.
@@ -42,7 +46,14 @@ pub(crate) struct Port {
     tag_bytes: u64,
     /// Jitter and loss, if there are any.
     disturbance: Option<Box<Disturbance>>,
+    /// What has happened, while it is watched.
+    log: Option<Box<PortLog>>,
     pub(crate) peer: Peer,
+    is_up: bool,
+    /// Frames up to this size are offered to the queue and that is all; 0 while it is down or watched.
+    plain_limit_bytes: u32,
+    /// Whether there is something to tell, or to decide, when a frame has come to the end of the link.
+    has_news: bool,
     /// Largest frame that this port lets out, and that the far end of its link lets in.
     output_limit_bytes: u32,
     pub(crate) input_limit_bytes: u32,
@@ -62,13 +73,17 @@ impl Port {
     pub(crate) fn new(config: &PortConfig, peer: Peer) -> Port {
         let Impairments { phase, jitter, loss, .. } = config.impairments;
         let disturbed = jitter > Picoseconds::ZERO || loss > 0.0;
-        Port {
+        let mut port = Port {
             rate: config.line_rate().unwrap_or(config.rate),
             delay: config.delay + phase,
             tag_bytes: config.impairments.tag_bytes(),
+            log: None,
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
-            output_limit_bytes: config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
+            is_up: true,
+            plain_limit_bytes: 0,
+            has_news: false,
+            output_limit_bytes: output_limit_bytes(config),
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             queue: Queue::from(config.queue),
             fates: Vec::new(),
@@ -76,7 +91,9 @@ impl Port {
             in_flight: VecDeque::new(),
             counters: PortCounters::default(),
             last_size: (0, Picoseconds::ZERO),
-        }
+        };
+        port.set_plain_limit();
+        port
     }
 
     /// Lets everything happen inside the port that is due by `now`: frames leave, the next ones begin.
@@ -85,6 +102,9 @@ impl Port {
             self.counters.sent_frames += 1;
             self.counters.sent_bytes += sent.frame_bytes;
             self.transmission = None;
+            if self.log.is_some() {
+                self.note_departure(sent.departs);
+            }
             self.start(sent.departs);
         }
     }
@@ -123,7 +143,9 @@ impl Port {
         let (arrives, waited) = (departs + self.delay, now - frame.since);
         let arrives = match &mut self.disturbance {
             None => arrives,
-            Some(disturbance) => disturbance.arrival(arrives),
+            Some(disturbance) => {
+                disturbance.arrival(arrives, self.in_flight.back().map(|ahead| ahead.arrives))
+            }
         };
         self.in_flight.push_back(Departed { arrives, waited, frame });
     }
@@ -133,20 +155,23 @@ impl Port {
     #[cold]
     fn count_fates(&mut self, before: usize) {
         let transmitting_bytes = self.transmitting_bytes();
-        for fate in &mut self.fates[before..] {
-            fate.queue_bytes += transmitting_bytes;
+        self.has_news = true;
+        for place in before..self.fates.len() {
+            self.fates[place].queue_bytes += transmitting_bytes;
+            let fate = self.fates[place];
             if fate.marked {
                 self.counters.marked_frames += 1;
             } else {
                 self.counters.dropped_frames += 1;
                 self.counters.dropped_bytes += u64::from(fate.frame.frame_bytes);
             }
+            self.note_fate(&fate);
         }
     }
 
-    /// Whether [`Port::take_fates`] has any to give.
-    pub(crate) fn has_fates(&self) -> bool {
-        !self.fates.is_empty()
+    /// Whether there is something to tell of it, or to decide: fates, what a watched port has seen, loss on its link.
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
     }
 
     /// Whether this frame was marked since fates were taken last.
@@ -157,7 +182,9 @@ impl Port {
 
     /// What has become of frames in the queue since the last call, in order.
     pub(crate) fn take_fates(&mut self) -> Vec<Fate> {
-        std::mem::take(&mut self.fates)
+        let fates = std::mem::take(&mut self.fates);
+        self.has_news = self.has_lasting_news();
+        fates
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {
@@ -180,15 +207,10 @@ impl Port {
         let frame = Frame { since: now, ..frame };
         self.counters.received_frames += 1;
         self.counters.received_bytes += u64::from(frame.frame_bytes);
-        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
-            self.counters.giant_frames += 1;
-            Err(Reason::Giant)
+        let accepted = if frame.frame_bytes > input_limit_bytes.min(self.plain_limit_bytes) {
+            self.offer_with_care(now, frame, input_limit_bytes)
         } else {
-            let transmitting_bytes = self.transmitting_bytes();
-            match &mut self.queue {
-                Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
-                _ => self.offer_to_discipline(now, frame, transmitting_bytes),
-            }
+            self.offer_to_queue(now, frame)
         };
         match accepted {
             Err(_) => {
@@ -205,6 +227,56 @@ impl Port {
         accepted
     }
 
+    #[inline(always)]
+    fn offer_to_queue(&mut self, now: Picoseconds, frame: Frame) -> Result<(), Reason> {
+        let transmitting_bytes = self.transmitting_bytes();
+        match &mut self.queue {
+            Queue::Taildrop(queue) => queue.offer(now, frame, transmitting_bytes, &mut self.fates),
+            _ => self.offer_to_discipline(now, frame, transmitting_bytes),
+        }
+    }
+
+    /// The part of [`Port::offer`] for giants, and for all frames of a port that is down or watched.
+    #[cold]
+    fn offer_with_care(
+        &mut self,
+        now: Picoseconds,
+        frame: Frame,
+        input_limit_bytes: u32,
+    ) -> Result<(), Reason> {
+        let (place, held_bytes) = (self.log_length(), self.buffered_bytes());
+        let accepted = if !self.is_up {
+            Err(Reason::LinkDown)
+        } else if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+            self.counters.giant_frames += 1;
+            Err(Reason::Giant)
+        } else {
+            self.offer_to_queue(now, frame)
+        };
+        // What is pushed out at once was in the buffer, and others may have been pushed out with it there.
+        let was_in = accepted.is_ok() || accepted == Err(Reason::LongestFlow);
+        let queue_bytes = held_bytes + if was_in { u64::from(frame.frame_bytes) } else { 0 };
+        self.note_arrival(place, now, frame, queue_bytes, accepted.err());
+        accepted
+    }
+
+    /// To be called whenever the port has become another: its limit, up or down, watched or not, disturbed or not.
+    fn set_plain_limit(&mut self) {
+        let plain = self.is_up && self.log.is_none();
+        self.plain_limit_bytes = if plain { self.output_limit_bytes } else { 0 };
+        self.has_news = self.has_lasting_news();
+    }
+
+    /// Whether every frame that comes to the end of the link is to be looked at.
+    fn has_lasting_news(&self) -> bool {
+        self.log.is_some() || self.disturbance.is_some() || !self.fates.is_empty()
+    }
+
+    /// Whether its link is up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
     /// Drops a frame that arrives now, for a reason that is not the port's own unless it is a giant as well.
     #[cold]
     pub(crate) fn refuse(
@@ -214,7 +286,7 @@ impl Port {
         input_limit_bytes: u32,
         reason: Reason,
     ) -> Result<(), Reason> {
-        if frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
+        if !self.is_up || frame.frame_bytes > input_limit_bytes.min(self.output_limit_bytes) {
             return self.offer(now, frame, input_limit_bytes);
         }
         self.catch_up(now);
@@ -222,6 +294,7 @@ impl Port {
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         self.counters.dropped_frames += 1;
         self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+        self.note_arrival(self.log_length(), now, frame, self.buffered_bytes(), Some(reason));
         Err(reason)
     }
 
@@ -261,19 +334,19 @@ impl Port {
         self.delay
     }
 
-    /// Whether the link is lossy, or jitters.
-    pub(crate) fn is_disturbed(&self) -> bool {
-        self.disturbance.is_some()
+    /// Whether a frame that has come to the end of the link is lost there, and what becomes of it then; counts it.
+    pub(crate) fn loses(&mut self, time: Picoseconds, frame: Frame) -> Option<Fate> {
+        let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
+        lost.then(|| self.lose(time, frame, Reason::Loss, self.buffered_bytes()))
     }
 
-    /// Whether a frame that has come to the end of the link is lost there; counts it.
-    pub(crate) fn loses(&mut self, frame_bytes: u32) -> bool {
-        let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
-        if lost {
-            self.counters.lost_frames += 1;
-            self.counters.lost_bytes += u64::from(frame_bytes);
-        }
-        lost
+    /// Counts a frame that is lost on the link.
+    fn lose(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) -> Fate {
+        self.counters.lost_frames += 1;
+        self.counters.lost_bytes += u64::from(frame.frame_bytes);
+        let fate = Fate { time, frame, reason, marked: false, queue_bytes };
+        self.note_fate(&fate);
+        fate
     }
 
     fn transmitting_bytes(&self) -> u64 {
@@ -312,4 +385,8 @@ impl Port {
             }
         }
     }
+}
+
+fn output_limit_bytes(config: &PortConfig) -> u32 {
+    config.output_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes())
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Log, aggregate, nanoseconds, pair, rack_config};
+use common::{Log, advance_by_events, aggregate, nanoseconds, pair, rack_config};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex, Impairments, PortIndex, Reason};
 use framegauge_frames::Picoseconds;
 use proptest::prelude::*;
@@ -25,12 +25,7 @@ fn run(config: &FabricConfig, sends: &[(u64, u16, u32)]) -> (Fabric, Log) {
     for (id, &(time, frames, captured)) in sends.iter().enumerate() {
         fabric.transmit(nanoseconds(time), HostIndex(0), aggregate(id as u32, frames, captured, 1));
     }
-    while let Some(deadline) = fabric.next_deadline() {
-        let bound = fabric.next_delivery().expect("something is under way");
-        let before = log.delivered.len();
-        fabric.advance(deadline, &mut log);
-        assert!(log.delivered[before..].iter().all(|delivery| delivery.0 >= bound));
-    }
+    advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
     (fabric, log)
 }
 
@@ -187,16 +182,11 @@ proptest! {
         let (mut log, mut now, mut flows) = (Log::default(), Picoseconds::ZERO, Vec::new());
         for (id, &(wait, source, to, frames, captured)) in sends.iter().enumerate() {
             now += nanoseconds(wait);
-            fabric.advance(now, &mut log);
+            advance_by_events(&mut fabric, &mut log, now);
             fabric.transmit(now, HostIndex(source), aggregate(id as u32, frames, captured, to));
             flows.push((source, to));
         }
-        while let Some(deadline) = fabric.next_deadline() {
-            let bound = fabric.next_delivery().expect("something is under way");
-            let before = log.delivered.len();
-            fabric.advance(deadline, &mut log);
-            prop_assert!(log.delivered[before..].iter().all(|delivery| delivery.0 >= bound));
-        }
+        advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
         let sent: usize = sends.iter().map(|send| usize::from(send.3)).sum();
         prop_assert_eq!(log.delivered.len() + log.discarded.len(), sent);
         prop_assert_eq!(fabric.take_drops().len(), log.discarded.len());

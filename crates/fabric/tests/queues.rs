@@ -513,6 +513,40 @@ proptest! {
         prop_assert_eq!((bytes, queue.bytes(), queue.frames()), (out, 0, 0));
     }
 
+    /// Draining takes all that waits out in the order in which it came, and leaves an empty queue that works.
+    #[test]
+    fn every_discipline_can_be_drained(
+        config in any_discipline(),
+        steps in prop::collection::vec((0u64..40_000, 0u64..6, 64u32..1519, 0u8..4), 1..100),
+    ) {
+        let mut queue = Queue::from(config);
+        let (mut now, mut sending, mut fates) = (Picoseconds::ZERO, 0u64, Vec::new());
+        for (number, (wait, flow, size, kind)) in steps.into_iter().enumerate() {
+            now += nanoseconds(wait);
+            if kind < 3 {
+                let _ = queue.offer(now, frame(flow, number as u32, size, now), sending, &mut fates);
+            } else {
+                sending = queue.take(now, &mut fates).map_or(0, |next| u64::from(next.frame_bytes));
+            }
+        }
+        let held = (queue.bytes(), queue.frames());
+        let drained = queue.drain();
+        let bytes: u64 = drained.iter().map(|frame| u64::from(frame.frame_bytes)).sum();
+        prop_assert_eq!(held, (bytes, drained.len() as u64));
+        prop_assert!(drained.windows(2).all(|pair| pair[0].since <= pair[1].since));
+        let mut last: HashMap<u64, u32> = HashMap::new();
+        for frame in &drained {
+            prop_assert!(last.insert(frame.flow, frame.aggregate).is_none_or(|before| before < frame.aggregate));
+        }
+        let before = fates.len();
+        prop_assert_eq!((queue.bytes(), queue.frames(), queue.take(now, &mut fates)), (0, 0, None));
+        prop_assert_eq!(fates.len(), before);
+        let next = frame(0, 999, 64, now);
+        if queue.offer(now, next, 0, &mut fates).is_ok() {
+            prop_assert_eq!(queue.take(now, &mut fates).map(|frame| frame.aggregate), Some(999));
+        }
+    }
+
     /// The same laws with ports, links and switches around it, and every drop in the log.
     #[test]
     fn every_discipline_conserves_in_a_fabric(

@@ -8,6 +8,11 @@ pub fn monotonic_nanoseconds() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Nanoseconds since 1970, by the wall clock: for people and captures, never to measure with.
+pub fn real_nanoseconds() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// Time that this process, its ended threads included, has had on a CPU.
 pub fn process_cpu_nanoseconds() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)

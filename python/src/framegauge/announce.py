@@ -47,6 +47,8 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         if factors.qdisc is not None:
             words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
         words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
+        if factors.ecn is not None:
+            words.append(f"sysctl:net.ipv4.tcp_ecn={'|'.join(str(int(level)) for level in factors.ecn.levels)}")
         if factors.congestion_control is not None:
             words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")
         yield words

@@ -300,8 +300,11 @@ def _summary(state: Mapping[str, Any]) -> str:
     asked = state["conditions"]
     rate = asked["bits_per_second"]
     link = "unshaped" if rate is None else print_bits_per_second(rate)
+    # Racks of older versions were all hosts on one switch.
+    topology = asked.get("network", {}).get("topology", {"kind": "rack"})["kind"]
+    shape = "" if topology == "rack" else f"{topology}, "
     return (
-        f"a rack of {len(state['hosts'])} hosts (testbed {state['testbed']}, {link}, base RTT "
+        f"a rack of {len(state['hosts'])} hosts (testbed {state['testbed']}, {shape}{link}, base RTT "
         f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), {built}"
     )
 

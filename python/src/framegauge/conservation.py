@@ -135,10 +135,19 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
         limits = [each["goodput_bits_per_second"] for each in reach]
         if mine is None or None in limits or not limits:
             continue
-        limit, goodput = min(mine, max(limits)), 8.0 * amount / active
+        limit, goodput = min(mine, max(limits)) * _lines(conditions, record, receiver), 8.0 * amount / active
         if goodput > limit * (1 + GOODPUT_SHARE):
             mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in _others(work, receiver)))
             yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"
+
+
+def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
+    """How many times the rate of the usual link all links to a host have together; ceilings are of one such link."""
+    network = record["rack"].get("network")
+    if network is None or not conditions.bits_per_second:
+        return 1.0
+    together: int = sum(port["bits_per_second"] for port in network["ports"] if port["to"] == receiver)
+    return max(1.0, together / conditions.bits_per_second)
 
 
 def _others(work: Json, receiver: str) -> set[str]:

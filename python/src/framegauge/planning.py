@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from framegauge import disciplines, topologies
 from framegauge.blocks import Slot, block_order
-from framegauge.study import OFFLOADS, Study, host_mtus, nic_of
+from framegauge.study import NETWORK, OFFLOADS, Study, host_mtus, nic_of
 from framegauge.testbeds.base import Conditions
 from framegauge.workloads.base import Workload
 from framegauge.workloads.ftp import Ftp
@@ -23,7 +24,10 @@ HOST_OVERHEAD_SECONDS = 0.05  # and each further host
 # Where programs are that a host runs as root: the user's own PATH may lack the last two.
 PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Factors whose value has a unit, as conditions and verdicts name them.
-_KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
+_KEYS = {
+    "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+}  # fmt: skip
+_ECN = "net.ipv4.tcp_ecn"  # of both IP families; 1: asks for it, and grants it
 _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
 
 
@@ -41,17 +45,37 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         **_nic(study, factors),
         congestion_control=factors["congestion_control"],
         bits_per_second=bed.link.rate,
-        buffer_bytes=bed.link.buffer,
+        buffer_bytes=bed.link.buffer if factors["buffer"] is None else factors["buffer"],
         port_mtu=bed.link.port_mtu,
         moderation_seconds=factors["moderation"] or 0.0,
         aggregate_bytes=bed.nic.aggregate,
         shaper_factor=bed.shaper.factor,
         shaper_burst_bytes=bed.shaper.burst,
         family=bed.family,
-        sysctls=study.sysctls,
+        sysctls=study.sysctls if factors["ecn"] is None else {**study.sysctls, _ECN: str(int(factors["ecn"]))},
         nagle=factors["nagle"],
         qdisc=factors["qdisc"],
+        network=_network(study, slot, factors),
+        shaping=factors["shaping"] is not False,
     )
+
+
+def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the network is not as it is by default; with a seed of the block, so that its arms draw the same."""
+    bed, shared = study.testbed, study.testbed.shared_buffer
+    if bed.kind not in ("rack", "fake"):
+        return {}
+    skew = [{"from": "*", "to": host, "skew_ppm": factors["skew"]} for host in bed.host_names if factors["skew"]]
+    found = {
+        "topology": bed.topology.as_json() if bed.topology.text() is not None else None,
+        "queue": None if factors["queue"] in (None, "taildrop") else disciplines.as_json(factors["queue"]),
+        "shared_buffer": None if shared is None else {"bytes": shared.bytes, "alpha": shared.alpha},
+        "links": [*skew, *(each.as_json() for each in bed.links)],
+        "routing": None if factors["routing"] in (None, "ecmp") else dict(topologies.ROUTINGS[factors["routing"]]),
+        "background": [each.as_json() for each in bed.background],
+    }
+    given = {name: value for name, value in found.items() if value}
+    return {**given, "seed": _seed(study, slot)} if given else {}
 
 
 def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,13 +122,15 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
     # What follows `offloads`, and what the workload decides itself, is not stated twice.
-    followers = (*OFFLOADS, "nagle", "qdisc")
+    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK)
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()
         if value is not None or name not in followers
     }
     found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
+    if (topology := study.testbed.topology.text()) is not None:
+        found["topology"] = topology
     if study.testbed.kind == "ssh":
         # Nothing that nobody asked for: hosts of the user's own are as they are.
         return {name: value for name, value in found.items() if value is not None}

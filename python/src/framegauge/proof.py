@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, readings, segment_bytes
+from framegauge import proof_nic
+from framegauge.proof_network import handshake_range, network_failures, network_readings
+from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, segment_bytes
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings"]
@@ -25,6 +27,11 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
     """One line for each thing that the record does not prove; empty: the treatment is proven."""
     checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
     return [line for check in checks for line in check(conditions, record)]
+
+
+def readings(record: Json) -> dict[str, Any]:
+    """What else the proof has seen: for the report, whatever the verdict."""
+    return {**proof_nic.readings(record), **network_readings(record)}
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -195,15 +202,15 @@ def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.testbed == "fabric"
     for where, _, reading in _readings(record):
-        qdisc = reading["qdisc"]
-        if conditions.bits_per_second is None:
+        qdisc, line = reading["qdisc"], conditions.bits_per_second
+        if line is None or not conditions.shaping:
             if qdisc["kind"] == "tbf":
                 yield _differs(f"shaper of {where}", "none", "tbf")
             continue
         if qdisc["kind"] != "tbf":
             yield _differs(f"shaper of {where}", "tbf", qdisc["kind"])
             continue
-        rate = conditions.bits_per_second * (conditions.shaper_factor if fabric else 1)
+        rate = line * (conditions.shaper_factor if fabric else 1)
         if abs(qdisc["bits_per_second"] - rate) > RATE_SHARE * rate:
             yield _differs(f"rate of the shaper of {where}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
         burst = conditions.shaper_burst_bytes
@@ -234,12 +241,12 @@ def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
 
 
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
-    """The fastest handshake of the run lies at the RTT that was asked for."""
+    """The fastest handshake of the run lies at the RTT of the hosts, as the network has it."""
     found = record["workload"].get("handshake_seconds")
     if conditions.testbed != "fabric" or found is None:
         return
-    least = conditions.rtt_seconds
-    most = least + 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
+    least, most = handshake_range(conditions, record)
+    most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
     # The client's clock starts before connect() and ends after it: never below the RTT.
     if not least <= found <= most:
         yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {found:.6f} s"
@@ -247,6 +254,7 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, _shaper, _sysctls, _clean_start, _rtt,
+    network_failures,
 )  # fmt: skip
 # Of a host of the user's own nothing is asked that others' traffic or settings would decide.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

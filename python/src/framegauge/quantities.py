@@ -15,10 +15,12 @@ from framegauge.errors import QuantityError
 __all__ = [
     "exact_bits_per_second",
     "exact_bytes",
+    "exact_ppm",
     "exact_seconds",
     "exact_share",
     "parse_bits_per_second",
     "parse_bytes",
+    "parse_ppm",
     "parse_seconds",
     "parse_share",
     "print_bits_per_second",
@@ -30,6 +32,7 @@ BYTES_EXPECTED = "bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB
 SECONDS_EXPECTED = "a time such as 0.2 ms or 3 min (units: ns, us, ms, s, min, h)"
 RATE_EXPECTED = "a rate such as 1 Gb/s (units: b/s, kb/s, Mb/s, Gb/s, Tb/s)"
 SHARE_EXPECTED = "a share such as 1 % (unit: %)"
+PPM_EXPECTED = "parts in a million such as 125 ppm or -20 ppm (unit: ppm; at most 100000 ppm either way)"
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 
@@ -109,6 +112,20 @@ def parse_share(value: object) -> float:
     return float(number / 100)
 
 
+def parse_ppm(value: object) -> int:
+    """125 of "125 ppm", which may be below 0; a bare number other than 0 has no unit and is a QuantityError."""
+    text = value.strip() if isinstance(value, str) else value
+    below = isinstance(text, str) and text.startswith("-")
+    try:
+        found = _whole(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED, {"ppm": 1}, bare=False)
+    except QuantityError as error:
+        raise QuantityError(value, error.expected) from None
+    # Beyond a tenth it is another rate.
+    if found > 100_000:
+        raise QuantityError(value, PPM_EXPECTED)
+    return -found if below else found
+
+
 def exact_bytes(value: int) -> str:
     """The shortest text that parses to exactly `value`."""
     return _exact(value, {name: unit for name, unit in _BYTES.items() if name != "KB"}, "B")
@@ -134,6 +151,11 @@ def exact_seconds(value: float) -> str:
                 continue
             return f"{scaled} {unit}"
     return f"{value!r} s"
+
+
+def exact_ppm(value: int) -> str:
+    """A text that parses to exactly `value`."""
+    return f"{value} ppm"
 
 
 def exact_share(value: float) -> str:

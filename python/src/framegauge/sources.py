@@ -137,8 +137,14 @@ def _sample(run: Run, treatment: str) -> Sample:
 
 def _is_sound(name: str, value: object) -> bool:
     """Whether it can be a condition: a plain value that can be printed, a number where the name ends in a unit."""
+    if name.endswith("_ppm"):  # which may be below 0
+        return isinstance(value, int | float) and as_number(abs(value)) is not None
     if name.endswith(("_bytes", "_seconds", "_per_second")):
         return as_number(value) is not None or (value is None and name.endswith("_per_second"))  # as fast as it goes
+    if isinstance(value, dict) and "kind" in value:  # a queue discipline with what it is given
+        return all(
+            not isinstance(each, dict) and key == one_line(key) and _is_sound(key, each) for key, each in value.items()
+        )
     if isinstance(value, dict):  # MTUs by host
         return all(isinstance(key, str) and as_number(each) is not None for key, each in value.items())
     if isinstance(value, str):

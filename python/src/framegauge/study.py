@@ -13,9 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from framegauge import disciplines
 from framegauge.study_margins import Margins, usual
+from framegauge.study_network_rules import network_problems
+from framegauge.study_queue import QueueFactor
 from framegauge.study_testbed import Testbed
-from framegauge.study_types import Factor, Model, Mtu, Problem, Qdisc, Seconds
+from framegauge.study_types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
 from framegauge.study_workloads import Workload
 
 __all__ = [
@@ -35,11 +38,16 @@ __all__ = [
 MODERATION = "50 us"
 # The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
 OFFLOADS = ("tso", "lro", "gro", "checksum")
+# Of the network. What is not given is as the testbed has it; of hosts, ECN stays as the kernel has it.
+NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn")
+Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
 
 
 class Factors(Model):
     """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given. Hosts of
-    the user's own are left as they are in whatever is not given; `qdisc` is theirs alone."""
+    the user's own are left as they are in whatever is not given; `qdisc` is theirs alone. `queue` and `buffer` are of
+    every switch port, `skew` is by how much the switches' ports to hosts are faster than all others, `shaping: off`
+    leaves a host's queue unbounded."""
 
     mtu: Factor[Mtu]
     rtt: Factor[Seconds] | None = None
@@ -52,6 +60,12 @@ class Factors(Model):
     congestion_control: Factor[StrictStr] | None = None
     nagle: Factor[StrictBool] | None = None
     qdisc: Factor[Qdisc] | None = None
+    queue: QueueFactor | None = None
+    routing: Factor[Routing] | None = None
+    buffer: Factor[Bytes] | None = None
+    skew: Factor[Ppm] | None = None
+    shaping: Factor[StrictBool] | None = None
+    ecn: Factor[StrictBool] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """Of one factor; [None] where it is not given."""
@@ -77,8 +91,9 @@ class Meters(Model):
 
 
 TreatmentName = Literal[
-    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc"
-]
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
+    "queue", "routing", "buffer", "skew", "shaping", "ecn",
+]  # fmt: skip
 
 
 class Study(Model):
@@ -122,8 +137,8 @@ class Study(Model):
         if (veth or own) and self.factors.levels("rtt") not in ([None], [0.0]):
             expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
-        problems = (*_mtu_problems(self), *_nic_problems(self), *_workload_problems(self), *_fraction_problems(self))
-        for problem in problems:
+        rules = (_mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems)
+        for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
         return self
 
@@ -213,6 +228,13 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
             yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
 
 
+def _network_problems(study: Study) -> Iterator[Problem]:
+    names = study.testbed.host_names
+    mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
+    given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
+    yield from network_problems(study.testbed, given, mtus, study.sysctls)
+
+
 def _on(value: bool) -> str:
     return "on" if value else "off"
 
@@ -257,7 +279,9 @@ class Cell:
 
 
 def level_text(level: object) -> str:
-    """A level as a word: 9000, h1=9000,h2=1500, 0.0002, true."""
+    """A level as a word: 9000, h1=9000,h2=1500, 0.0002, true, red (30 to 90 KiB, ECN)."""
+    if isinstance(level, Mapping) and "kind" in level:
+        return disciplines.text(level)
     if isinstance(level, Mapping):
         return ",".join(f"{host}={mtu}" for host, mtu in level.items())
     return str(level).lower() if isinstance(level, bool | None) else str(level)

@@ -8,17 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validator
 
 from framegauge.machines import Machine, full, named
+from framegauge.study_network import Background, LinkSettings, SharedBuffer, Topology
 from framegauge.study_types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
 
 __all__ = ["Testbed"]
 
-RACK_HOSTS = 12
 MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
 LEASE_SECONDS = 60.0
 
 
 class Link(Model):
-    """The link from each host to the switch. `rate: unshaped` (veth only): the CPU is the limit."""
+    """What every link is, unless `links` says otherwise. `rate: unshaped` (veth only): the CPU is the limit."""
 
     rate: Rate = 10**9
     buffer: Bytes = 512 * 1024
@@ -57,15 +57,20 @@ class Testbed(Model):
     """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network, `ssh` hosts of
     the user's own.
 
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two. With `ssh` the hosts are `machines`, or
-    those of an `inventory` (`group` of it). What is changed on them lasts for `lease` unless renewed; `when_lost` says
-    whether a host that fails in the middle ends the study.
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/networks.md has the others. `links`
+    are what single links have instead of `link`, later entries before earlier ones.
+
+    With `ssh` the hosts are `machines`, or those of an `inventory` (`group` of it). What is changed on them lasts for
+    `lease` unless renewed; `when_lost` says whether a host that fails in the middle ends the study.
     """
 
     kind: Literal["rack", "veth", "fake", "ssh"]
-    topology: Literal["pair", "rack"] = "pair"
+    topology: Topology = Field(default_factory=lambda: Topology.model_validate("pair"))
     hosts: Annotated[StrictInt, Field(ge=2)] | None = None
     link: Link = Field(default_factory=Link)
+    links: list[LinkSettings] = Field(default_factory=list)
+    shared_buffer: SharedBuffer | None = None
+    background: list[Background] = Field(default_factory=list)
     nic: Nic = Field(default_factory=Nic)
     shaper: Shaper = Field(default_factory=Shaper)
     family: Literal[4, 6] = 4
@@ -105,13 +110,25 @@ class Testbed(Model):
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
         if self.kind == "ssh" and self.hosts is not None:
             raise Problem(("hosts",), self.hosts, "machines: they are the hosts")
-        if self.topology == "pair" and self.hosts is not None:
-            raise Problem(("hosts",), self.hosts, "no such key unless topology: rack")
-        if self.topology == "rack" and self.hosts is None and self.kind != "ssh":
-            self.hosts = RACK_HOSTS
-        if self.hosts is not None and self.hosts > MOST_HOSTS[self.kind]:
-            raise Problem(("hosts",), self.hosts, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
+        if self.kind in ("veth", "ssh"):
+            if self.topology.text() is not None:
+                raise Problem(
+                    ("topology",), self.topology.kind, f"pair or rack with kind: {self.kind}: its switch is not ours"
+                )
+            for key in ("links", "shared_buffer", "background"):
+                if getattr(self, key):
+                    raise Problem((key,), key, "no such key unless kind: rack")
+        if self.kind != "ssh":
+            self._count()
         return self
+
+    def _count(self) -> None:
+        """How many hosts there are; of a pair nobody says so."""
+        found = self.topology.shape.hosts(self.hosts)
+        if found > MOST_HOSTS[self.kind]:
+            where = "topology" if self.hosts is None else "hosts"
+            raise Problem((where,), found, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
+        self.hosts = None if self.topology.kind == "pair" else found
 
     @property
     def host_names(self) -> list[str]:

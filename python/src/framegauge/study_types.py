@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import (
@@ -14,10 +15,12 @@ from pydantic import (
     GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictInt,
     StrictStr,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -34,8 +37,10 @@ __all__ = [
     "Flow",
     "Flows",
     "FrameLimit",
+    "LineRate",
     "Model",
     "Mtu",
+    "Ppm",
     "Problem",
     "Qdisc",
     "Rate",
@@ -43,13 +48,17 @@ __all__ = [
     "Seconds",
     "Share",
     "Sizes",
+    "Sparse",
     "as_list",
+    "nearest",
+    "one_of",
 ]
 
 MTU_EXPECTED = (
     "an MTU in bytes between 68 and 65535, such as 9000, or one a host, such as {h1: 9000, h2: 1500} "
     "or {default: 9000, h2: 1500}"
 )
+MOST_NAMED = 40  # of known words, in one line
 HOST = re.compile(r"h[1-9][0-9]*")
 HOST_OR_DEFAULT = r"^(h[1-9][0-9]*|default)$"
 
@@ -62,6 +71,19 @@ class Problem(ValueError):
     def __init__(self, path: tuple[str | int, ...], found: object, expected: str) -> None:
         self.path = path
         super().__init__(str(QuantityError(found, expected)))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What a word that nobody knows may have meant, as an error says it."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f'"{close[0]}"' if close else one_of(names)
+
+
+def one_of(names: Sequence[str]) -> str:
+    """All that there are, as an error lists them."""
+    rest = "" if len(names) <= MOST_NAMED else f", … ({len(names)} in all)"
+    return f"one of {', '.join(names[:MOST_NAMED])}{rest}"
 
 
 def _mtu_bytes(value: object) -> int:
@@ -99,6 +121,13 @@ def _rate(value: object) -> int | None:
     return rate
 
 
+def _line_rate(value: object) -> int:
+    rate = quantities.parse_bits_per_second(value)
+    if rate == 0:
+        raise QuantityError(value, quantities.RATE_EXPECTED)
+    return rate
+
+
 def as_list(value: object) -> object:
     """A single condition is a list of one."""
     return value if isinstance(value, list) else [value]
@@ -128,6 +157,18 @@ Rate = Annotated[
     PlainValidator(_rate),
     PlainSerializer(lambda rate: "unshaped" if rate is None else quantities.exact_bits_per_second(rate)),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}], "description": quantities.RATE_EXPECTED}),
+]
+LineRate = Annotated[
+    int,
+    PlainValidator(_line_rate),
+    PlainSerializer(quantities.exact_bits_per_second),
+    WithJsonSchema({"type": "string", "description": quantities.RATE_EXPECTED}),
+]
+Ppm = Annotated[
+    int,
+    PlainValidator(quantities.parse_ppm),
+    PlainSerializer(quantities.exact_ppm),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}], "description": quantities.PPM_EXPECTED}),
 ]
 Share = Annotated[
     float,
@@ -168,6 +209,15 @@ class Model(BaseModel):
     """Unknown keys are errors: a misspelt limit is never silently skipped."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Sparse(Model):
+    """Writes what is given and nothing else, under the names that a file has."""
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        names = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        return {names[name]: value for name, value in handler(self).items() if value is not None}
 
 
 class Factor(Model, Generic[Level]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from framegauge.errors import StudyError
-from framegauge.study_types import Problem
+from framegauge.study_types import Problem, nearest
 
 __all__ = ["json_schema", "keys", "parse", "read"]
 
@@ -28,6 +27,13 @@ _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length} of them",
+    "too_long": "at most {max_length} of them",
+    "string_too_short": "a text that is not empty",
+    "invalid_key": "a text as key",
 }
 
 
@@ -122,6 +128,8 @@ def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, str):
+            continue  # a list that stands for the mapping it is short for
         else:
             break
         matched.append(str(part))
@@ -150,15 +158,17 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
         return f"{head}: {context['error']}"
     found = item["input"]
     shown = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
-    expected = _EXPECTED.get(kind) or context.get("expected") or item["msg"][0].lower() + item["msg"][1:]
+    expected = (
+        _EXPECTED.get(kind, "").format_map(context)
+        or context.get("expected")
+        or item["msg"][0].lower() + item["msg"][1:]
+    )
     return f"{head}: found {shown}, expected {expected}"
 
 
 def _nearest(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """What the unknown key at the end of `path` may have meant."""
-    known = sorted(_keys(schema, path[:-1]))
-    close = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
-    return f'"{close[0]}"' if close else f"one of {', '.join(known)}"
+    return nearest(str(path[-1]), _keys(schema, path[:-1]))
 
 
 def _keys(schema: Mapping[str, Any], path: Sequence[str | int]) -> set[str]:

@@ -41,7 +41,7 @@ def shortened(study: Study) -> Study:
             change["rr"] = parameters.rr.model_copy(update={"duration": [0.5]})
         workloads.append(each.model_copy(update={parameters.key: parameters.model_copy(update=change)}))
     bed = study.testbed
-    if bed.hosts is not None:
+    if bed.topology.kind == "rack":
         bed = bed.model_copy(update={"hosts": min(bed.hosts, 4)})
     factors = study.factors
     if factors.rtt is not None:

@@ -8,7 +8,7 @@ use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::held::{Held, Watch};
 use framegauge_drivers::kernel_switch::KernelPort;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
-use framegauge_drivers::model::{PortCounters, PortInterval};
+use framegauge_drivers::model::{FabricConfig, PortCounters, PortIndex, PortInterval};
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
 use serde::Deserialize;
@@ -23,15 +23,20 @@ fn with_rack<T>(call: &Call, work: impl FnOnce(&mut Rack) -> Result<T, Failure>)
 #[serde(deny_unknown_fields)]
 struct Begin {
     sample_seconds: Option<f64>,
+    #[serde(default)]
+    watch: Vec<String>,
+    #[serde(default)]
+    capture: bool,
 }
 
 /// Begins the interval.
 pub fn begin(call: &Call) -> Answer {
-    let Begin { sample_seconds } = params(&call.request)?;
+    let Begin { sample_seconds, watch, capture } = params(&call.request)?;
     let sample = sample_seconds.map(sampling).transpose()?;
     with_rack(call, |rack| {
         if let Some(fabric) = &rack.fabric {
-            fabric.begin(Meters { sample_nanoseconds: sample, ..Meters::default() })?;
+            let watch = watched(rack.network.as_ref().map(|(_, network)| network), &watch)?;
+            fabric.begin(Meters { sample_nanoseconds: sample, record: false, watch, capture })?;
         }
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
@@ -40,6 +45,22 @@ pub fn begin(call: &Call) -> Answer {
         rack.begun = Some((meters::cpu_snapshot()?, watch));
         Ok(json!({}))
     })
+}
+
+/// The ports of these names.
+fn watched(network: Option<&FabricConfig>, names: &[String]) -> Result<Vec<PortIndex>, Failure> {
+    let all: Vec<String> = network.map_or_else(Vec::new, |network| {
+        (0..network.ports.len()).map(|port| network.port_name(PortIndex(port as u16))).collect()
+    });
+    let find = |name: &String| {
+        let place = all.iter().position(|known| known == name);
+        place.map(|place| PortIndex(place as u16)).ok_or_else(|| {
+            let some = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let problem = format!("watch: found {name:?}, expected a port such as {some}");
+            Failure::invalid_params("measure.begin", problem)
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// An interval between samples that the fabric has time for, in nanoseconds.
@@ -87,7 +108,22 @@ pub fn end(call: &Call) -> Answer {
                 measured.measurement.ports.iter().map(|(name, _)| name.clone()).collect();
             let series = measured.series.map(|series| series.write(&names)).transpose()?;
             let series = series.map(|(file, left_out)| (call.session.spools.keep(file), left_out));
-            describe(&measured.measurement, drops, series)
+            let watched = measured.watching.map(|watching| watching.write(&names)).transpose()?;
+            let mut described = describe(&measured.measurement, drops, series);
+            if let Some(watched) = watched {
+                described["events"] = json!(call.session.spools.keep(watched.events));
+                described["events_left_out"] = json!(watched.events_left_out);
+                if let Some((file, counts)) = watched.capture {
+                    described["capture"] = json!(call.session.spools.keep(file));
+                    described["capture_packets"] = json!(counts.packets);
+                    described["capture_left_out"] = json!(counts.left_out_packets);
+                }
+            }
+            let changes = measured.changes.iter();
+            described["changes"] = changes
+                .map(|change| json!({"time_seconds": change.time_seconds, "port": change.port}))
+                .collect();
+            described
         }
     };
     let cpus: Vec<Value> = used.cpus.iter().map(|(cpu, used)| cpu_value(*cpu, used, &plan)).collect();
@@ -183,5 +219,6 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
         "drops": drops,
         "series": series.map(|(spool, _)| spool),
         "series_left_out": series.map_or(0, |(_, left_out)| left_out),
+        "events": null, "events_left_out": 0, "capture": null, "capture_packets": 0, "capture_left_out": 0,
     })
 }

@@ -12,6 +12,7 @@ mod host_apply;
 mod host_counters;
 mod host_frames;
 mod host_read;
+mod host_set;
 mod host_state;
 mod lease;
 mod measure;
@@ -20,6 +21,7 @@ mod rack_bare;
 mod rack_network;
 mod rack_params;
 mod rack_relay;
+mod rack_set;
 mod rack_up;
 mod requirements;
 mod rr;
@@ -58,6 +60,7 @@ fn rack(method: &str, call: &Call) -> Answer {
         "rack.up" => rack_up::up(call),
         "rack.bare" => rack_bare::run(call),
         "rack.down" => rack_up::down(call),
+        "rack.set" => rack_set::run(call),
         "rack.ports" => measure::ports(call),
         "relay" => rack_relay::run(call),
         "measure.begin" => measure::begin(call),
@@ -70,6 +73,7 @@ fn host(method: &str, call: &Call) -> Answer {
     match method {
         "host.adopt" => host_adopt::run(call),
         "host.apply" => host_apply::run(call),
+        "host.set" => host_set::run(call),
         "host.read" => host_read::run(call),
         "check.facts" => check_facts::run(call),
         "check.routes" => check_facts::routes(call),

@@ -214,8 +214,8 @@ impl Up {
         stack.fit(Mtu::new(mtu).map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
     }
 
-    /// The fabric that is asked for.
-    pub fn network(&self) -> Result<FabricConfig, Failure> {
+    /// The fabric that is asked for, as it is said and in numbers.
+    pub fn network(&self) -> Result<(NetworkSpec, FabricConfig), Failure> {
         let (link, nic) = (&self.link, &self.nic);
         let spec = NetworkSpec {
             topology: self.topology.clone(),
@@ -232,6 +232,8 @@ impl Up {
             moderation_seconds: nic.moderation_seconds,
             seed: self.seed,
         };
-        spec.fabric(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))
+        let config =
+            spec.fabric(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))?;
+        Ok((spec, config))
     }
 }

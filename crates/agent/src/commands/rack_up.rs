@@ -10,7 +10,6 @@ use crate::session::Call;
 use framegauge_drivers::frames::{BitRate, Family};
 use framegauge_drivers::host::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_drivers::kernel_switch::{KernelSwitch, KernelSwitchSpec, Member};
-use framegauge_drivers::model::FabricConfig;
 use framegauge_drivers::process;
 use framegauge_drivers::rack::{self, NicSpec};
 use serde_json::{Value, json};
@@ -26,7 +25,8 @@ pub fn up(call: &Call) -> Answer {
     let network = fabric.then(|| asked.network()).transpose()?;
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(rack::plan_cpus(fabric));
-    match asked.build(call, network.as_ref(), &mut rack) {
+    rack.network = network;
+    match asked.build(call, &mut rack) {
         Ok(answer) => {
             *current = Some(rack);
             Ok(answer)
@@ -91,10 +91,10 @@ pub fn start_hosts(call: &Call, hosts: &[String], rack: &mut Rack) -> Result<Vec
 }
 
 impl Up {
-    fn build(&self, call: &Call, network: Option<&FabricConfig>, rack: &mut Rack) -> Answer {
+    fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
         let threads = start_hosts(call, &self.names(), rack)?;
-        match (network, threads.as_slice()) {
-            (Some(network), _) => {
+        match (&rack.network, threads.as_slice()) {
+            (Some((_, network)), _) => {
                 let ids: Vec<u32> = threads.iter().map(|(_, thread)| *thread).collect();
                 rack.fabric = Some(rack::join_by_fabric(network, self.nics(), &ids, rack.cpus.fabric)?);
             }
@@ -105,7 +105,7 @@ impl Up {
         if let Some(switch) = &rack.switch {
             switch.await_forwarding()?;
         }
-        self.describe(rack, network, &threads)
+        self.describe(rack, &threads)
     }
 
     fn nics(&self) -> NicSpec {
@@ -224,7 +224,7 @@ impl Up {
         }
     }
 
-    fn describe(&self, rack: &Rack, network: Option<&FabricConfig>, threads: &[(String, u32)]) -> Answer {
+    fn describe(&self, rack: &Rack, threads: &[(String, u32)]) -> Answer {
         let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
         let mut hosts = Vec::new();
@@ -243,7 +243,7 @@ impl Up {
                        "goodput_bits_per_second": inside.and_then(|ceiling| ceiling.goodput_bits_per_second)}),
             );
         }
-        let network = network.map(rack_network::describe);
+        let network = rack.network.as_ref().map(|(_, network)| rack_network::describe(network));
         Ok(json!({"hosts": hosts, "ceilings": ceilings, "network": network}))
     }
 }

@@ -1,6 +1,7 @@
 //! A network as the pipe describes it, made into what the fabric is made of.
 
 mod background;
+mod changes;
 mod links;
 mod queues;
 
@@ -12,6 +13,7 @@ use framegauge_frames::{BitRate, Mtu, Picoseconds, mixed};
 use serde::Deserialize;
 
 pub use background::BackgroundSpec;
+pub use changes::NetworkChange;
 pub use links::LinkOverride;
 pub use queues::{QueueNumbers, QueueSpec};
 

@@ -29,7 +29,8 @@ impl Blackout {
         blackout
     }
 
-    fn switch_off(&mut self, now: Picoseconds) {
+    /// Ends a blackout at `now`, or begins the pause anew.
+    pub(crate) fn switch_off(&mut self, now: Picoseconds) {
         let off = self.mean_off.as_seconds_f64() * self.draws.exponential();
         self.off_until = now.saturating_add(Picoseconds::from_seconds_f64(off));
         self.left = self.frames;
@@ -56,6 +57,10 @@ impl Discipline for Blackout {
 
     fn take(&mut self, _now: Picoseconds, _fates: &mut Vec<Fate>) -> Option<Frame> {
         self.queue.pop()
+    }
+
+    fn drain(&mut self) -> Vec<Frame> {
+        self.queue.drain()
     }
 
     fn bytes(&self) -> u64 {

@@ -40,6 +40,10 @@ impl Discipline for CoDel {
         self.control.take(now, &mut self.queue, 0, fates)
     }
 
+    fn drain(&mut self) -> Vec<Frame> {
+        self.queue.drain().collect()
+    }
+
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }

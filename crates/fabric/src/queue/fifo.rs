@@ -29,6 +29,11 @@ impl Fifo {
         Some(frame)
     }
 
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Frame> {
+        self.bytes = 0;
+        self.frames.drain(..)
+    }
+
     pub(crate) fn first(&self) -> Option<&Frame> {
         self.frames.front()
     }
@@ -40,4 +45,11 @@ impl Fifo {
     pub(crate) fn len(&self) -> u64 {
         self.frames.len() as u64
     }
+}
+
+/// Empties all of these: their frames in the order in which they came, those of one queue in its order.
+pub(crate) fn drain_all(queues: &mut [Fifo]) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = queues.iter_mut().flat_map(Fifo::drain).collect();
+    frames.sort_by_key(|frame| frame.since);
+    frames
 }

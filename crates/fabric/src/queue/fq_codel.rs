@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use framegauge_frames::{Picoseconds, SplitMix};
 
 use crate::queue::codel::Control;
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{Fifo, drain_all};
 use crate::queue::sfq::{bucket, longest, pushed_out_by};
 use crate::{Discipline, Fate, FqCoDelConfig, Frame, Reason};
 
@@ -117,6 +117,11 @@ impl Discipline for FqCoDel {
                 self.listed[bucket] = false;
             }
         }
+    }
+
+    fn drain(&mut self) -> Vec<Frame> {
+        self.bytes = 0;
+        drain_all(&mut self.buckets)
     }
 
     fn bytes(&self) -> u64 {

@@ -55,6 +55,8 @@ pub trait Discipline {
     ) -> Result<(), Reason>;
     /// Gives the next frame to send. A port asks when it becomes idle, and not again before the next frame comes.
     fn take(&mut self, now: Picoseconds, fates: &mut Vec<Fate>) -> Option<Frame>;
+    /// Takes out all that waits, in the order in which it came: nothing is dropped or marked.
+    fn drain(&mut self) -> Vec<Frame>;
     /// `frame_bytes` of what waits.
     fn bytes(&self) -> u64;
     /// Frames that wait.
@@ -98,6 +100,12 @@ macro_rules! disciplines {
                 }
             }
 
+            fn drain(&mut self) -> Vec<Frame> {
+                match self {
+                    $(Queue::$name(queue) => queue.drain(),)*
+                }
+            }
+
             fn bytes(&self) -> u64 {
                 match self {
                     $(Queue::$name(queue) => queue.bytes(),)*
@@ -123,4 +131,15 @@ disciplines! {
     FqCoDel(Box<FqCoDel>): QueueConfig::FqCoDel(config) => Box::new(FqCoDel::new(config)), "Flow queues with controlled delay.";
     Priority(Box<Priority>): QueueConfig::Priority { limit, bands } => Box::new(Priority::new(limit, bands)), "Strict priority.";
     Blackout(Box<Blackout>): QueueConfig::Blackout(config) => Box::new(Blackout::new(config)), "Taildrop with blackouts.";
+}
+
+impl Queue {
+    /// A queue that begins at `now`.
+    pub(crate) fn beginning(now: Picoseconds, config: QueueConfig) -> Queue {
+        let mut queue = Queue::from(config);
+        if let Queue::Blackout(blackout) = &mut queue {
+            blackout.switch_off(now);
+        }
+        queue
+    }
 }

@@ -2,7 +2,7 @@
 
 use framegauge_frames::Picoseconds;
 
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{Fifo, drain_all};
 use crate::{Discipline, Fate, Frame, Limit, Reason};
 
 /// A queue a band: the lowest that has a frame goes first, however long the others wait. The buffer is one for all,
@@ -40,6 +40,10 @@ impl Discipline for Priority {
 
     fn take(&mut self, _now: Picoseconds, _fates: &mut Vec<Fate>) -> Option<Frame> {
         self.bands.iter_mut().find_map(Fifo::pop)
+    }
+
+    fn drain(&mut self) -> Vec<Frame> {
+        drain_all(&mut self.bands)
     }
 
     fn bytes(&self) -> u64 {

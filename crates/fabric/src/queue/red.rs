@@ -143,6 +143,10 @@ impl Discipline for Red {
         frame
     }
 
+    fn drain(&mut self) -> Vec<Frame> {
+        self.queue.drain()
+    }
+
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{Fifo, drain_all};
 use crate::{Discipline, Fate, Frame, Reason, SfqConfig};
 
 /// Flows are spread over queues by a hash, and the queues take turns in bytes (McKenney, "Stochastic Fairness Queueing",
@@ -65,11 +65,7 @@ impl Sfq {
         let periods = now.as_picoseconds() / self.config.perturbation.as_picoseconds() + 1;
         self.spread_next = self.config.perturbation.saturating_mul(periods);
         self.salt = self.draws.bits();
-        let mut waiting: Vec<Frame> =
-            self.buckets.iter_mut().flat_map(|bucket| std::iter::from_fn(|| bucket.pop())).collect();
-        waiting.sort_by_key(|frame| frame.since);
-        self.turns.clear();
-        self.bytes = 0;
+        let waiting = self.drain();
         waiting.into_iter().for_each(|frame| self.push(frame));
     }
 }
@@ -142,6 +138,12 @@ impl Discipline for Sfq {
             self.bytes -= size;
             return frame;
         }
+    }
+
+    fn drain(&mut self) -> Vec<Frame> {
+        self.turns.clear();
+        self.bytes = 0;
+        drain_all(&mut self.buckets)
     }
 
     fn bytes(&self) -> u64 {

@@ -44,6 +44,10 @@ impl Discipline for Step {
         self.queue.pop()
     }
 
+    fn drain(&mut self) -> Vec<Frame> {
+        self.queue.drain()
+    }
+
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }

@@ -55,6 +55,10 @@ impl Discipline for Taildrop {
         self.pop()
     }
 
+    fn drain(&mut self) -> Vec<Frame> {
+        self.queue.drain().collect()
+    }
+
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_fabric::{
-    Aggregate, Ecn, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortIndex, Sink,
-    SwitchConfig, star,
+    Aggregate, Ecn, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortEvent, PortIndex,
+    Sink, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -20,6 +20,8 @@ pub struct Log {
     pub marked: Vec<(u32, u16)>,
     /// Output port of a switch, input port, wait.
     pub waits: Vec<(PortIndex, PortIndex, Picoseconds)>,
+    /// At ports that are watched.
+    pub seen: Vec<PortEvent>,
 }
 
 impl Sink for Log {
@@ -35,6 +37,10 @@ impl Sink for Log {
 
     fn discard(&mut self, aggregate: u32, frame: u16) {
         self.discarded.push((aggregate, frame));
+    }
+
+    fn seen(&mut self, event: &PortEvent) {
+        self.seen.push(*event);
     }
 
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
@@ -84,5 +90,18 @@ pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) ->
         data: true,
         ecn: Ecn::NOT_CAPABLE,
         band: 0,
+    }
+}
+
+/// Lets everything happen by then, event by event: nothing is delivered before any bound that was ever given for it.
+pub fn advance_by_events(fabric: &mut Fabric, log: &mut Log, until: Picoseconds) {
+    let mut bound = Picoseconds::ZERO;
+    while let Some(deadline) = fabric.next_deadline().filter(|deadline| *deadline <= until) {
+        bound = fabric.next_delivery().map_or(bound, |next| bound.max(next));
+        let told = log.delivered.len();
+        fabric.advance(deadline, log);
+        for delivery in &log.delivered[told..] {
+            assert!(delivery.0 >= bound, "{delivery:?} before {bound}");
+        }
     }
 }

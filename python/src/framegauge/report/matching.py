@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge.imports.samples import Sample, Side, as_number, set_key
+from framegauge.report.words import level
 from framegauge.statistics.judge import METRICS
 
 __all__ = ["Alone", "Matched", "RunSet", "across", "alike", "direction", "sets_of"]
@@ -111,8 +112,13 @@ def _only(one: RunSet | None, other: RunSet | None, base: Mapping[str, RunSet], 
         return [_entry(here, name, f"{where} has no runs of {here.workload}")]
     keys, nearest = min(near, key=lambda item: len(item[0]))
     mine, its = {**here.conditions, **here.level}, {**nearest.conditions, **nearest.level}
-    words = ", ".join(f"{key} {its.get(key, 'not stated')} instead of {mine.get(key, 'not stated')}" for key in keys)
+    words = ", ".join(f"{key} {_shown(its, key)} instead of {_shown(mine, key)}" for key in keys)
     return [_entry(here, name, f"{where} has no such runs; the nearest have {words}")]
+
+
+def _shown(found: Mapping[str, Any], key: str) -> Any:
+    value = found.get(key, "not stated")
+    return level(value) if isinstance(value, Mapping) else value
 
 
 def _unlike(one: RunSet, other: RunSet) -> list[str]:

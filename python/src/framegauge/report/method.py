@@ -69,8 +69,36 @@ def design(material: Material) -> list[str]:
         f"{plan.get('planned_runs', 'an unknown number')} were planned, and an excluded run is tried again",
         "Compared by block: ratio of treatment to baseline, geometric mean",
     ]
+    lines += _network(settings.get("testbed"))
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
     return lines + [f"Assumption of the intervals: {line}" for line in dict.fromkeys(assumptions) if line]
+
+
+def _network(bed: Any) -> Iterator[str]:
+    """What of the network is part of the testbed and no condition of a comparison, as the study file has it."""
+    if not isinstance(bed, Mapping):
+        return
+    if isinstance(bed.get("shared_buffer"), Mapping):
+        yield f"Shared buffer of each switch: {_said(bed['shared_buffer'])}"
+    for key, title in (("links", "Links of their own"), ("background", "Background load")):
+        entries = bed.get(key)
+        for each in entries if isinstance(entries, list) else ():
+            if isinstance(each, Mapping):
+                rest = {name: value for name, value in each.items() if name not in ("from", "to")}
+                yield f"{title}: {each.get('from')} to {each.get('to')}: {_said(rest)}"
+
+
+def _said(found: Mapping[str, Any]) -> str:
+    """Keys and values in one line: "loss 0.1 %, queue codel (ecn on)"."""
+    return ", ".join(f"{name} {_value(value)}" for name, value in found.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):  # a discipline with what it is given
+        return ", ".join(
+            f"{kind} ({_said(inner)})" if isinstance(inner, Mapping) else str(kind) for kind, inner in value.items()
+        )
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def environment(material: Material) -> list[list[str]]:

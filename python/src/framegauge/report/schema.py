@@ -17,7 +17,7 @@ def summary_schema() -> dict[str, Any]:
 def comparison_schema() -> dict[str, Any]:
     """The schema that every document of `framegauge compare` fulfils; verdicts are those of summary.json."""
     schema, shared = _read("comparison"), _read("summary")["$defs"]
-    used = ("conditions", "levels", "arm", "metric", "interval", "verdict")
+    used = ("conditions", "levels", "discipline", "arm", "metric", "interval", "verdict")
     schema["$defs"] |= {name: shared[name] for name in used}
     return schema
 

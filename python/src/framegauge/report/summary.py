@@ -22,7 +22,9 @@ __all__ = ["compare", "factor_key", "interval", "is_evidence", "is_settled", "sp
 SCHEMA = 1
 MOST_LOST = 0.25  # of a study's comparisons: with so many and more of them gone, the rest is not what was planned
 # How a factor is named in `baseline` and `treatment`: with its unit, where the value has one.
-_KEYS = {"rtt": "rtt_seconds", "moderation": "moderation_seconds"}
+_KEYS = {
+    "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+}  # fmt: skip
 
 
 def factor_key(treatment: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge import quantities
+from framegauge import disciplines, quantities
 
 __all__ = [
     "change",
@@ -30,7 +30,7 @@ USUAL_MODERATION_SECONDS = 50e-6  # stated only where it is another
 _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
-    "qdisc": "queue discipline",
+    "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
 }  # fmt: skip
 _FORMS = {
     "per_second": "{:.4g}/s",
@@ -57,7 +57,9 @@ def metric(name: str) -> str:
 
 
 def level(value: Any) -> str:
-    """A factor's level; floats are seconds, as no factor has another."""
+    """A factor's level; floats are seconds: `levels` and `condition` know of which factors they are not."""
+    if isinstance(value, Mapping) and "kind" in value:
+        return disciplines.text(value)
     if isinstance(value, Mapping):
         if "default" in value:
             return "/".join(f"{mtu}" if host == "default" else f"{host} {mtu}" for host, mtu in value.items())
@@ -69,8 +71,17 @@ def level(value: Any) -> str:
 
 def levels(side: Mapping[str, Any]) -> str:
     """The levels of a verdict's `baseline` or `treatment`, without its estimate: "MTU 9000"."""
-    named = ((word(name), level(value)) for name, value in side.items() if name != "estimate")
+    named = ((word(name), _of(name, value)) for name, value in side.items() if name != "estimate")
     return ", ".join(f"{name} {value}".strip() for name, value in named)
+
+
+def _of(name: str, value: Any) -> str:
+    """A level of the factor of this name, where the name says more than the value."""
+    if value is not None and name == "buffer_bytes":
+        return quantities.exact_bytes(value)
+    if value is not None and name.endswith("_ppm"):
+        return f"{value:g} ppm"
+    return level(value)
 
 
 def is_control(verdict: Mapping[str, Any]) -> bool:
@@ -135,6 +146,8 @@ def of_cell(verdict: Mapping[str, Any]) -> str:
 
 def condition(name: str, value: Any) -> str:
     """One condition at one level: "RTT 1.2 ms", "size 1 MB", "TSO off"."""
+    if name in ("buffer_bytes", "skew_ppm"):
+        return f"{word(name)} {'-' if value is None else _of(name, value)}"
     if name.endswith("_bytes"):
         text = name.removesuffix("_bytes").replace("_", " ")
         return text + " " + ("-" if value is None else quantities.print_bytes(value))
@@ -195,6 +208,8 @@ def _shape(given: Mapping[str, Any]) -> Iterator[str]:
 def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
     if "hosts" in given:
         yield f"{given['hosts']} hosts"
+    if "topology" in given:
+        yield str(given["topology"])
     if given.get("rtt_seconds"):
         yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
     if given.get("offloads"):
@@ -208,5 +223,8 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield str(given["congestion_control"])
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
+    for name in ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn"):
+        if given.get(name) is not None:
+            yield condition(name, given[name])
     if "mtu" in given:
         yield f"MTU {level(given['mtu'])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from framegauge.agent import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
@@ -45,7 +45,9 @@ class Conditions:
     """Everything that a run is to be under, in base units.
 
     `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it. What else
-    is None is left as it is; only hosts of the user's own have that.
+    is None is left as it is; only hosts of the user's own have that. `network` has those keys of `rack.up` that
+    say how hosts are joined and are not at their default (pipe/README.md). `shaping` False: no shaper bounds the hosts'
+    queues.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -67,6 +69,8 @@ class Conditions:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     nagle: bool | None = None
     qdisc: str | None = None
+    network: Mapping[str, Any] = field(default_factory=dict)
+    shaping: bool = True
 
     @property
     def hosts(self) -> list[str]:

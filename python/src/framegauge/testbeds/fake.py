@@ -21,6 +21,7 @@ import pyarrow.ipc
 from framegauge import __version__
 from framegauge.agent import ANSWER_SECONDS, PROTOCOL
 from framegauge.errors import FramegaugeError, from_agent
+from framegauge.testbeds import fake_network
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake_model import FAULTS, BuiltRack, FakeError, FakeModel, Fault
 from framegauge.testbeds.fake_readings import FakeReadings, ceilings
@@ -108,6 +109,7 @@ class FakeRack:
             raise FakeError(-32002, "something is missing", {"missing": list(self.model.missing)})
         if self._rack is not None:
             raise FakeError(-32006, "a rack is up: call rack.down first", {"what": "a rack is up"})
+        fake_network.refuse(params)
         _check_nic(params["nic"], params["testbed"] == "kernel")
         for host in params["hosts"]:
             if host["mtu"] > self.model.largest_mtu:
@@ -132,7 +134,11 @@ class FakeRack:
             }
             for index, name in enumerate(rack.names)
         ]
-        return {"hosts": hosts, "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]}}
+        return {
+            "hosts": hosts,
+            "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
+            "network": fake_network.answer(params, self._fault),
+        }
 
     def _bare(self, params: Json) -> Json:
         """Nothing can be joined here: a lab is about real kernels."""

@@ -36,7 +36,8 @@ _EVERY = {
 }
 _RACK = {
     "requirements": "testbed bits_per_second",
-    "rack.up": "testbed hosts link nic shaper congestion_control family sysctls",
+    "rack.up": "testbed hosts link nic shaper congestion_control family sysctls topology? queue? shared_buffer? links? "
+    "routing? background? seed?",
     "rack.bare": "hosts",
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from framegauge.testbeds import fake_network
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import AGGREGATE_FRAMES, BuiltRack, FakeModel
 
@@ -40,13 +41,14 @@ class FakeReadings:
         sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
         if self.fault("sysctl") and last:
             sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
-        shaped = rate is not None
-        scale = (up["shaper"]["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
+        shaped = rate is not None and (up["shaper"] is not None or self.fault("unshaped"))
+        shaper = up["shaper"] or {"factor": 1, "burst_bytes": 0}
+        scale = (shaper["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
         qdisc = {
             "kind": "tbf" if shaped else "noqueue",
             "default": not shaped,
             "bits_per_second": round(rate * scale) if shaped else None,
-            "burst_bytes": up["shaper"]["burst_bytes"] if shaped else None,
+            "burst_bytes": shaper["burst_bytes"] if shaped else None,
             "limit_bytes": 10**6 if shaped else None,
             "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
         }  # fmt: skip
@@ -77,13 +79,16 @@ class FakeReadings:
         # A TAP's aggregate is one segment to the stack; on the kernel's own link it says how many it is.
         fabric = rack.up["testbed"] == "fabric"
         taken = (rack.packets(host, "received") if fabric else rack.received[host]) * spread - lost
+        capable = (rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1") != self.fault("ecn")
+        ecn = rack.data_received[host] // AGGREGATE_FRAMES if capable else 0  # what carries data, or some of it
         return {
             "interface": interface | {"tx_dropped": ring},
             "nstat": {
                 "TcpOutSegs": rack.sent[host] * spread - off,
                 "TcpRetransSegs": 0,
                 "TcpInCsumErrors": 2 if rack.elapsed and self.fault("checksums") else 0,
-                segments: taken,
+                segments: taken - ecn,
+                segments.replace("NoECT", "ECT0"): ecn,
                 packets: self._stack_packets(host, taken),
             },
         }
@@ -172,12 +177,13 @@ class FakeReadings:
             "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
         }  # fmt: skip
         found["fabric"] = {
-            "ports": [self._port(f"{name}>switch", name) for name in rack.names],
+            "ports": fake_network.port_counts(rack, self.fault),
             "hosts": [self._fabric_host(name, elapsed) for name in rack.names],
             "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
             "waits": self._waits(),
             "thread": thread,
             "drops": drops,
+            "background": fake_network.background(rack, elapsed, self.fault),
         }
         return found
 
@@ -188,21 +194,10 @@ class FakeReadings:
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
         ways = sorted(rack.connections | {(server, client) for client, server in rack.connections})
         return [
-            {"port": f"switch>{server}", "input_port": f"{client}>switch", "frames": rack.sent[client], **quantiles}
+            {"port": f"{leaf}>{server}", "input_port": f"{client}>{leaf}", "frames": rack.sent[client], **quantiles}
             for client, server in ways
+            for leaf in fake_network.common_switches(rack, client, server)
         ]
-
-    def _port(self, port: str, host: str) -> Json:
-        sent = self.rack.sent[host]
-        counts = {"frames": sent, "bytes": sent * 100}
-        zero = {f"{what}_{unit}": 0 for what in ("dropped", "queued") for unit in counts}
-        lost = 1 if self.fault("conservation") else 0
-        return {
-            "port": port, **zero, "giant_frames": 0, "peak_queue_bytes": 0,
-            "busy_seconds": 0.0, "occupied_seconds": 0.0,
-            **{f"received_{unit}": count for unit, count in counts.items()},
-            **{f"sent_{unit}": count - lost for unit, count in counts.items()},
-        }  # fmt: skip
 
     def _fabric_host(self, host: str, elapsed: float) -> Json:
         rack, nic = self.rack, self.rack.up["nic"]

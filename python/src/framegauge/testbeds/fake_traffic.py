@@ -64,9 +64,10 @@ class FakeTraffic:
 
     def _sharers(self, server: str) -> int:
         """Clients of a server: the pattern shows in who serves."""
-        names = self.rack.names
-        alone = len(names) == 2 or (server != names[-1] and len(self.rack.serving) < len(names))
-        return 1 if alone else len(names) - 1
+        names, serving = self.rack.names, len(self.rack.serving)
+        if len(names) == 2 or (serving == 1 and server != names[-1]):
+            return 1
+        return len(names) - (1 if serving == len(names) else serving)
 
     @property
     def _rtt(self) -> float:

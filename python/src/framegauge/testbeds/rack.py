@@ -91,10 +91,13 @@ class RackTestbed:
                 "moderation_seconds": conditions.moderation_seconds,
                 "aggregate_bytes": conditions.aggregate_bytes,
             },
-            "shaper": {"factor": conditions.shaper_factor, "burst_bytes": conditions.shaper_burst_bytes},
+            "shaper": {"factor": conditions.shaper_factor, "burst_bytes": conditions.shaper_burst_bytes}
+            if conditions.shaping
+            else None,
             "congestion_control": conditions.congestion_control,
             "family": conditions.family,
             "sysctls": dict(conditions.sysctls),
+            **conditions.network,
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
         self._hosts = [Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]]
@@ -105,8 +108,11 @@ class RackTestbed:
         return self._hosts
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
-        """`frames.predict`: of a shaped link, and hosts of one MTU."""
+        """`frames.predict`: of a shaped link, and hosts of one MTU; nothing of links that are not all alike and equally
+        long."""
         if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
+            return None
+        if not {"topology", "links", "background"}.isdisjoint(conditions.network):
             return None
         asked = {
             "size_bytes": size_bytes,

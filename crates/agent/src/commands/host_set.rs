@@ -1,0 +1,24 @@
+//! `host.set`: the MTU of a rack's host, while it works.
+
+use crate::message::Failure;
+use crate::message::{Answer, params};
+use crate::session::{Call, lock};
+use framegauge_drivers::clock::monotonic_nanoseconds;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    mtu: u32,
+}
+
+/// Changes it; connections that are there keep their MSS.
+pub fn run(call: &Call) -> Answer {
+    let asked: Set = params(&call.request)?;
+    let mut applied = lock(&call.session.host.applied);
+    let applied = applied.as_mut().filter(|applied| !applied.is_adopted());
+    let applied = applied.ok_or_else(|| Failure::state("only a rack's own host is changed so"))?;
+    applied.change_mtu(asked.mtu)?;
+    Ok(json!({"time_seconds": monotonic_nanoseconds() as f64 * 1e-9}))
+}

@@ -1,0 +1,79 @@
+//! `rack.set`: changes of a rack that is up.
+
+use crate::message::{Answer, Failure, params};
+use crate::session::Call;
+use framegauge_drivers::model::PortIndex;
+use framegauge_drivers::network::{LinkOverride, QueueSpec};
+use serde::Deserialize;
+use serde_json::json;
+
+const METHOD: &str = "rack.set";
+
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Set {
+    Ports(Ports),
+    Host(Host),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ports {
+    from: String,
+    to: String,
+    bits_per_second: Option<u64>,
+    delay_seconds: Option<f64>,
+    mtu: Option<u32>,
+    buffer_bytes: Option<u64>,
+    queue: Option<QueueSpec>,
+    up: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Host {
+    host: String,
+    mtu: u32,
+}
+
+/// Changes ports, or a host's MTU.
+pub fn run(call: &Call) -> Answer {
+    // Which of the two it is decides the message about what is wrong.
+    let is_host = call.request.params.get("host").is_some();
+    match if is_host { params(&call.request).map(Set::Host) } else { params(&call.request).map(Set::Ports) }?
+    {
+        Set::Ports(ports) => set_ports(call, ports),
+        Set::Host(Host { host, mtu }) => {
+            let agent = call.session.rack.host(&host)?;
+            let answer = agent.call("host.set", json!({"mtu": mtu}))?;
+            Ok(json!({"time_seconds": answer["time_seconds"], "changed": [host]}))
+        }
+    }
+}
+
+fn set_ports(call: &Call, asked: Ports) -> Answer {
+    let wrong = |problem: String| Failure::invalid_params(METHOD, problem);
+    let mut current = call.session.rack.current();
+    let rack = current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?;
+    let (Some(fabric), Some((spec, config))) = (&rack.fabric, &rack.network) else {
+        return Err(Failure::state("this rack has no fabric, whose ports could be changed"));
+    };
+    let up = asked.up;
+    let link = LinkOverride {
+        from: asked.from,
+        to: asked.to,
+        bits_per_second: asked.bits_per_second,
+        delay_seconds: asked.delay_seconds,
+        mtu: asked.mtu,
+        buffer_bytes: asked.buffer_bytes,
+        queue: asked.queue,
+        ..LinkOverride::default()
+    };
+    let hosts: Vec<String> = config.hosts.iter().map(|host| host.name.clone()).collect();
+    let change = spec.changed(&hosts, config, &link, up).map_err(wrong)?;
+    let names: Vec<String> =
+        change.ports.iter().map(|(PortIndex(port), _)| config.port_name(PortIndex(*port))).collect();
+    let time_seconds = fabric.change(change.ports)?;
+    rack.network = Some((change.spec, change.config));
+    Ok(json!({"time_seconds": time_seconds, "changed": names}))
+}

@@ -1,0 +1,69 @@
+//! Changes of a network that works.
+
+use framegauge_fabric::{FabricConfig, PortChange, PortConfig, PortIndex};
+
+use super::{LinkOverride, NetworkSpec};
+
+/// A network after a change, and what becomes different at which ports.
+#[derive(Debug, Clone)]
+pub struct NetworkChange {
+    /// What holds from then on.
+    pub spec: NetworkSpec,
+    /// The same in numbers.
+    pub config: FabricConfig,
+    /// By port.
+    pub ports: Vec<(PortIndex, PortChange)>,
+}
+
+impl NetworkSpec {
+    /// What becomes of this network of hosts, which is `config`, if that is said of some links besides, and their ports are
+    /// up or down. The message says what cannot be.
+    pub fn changed(
+        &self,
+        hosts: &[String],
+        config: &FabricConfig,
+        link: &LinkOverride,
+        up: Option<bool>,
+    ) -> Result<NetworkChange, String> {
+        let fixed = [
+            ("skew_ppm", link.skew_ppm.is_some()),
+            ("phase_seconds", link.phase_seconds.is_some()),
+            ("jitter_seconds", link.jitter_seconds.is_some()),
+            ("loss", link.loss.is_some()),
+            ("tagged", link.tagged.is_some()),
+        ];
+        if let Some((name, _)) = fixed.iter().find(|(_, given)| *given) {
+            return Err(format!("found {name}, expected what can be changed while the network works"));
+        }
+        let mut spec = self.clone();
+        spec.links.push(link.clone());
+        let after = spec.fabric(hosts)?;
+        let mut ports = Vec::new();
+        for (index, (old, new)) in config.ports.iter().zip(&after.ports).enumerate() {
+            let name = |node| config.node_name(node);
+            if !link.fits(name(old.from), name(old.to)) {
+                continue;
+            }
+            let change = PortChange { up, ..difference(old, new) };
+            if change != PortChange::default() {
+                ports.push((PortIndex(index as u16), change));
+            }
+        }
+        Ok(NetworkChange { spec, config: after, ports })
+    }
+}
+
+/// Only what is different: to change nothing must not empty a queue into another of its kind.
+fn difference(old: &PortConfig, new: &PortConfig) -> PortChange {
+    fn other<T: PartialEq + Copy>(old: T, new: T) -> Option<T> {
+        (old != new).then_some(new)
+    }
+    PortChange {
+        rate: other(old.rate, new.rate),
+        delay: other(old.delay, new.delay),
+        output_mtu: other(old.output_mtu, new.output_mtu).flatten(),
+        input_mtu: other(old.input_mtu, new.input_mtu).flatten(),
+        queue: other(old.queue, new.queue),
+        up: None,
+    }
+}

@@ -1,0 +1,81 @@
+//! How frames enter the network: by a host's NIC.
+
+use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
+
+use crate::{Aggregate, Fabric, Frame, HostIndex, PortIndex};
+
+/// When a host's NIC will have sent everything it was handed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Uplink {
+    pub(crate) port: PortIndex,
+    pub(crate) rate: BitRate,
+    pub(crate) idle_from: Picoseconds,
+}
+
+impl Fabric {
+    /// A host hands a super-packet to its NIC, whose queue has no limit: stop while
+    /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`].
+    ///
+    /// # Panics
+    ///
+    /// If the source or the destination is not a host of this fabric.
+    pub fn transmit(&mut self, now: Picoseconds, source: HostIndex, aggregate: Aggregate) {
+        assert!(
+            usize::from(aggregate.destination.0) < self.nics.len(),
+            "no host {:?}",
+            aggregate.destination
+        );
+        let Some(last) = aggregate.frames.checked_sub(1) else {
+            return;
+        };
+        let now = self.tick(now);
+        if self.backgrounds.next().is_some_and(|time| time <= now) {
+            self.emit_backgrounds(now);
+        }
+        let uplink = &mut self.uplinks[usize::from(source.0)];
+        let port = &mut self.ports[usize::from(uplink.port.0)];
+        let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
+        let sending = port.serialisation(sizes[1]) + port.serialisation(sizes[0]).saturating_mul(last.into());
+        if port.is_up() {
+            uplink.idle_from = uplink.idle_from.max(now) + sending;
+        }
+
+        let (was_idle, mut refused) = (port.next_arrival().is_none(), false);
+        for index in 0..=last {
+            let frame = Frame {
+                flow: aggregate.flow,
+                aggregate: aggregate.id,
+                frame_bytes: sizes[usize::from(index == last)],
+                index,
+                destination: aggregate.destination,
+                input_port: uplink.port,
+                since: now,
+                ecn: aggregate.ecn,
+                band: aggregate.band,
+            };
+            // A NIC of its own has no limit and no MTU: the host's kernel keeps to it. Its link may be down.
+            if let Err(reason) = port.offer(now, frame, u32::MAX) {
+                port.note_refused(now, frame, reason, port.buffered_bytes());
+                refused = true;
+            }
+        }
+        let uplink = uplink.port;
+        match refused {
+            true => self.unsettled.push(uplink),
+            false => self.drops.end_runs(uplink, uplink),
+        }
+        if was_idle {
+            self.schedule_arrival(uplink.0.into());
+        }
+    }
+
+    /// Wire bytes that a host's NIC was handed and has not sent yet, a byte that is being sent included.
+    ///
+    /// # Panics
+    ///
+    /// If the host is not one of this fabric.
+    pub fn uplink_backlog_bytes(&self, host: HostIndex) -> u64 {
+        let uplink = &self.uplinks[usize::from(host.0)];
+        uplink.rate.bytes_within(uplink.idle_from - self.clock)
+    }
+}

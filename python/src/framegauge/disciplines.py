@@ -1,0 +1,75 @@
+"""Queue disciplines with their numbers, as levels of a factor: a word, or a mapping as the pipe has it. Pure.
+
+The text is short and leaves nothing out, so that two levels never look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge import quantities
+
+__all__ = ["as_json", "marks", "text"]
+
+# Of what can be given to a discipline: how it is said around the value, in the order in which it is said.
+_FORMS = {
+    "minimum_bytes": "from {}", "maximum_bytes": "to {}", "minimum_frames": "from {} frames",
+    "maximum_frames": "to {} frames", "threshold_bytes": "above {}", "target_seconds": "target {}",
+    "interval_seconds": "interval {}", "weight": "weight {}", "probability": "probability {}",
+    "buckets": "{} buckets", "bands": "{} bands", "quantum_bytes": "quantum {}",
+    "perturbation_seconds": "perturbed every {}", "mean_off_seconds": "off {}", "frames": "runs of {}",
+    "input_port": "of {}", "limit_frames": "room for {} frames",
+}  # fmt: skip
+
+
+def as_json(level: str | Mapping[str, Any]) -> dict[str, Any]:
+    """As the pipe has it: `{"kind": …}` with what is given."""
+    return {"kind": level} if isinstance(level, str) else dict(level)
+
+
+def marks(level: str | Mapping[str, Any]) -> bool:
+    """Whether it marks packets that can be (ECN) instead of dropping them."""
+    found = as_json(level)
+    return found["kind"] == "step" or bool(found.get("ecn"))
+
+
+def text(level: str | Mapping[str, Any]) -> str:
+    """For people: "red (30 to 90 KiB, ECN)"."""
+    if isinstance(level, str):
+        return level
+    parts = list(_parts({name: value for name, value in level.items() if name != "kind"}))
+    return f"{level['kind']} ({', '.join(parts)})" if parts else str(level["kind"])
+
+
+def _parts(given: Mapping[str, Any]) -> Iterator[str]:
+    between = _between(given)
+    if between is not None:
+        yield between
+    for name, form in _FORMS.items():
+        if name in given and not (between is not None and name.startswith(("minimum_", "maximum_"))):
+            yield form.format(_value(name, given[name]))
+    if "gentle" in given:
+        yield "gentle" if given["gentle"] else "not gentle"
+    if "ecn" in given:
+        yield "ECN" if given["ecn"] else "no ECN"
+
+
+def _between(given: Mapping[str, Any]) -> str | None:
+    """Both thresholds of RED in one."""
+    for unit in ("bytes", "frames"):
+        ends = [given.get(f"{name}_{unit}") for name in ("minimum", "maximum")]
+        if None not in ends:
+            low, high = (_value(f"_{unit}", end) + (" frames" if unit == "frames" else "") for end in ends)
+            number, _, scale = low.partition(" ")
+            return f"{number} to {high}" if high.endswith(f" {scale}") else f"{low} to {high}"
+    return None
+
+
+def _value(name: str, value: Any) -> str:
+    if name.endswith("_bytes"):
+        return quantities.exact_bytes(value)
+    if name.endswith("_seconds"):
+        short = quantities.print_seconds(value)
+        return short if quantities.parse_seconds(short) == value else quantities.exact_seconds(value)
+    return str(value)
