@@ -61,9 +61,9 @@ class Asker:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(20)
         with kept.within_reach(path) as place:
-            self.socket.connect(place)
+            self.socket.connect(place)  # without a timeout, with which it would not wait for a place
+        self.socket.settimeout(20)
         self._lines = self.socket.makefile("rb")
 
     def send(self, number: object, method: object = "rack.ports", /, **params: Any) -> None:

@@ -202,7 +202,7 @@ def listen(path: Path) -> Iterator[socket.socket]:
             raise FramegaugeError(f"{socket_path(str(path))}: found no way to make it ({error.strerror})") from None
         finally:
             os.umask(before)
-        listening.listen()
+        listening.listen(1024)  # who comes while all places are taken waits
         yield listening
 
 
