@@ -94,9 +94,9 @@ class Burning(RackTestbed):
             time.sleep(STARTS_WITHIN)
         return state
 
-    def begin(self) -> None:
+    def begin(self, watch: Sequence[str] = ()) -> None:
         """As ever, and then burns."""
-        super().begin()
+        super().begin(watch)
         if self._burner:
             asked = {"process": self._burner, "signal": signal.SIGUSR1}
             self.hosts()[1].agent.request("process.signal", asked)

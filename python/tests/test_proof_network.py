@@ -37,7 +37,6 @@ HONEST = {
         "links: [{from: left, to: right, rate: 100 Mb/s, delay: 1 ms, queue: {codel: {target: 1 ms}}}]",
         "queue: sfq",
     ),
-    "two NICs": ("topology: {rack: {nics: 2}}, hosts: 3", "routing: [ecmp, spraying]"),
     "custom": (
         "topology: {custom: {switches: [a, b], links: [[h1, a], [h2, b], [a, b], [a, b], [h3, b]]}}, "
         "shared_buffer: {bytes: 1 MB}",

@@ -30,7 +30,7 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
         return list(_ceilings(conditions, record))
     if record["measure"]["fabric"] is None:
         return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
-    return [*_ports(record), *_interfaces(record), *_stack(record), *_ceilings(conditions, record)]
+    return [*_ports(record), *_interfaces(record), *_stack(conditions, record), *_ceilings(conditions, record)]
 
 
 def _unequal(what: str, left: int, meaning: str, right: int) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _interfaces(record: Json) -> Iterator[str]:
         )
 
 
-def _stack(record: Json) -> Iterator[str]:
+def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
     for host in record["measure"]["fabric"]["hosts"]:
         name = host["host"]
         nstat = deltas(record, name, "nstat")
@@ -77,9 +77,14 @@ def _stack(record: Json) -> Iterator[str]:
             yield from _unequal(
                 f"segments sent by the stack of {name}", sent - twice, "those the fabric read", host["read_frames"]
             )
+        # What comes in an overlay the stack takes in twice: the packet outside, and the one inside.
+        layers = 1 if conditions.overlay is None else 2
         # An aggregate that comes through a TAP does not say how many frames it was: to the stack it is one.
         yield from _unequal(
-            f"packets taken by the stack of {name}", received, "those the fabric wrote", host["written_packets"]
+            f"packets taken by the stack of {name}",
+            received,
+            "those the fabric wrote" + (", twice" if layers == 2 else ""),
+            layers * host["written_packets"],
         )
 
 

@@ -57,6 +57,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         qdisc=factors["qdisc"],
         network=_network(study, slot, factors),
         shaping=factors["shaping"] is not False,
+        overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
     )
 
 

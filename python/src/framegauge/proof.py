@@ -12,7 +12,7 @@ from typing import Any
 
 from framegauge import proof_nic
 from framegauge.proof_network import handshake_range, network_failures, network_readings
-from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, segment_bytes
+from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, overlay_bytes, segment_bytes
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings"]
@@ -49,6 +49,9 @@ def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
     for where, host, reading in _readings(record):
         if reading["mtu"] != conditions.mtu[host]:
             yield _differs(f"MTU of {where}", conditions.mtu[host], reading["mtu"])
+        inside = None if conditions.overlay is None else conditions.mtu[host] - overlay_bytes(record, host)
+        if reading.get("overlay_mtu") != inside:
+            yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
 
 
 def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -68,7 +71,7 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
             if sender is None:
                 wrong.add(f"SYN at {host}: unknown source {syn['source']}")
                 continue
-            expected = conditions.mtu[sender] - HEADERS_BYTES[conditions.family]
+            expected = conditions.mtu[sender] - overlay_bytes(record, sender) - HEADERS_BYTES[conditions.family]
             if syn["mss_bytes"] != expected:
                 kind = "SYN-ACK" if syn["ack"] else "SYN"
                 wrong.add(_differs(f"MSS in the {kind} of {sender}, seen at {host}", expected, syn["mss_bytes"]))

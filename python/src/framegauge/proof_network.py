@@ -66,7 +66,7 @@ def _answer(record: Json) -> Json | None:
 
 
 def _topology(conditions: Conditions) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack", "nics": 1})
+    found: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack"})
     return found
 
 

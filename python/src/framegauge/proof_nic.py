@@ -12,7 +12,16 @@ from typing import Any
 
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["deltas", "frames_per_aggregate", "is_bulk", "nic_failures", "readings", "receives_bulk", "segment_bytes"]
+__all__ = [
+    "deltas",
+    "frames_per_aggregate",
+    "is_bulk",
+    "nic_failures",
+    "overlay_bytes",
+    "readings",
+    "receives_bulk",
+    "segment_bytes",
+]
 
 # The MSS that a host announces is its MTU less the headers without options (RFC 9293 3.7.1, RFC 8200).
 HEADERS_BYTES = {4: 40, 6: 60}
@@ -32,6 +41,12 @@ def nic_failures(conditions: Conditions, record: Json) -> Iterator[str]:
 def segment_bytes(conditions: Conditions) -> int:
     """The smallest MSS of any path."""
     return min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+
+
+def overlay_bytes(record: Json, host: str) -> int:
+    """What an overlay takes from the MTU of a host, as the agent reckons; 0 without one."""
+    found = record["rack"]["ceilings"][host]
+    return int(found["mtu"] - found.get("inner_mtu", found["mtu"]))
 
 
 def is_bulk(conditions: Conditions, record: Json) -> bool:

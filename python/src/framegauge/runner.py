@@ -193,7 +193,7 @@ class Runner:
             record["cpu_idle"] = _ask(hosts, "cpu.end")
         # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
         record["counters_before"] = self._quiet(hosts)
-        bed.begin()
+        bed.begin(meters.watch)
         own = self._cpu_time()
         if meters.cpu:
             _ask(hosts, "cpu.begin")
@@ -214,8 +214,9 @@ class Runner:
         for spool in done.spools:
             bulk[spool.name] = read_spool(agents[spool.host], spool.number)
         fabric = record["measure"]["fabric"]
-        if fabric is not None and fabric["drops"] is not None:
-            bulk["drops"] = bed.fetch(fabric["drops"])
+        for name, key in (("drops", "drops"), ("queues", "series"), ("events", "events")):
+            if fabric is not None and fabric.get(key) is not None:
+                bulk[name] = bed.fetch(fabric[key])
 
     def _quiet(self, hosts: Sequence[Host]) -> Json:
         """Every host's counters, once two looks in a row are the same: what is still under way has ended. Where others

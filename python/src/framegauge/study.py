@@ -39,7 +39,7 @@ MODERATION = "50 us"
 # The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
 OFFLOADS = ("tso", "lro", "gro", "checksum")
 # Of the network. What is not given is as the testbed has it; of hosts, ECN stays as the kernel has it.
-NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn")
+NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
 Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
 
 
@@ -66,6 +66,7 @@ class Factors(Model):
     skew: Factor[Ppm] | None = None
     shaping: Factor[StrictBool] | None = None
     ecn: Factor[StrictBool] | None = None
+    overlay: Factor[Literal["none", "vxlan"]] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """Of one factor; [None] where it is not given."""
@@ -76,12 +77,14 @@ class Factors(Model):
 class Meters(Model):
     """What is metered besides the workload; each meter costs something (docs/cpu-cost.md).
 
-    `idle` is how long the hosts are measured with nothing running, before each run.
+    `idle` is how long the hosts are measured with nothing running, before each run. `watch` names ports of the network,
+    such as switch>h1, of which everything that happens is kept.
     """
 
     cpu: StrictBool = True
     wire: StrictBool = True
     idle: Seconds = 0.2
+    watch: list[StrictStr] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> Meters:
@@ -92,7 +95,7 @@ class Meters(Model):
 
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
-    "queue", "routing", "buffer", "skew", "shaping", "ecn",
+    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay",
 ]  # fmt: skip
 
 

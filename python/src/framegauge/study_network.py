@@ -62,9 +62,7 @@ class Pair(Shape):
 
 
 class Rack(Shape):
-    """All hosts on one switch, each by as many links as it has NICs."""
-
-    nics: Annotated[StrictInt, Field(ge=1, le=2)] = 1
+    """All hosts on one switch."""
 
 
 class Dumbbell(Shape):
@@ -231,11 +229,11 @@ class Topology(Model):
     def as_json(self) -> dict[str, Any]:
         """As the pipe has it; a pair is a rack of two."""
         if self.kind == "pair":
-            return {"kind": "rack", "nics": 1}
+            return {"kind": "rack"}
         return {"kind": self.kind, **self.shape.model_dump()}
 
     def text(self) -> str | None:
-        """What of it is no rack with one NIC a host: "fat-tree (k 4)", "rack (nics 2)"."""
+        """What of it is no rack: "fat-tree (k 4)"."""
         if self.kind == "pair" or self.shape == Rack():
             return None
         numbers = [f"{name} {value}" for name, value in self.shape if isinstance(value, int)]

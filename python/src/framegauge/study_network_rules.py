@@ -25,6 +25,8 @@ def network_problems(
         found = sysctls["net.ipv4.tcp_ecn"]
         yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key beside factors.ecn, which sets it")
     yield from _foreign(bed, levels)
+    if "vxlan" in levels.get("overlay", ()) and bed.kind not in ("rack", "veth"):
+        yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}: its hosts are not ours to join")
     if bed.kind not in ("rack", "fake"):
         return
     hosts = bed.host_names

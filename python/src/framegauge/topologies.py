@@ -78,7 +78,7 @@ def skewed(bits_per_second: int, ppm: int) -> int:
 
 
 def _rack(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
-    yield from ((host, "switch") for host in hosts for _ in range(topology["nics"]))
+    yield from ((host, "switch") for host in hosts)
 
 
 def _dumbbell(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:

@@ -51,8 +51,8 @@ class Burning(Unsteady):
                 pass
         return state
 
-    def begin(self) -> None:
-        super().begin()
+    def begin(self, watch: Sequence[str] = ()) -> None:
+        super().begin(watch)
         if self._burner:
             asked = {"process": self._burner, "signal": signal.SIGUSR1}
             self.hosts()[1].agent.request("process.signal", asked)

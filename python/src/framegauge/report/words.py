@@ -223,7 +223,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield str(given["congestion_control"])
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
-    for name in ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn"):
+    for name in ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

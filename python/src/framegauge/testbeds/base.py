@@ -71,6 +71,7 @@ class Conditions:
     qdisc: str | None = None
     network: Mapping[str, Any] = field(default_factory=dict)
     shaping: bool = True
+    overlay: str | None = None
 
     @property
     def hosts(self) -> list[str]:
@@ -131,7 +132,7 @@ class Testbed(Protocol):
         """How long one new connection should take for so much, by slow start; None where no model says."""
         ...
 
-    def begin(self) -> None:
+    def begin(self, watch: Sequence[str] = ()) -> None:
         """Start the testbed's own meters."""
         ...
 

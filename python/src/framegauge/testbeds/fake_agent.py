@@ -42,7 +42,7 @@ _RACK = {
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",
     "relay": "host method params",
-    "measure.begin": "",
+    "measure.begin": "sample_seconds? watch? capture?",
     "measure.end": "",
 }
 _HOST = {

@@ -49,7 +49,7 @@ def answer(up: Json, fault: Told) -> Json | None:
 
 
 def _topology(up: Json) -> Json:
-    return up.get("topology") or {"kind": "rack", "nics": 1}
+    return up.get("topology") or {"kind": "rack"}
 
 
 def _queue(up: Json, setting: Json) -> Json:
@@ -88,8 +88,7 @@ def port_counts(rack: BuiltRack, fault: Told) -> list[Json]:
 
 def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
     setting = topologies.setting(rack.up.get("links", ()), one, other)
-    nics = _topology(rack.up).get("nics", 1)
-    sent = (rack.sent[one] if one in rack.names else rack.received[other]) // nics
+    sent = rack.sent[one] if one in rack.names else rack.received[other]
     lost = 0 if fault("loss") else round(sent * setting.get("loss", 0.0))
     queue = _queue(rack.up, setting)
     capable = rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1"

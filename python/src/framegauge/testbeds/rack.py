@@ -13,6 +13,7 @@ from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, 
 __all__ = ["RackAgent", "RackTestbed", "Relay"]
 
 UP_SECONDS = 60.0
+SAMPLE_SECONDS = 0.01  # between two readings of every queue
 
 
 class RackAgent(Requests, Protocol):
@@ -98,6 +99,8 @@ class RackTestbed:
             "family": conditions.family,
             "sysctls": dict(conditions.sysctls),
             **conditions.network,
+            # Agents that know of no overlay build everything else.
+            **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
         self._hosts = [Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]]
@@ -112,7 +115,7 @@ class RackTestbed:
         long."""
         if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
             return None
-        if not {"topology", "links", "background"}.isdisjoint(conditions.network):
+        if conditions.overlay is not None or not {"topology", "links", "background"}.isdisjoint(conditions.network):
             return None
         asked = {
             "size_bytes": size_bytes,
@@ -124,9 +127,10 @@ class RackTestbed:
         seconds: float = self._agent.request("frames.predict", asked)["completion_seconds"]
         return seconds
 
-    def begin(self) -> None:
-        """Start the fabric's meters."""
-        self._agent.request("measure.begin")
+    def begin(self, watch: Sequence[str] = ()) -> None:
+        """Start the fabric's meters; everything that happens at the ports of these names is kept."""
+        asked = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
+        self._agent.request("measure.begin", {**asked, **({"watch": list(watch)} if watch else {})})
 
     def end(self) -> Json:
         """What the fabric and the CPUs did since `begin`."""

@@ -189,7 +189,7 @@ class SshTestbed:
         """None: the network is the user's own, and no model of it is known."""
         return None
 
-    def begin(self) -> None:
+    def begin(self, watch: Sequence[str] = ()) -> None:  # noqa: ARG002
         """There is no fabric to meter."""
         self._begun = time.monotonic()
 
