@@ -180,6 +180,10 @@ fn what_cannot_be_is_one_clear_line() {
     for (change, expected) in cases {
         assert_eq!(refused(change), expected);
     }
+}
+
+#[test]
+fn an_unknown_discipline_is_told_which_there_are() {
     let unknown = serde_json::from_str::<QueueSpec>(r#"{"kind": "pie"}"#).unwrap_err().to_string();
     assert!(unknown.starts_with("unknown variant `pie`, expected one of `taildrop`"), "{unknown}");
 }
