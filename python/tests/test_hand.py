@@ -11,7 +11,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -341,15 +343,27 @@ def test_a_watch_that_loses_its_rack_says_so(live: Kept, capsys: pytest.CaptureF
     live.keeper.wait(10)
 
 
-def test_setting_says_what_was_changed_and_when(live: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_setting_says_what_was_changed_and_when(
+    live: Kept, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # By the agent's clock, which is ours too, it was at 1.5 and 1.75 s; that is 10 s and 9.75 s ago.
+    monkeypatch.setattr(hand, "time", SimpleNamespace(monotonic=lambda: 11.5))
+    monkeypatch.setattr(
+        hand, "datetime", SimpleNamespace(now=lambda zone: datetime(2026, 11, 22, 9, 0, 10, tzinfo=zone))
+    )
     assert cli.main(["rack", "set", "switch:h1", "--rate", "100Mb/s", "--queue", "red"]) == 0
     assert cli.main(["rack", "set", "*>*", "--down"]) == 0
     assert cli.main(["rack", "set", "h1", "--mtu", "9000"]) == 0
-    eight = ", ".join(["switch>h1"] * 8)
-    assert capsys.readouterr().out.splitlines() == [
-        "rate 100 Mb/s, queue red from 1.500 s on: switch>h1",
-        f"down from 1.500 s on: {eight} and 4 more",
-        "MTU 9000 from 1.750 s on: h1",
+    told = []
+    for line in capsys.readouterr().out.splitlines():
+        what, _, rest = line.partition(", since ")
+        when, _, names = rest.partition(": ")
+        told.append((what, datetime.fromisoformat(when), names))
+    nine = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
+    assert told == [
+        ("rate 100 Mb/s, queue red", nine, "switch>h1"),
+        ("down", nine, ", ".join(["switch>h1"] * 8) + " and 4 more"),
+        ("MTU 9000", nine + timedelta(seconds=0.25), "h1"),
     ]
 
 

@@ -264,7 +264,8 @@ def _set(options: argparse.Namespace) -> None:
     changed = found["changed"]
     more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
     what = ", ".join(rack_settings.described(wanted))
-    print(f"{what} from {found['time_seconds']:.3f} s on: {', '.join(changed[:MOST_NAMED])}{more}")
+    when = found["when"].astimezone().isoformat(sep=" ", timespec="milliseconds")
+    print(f"{what}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
 
 
 def _text(state: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,7 +34,7 @@ __all__ = ["become", "change", "down", "exec_command", "looks", "show", "up", "u
 PROGRESS_SECONDS = 2.0
 READING_SECONDS = 2.0  # for a host to say its MTU; it takes a thousandth
 KEEPER_SECONDS = 10.0  # for an interpreter to start; it takes some hundredths
-INVALID_PARAMS = -32602  # pipe/README.md
+INVALID_PARAMS, SYSTEM_ERROR = -32602, -32004  # pipe/README.md
 DOWN_SECONDS = 60.0  # a rack goes in tenths; beyond this its agent hangs
 
 Json = dict[str, Any]
@@ -173,20 +173,22 @@ def looks(
 
 
 def change(asked: Json, say: Say) -> Json:
-    """Change the rack while it runs: the answer of `rack.set` to what `rack_settings.params` made."""
+    """Change the rack while it runs by what `rack_settings.params` made: the names that were `changed`, and `when`."""
     with _asking("set", say) as (state, agent):
         hosts = [host["name"] for host in state["hosts"]]
         if "host" in asked and asked["host"] not in hosts:
             raise InputError(rack_settings.unknown_host(asked["host"], hosts))
         try:
-            return agent.request("rack.set", asked)
+            found = agent.request("rack.set", asked)
         except AgentError as error:
-            if error.code != INVALID_PARAMS:
+            if error.code not in (INVALID_PARAMS, SYSTEM_ERROR):
                 raise
             # Only now: a look ends the time of which the others' next one tells the peak.
             ports = [port["port"] for port in agent.request("rack.ports")["ports"]] if "from" in asked else []
             unknown = rack_settings.unknown_port(asked, ports) if ports else None
             raise InputError(unknown or error.message) from None
+    ago = time.monotonic() - found["time_seconds"]  # the agent's is the same clock of the same machine
+    return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
 
 
 @contextlib.contextmanager

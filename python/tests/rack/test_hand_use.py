@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -463,4 +465,79 @@ def test_only_the_user_of_a_rack_and_root_may_ask_its_agent(path: str) -> None:
     os.chmod(place, 0o666)
     assert ask() in ("b''", "ConnectionResetError", "BrokenPipeError")
     assert ports("--interval", "0.05")
+    rack("down")
+
+
+# The same with 8,972 bytes of data and DF: with the headers of ICMP and IP they are a packet of 9,000.
+JUMBO_PING = (
+    PING.replace("0, 7, 1)", "0, 7, 1) + bytes(8972)")
+    .replace("total(echo), 7, 1)", "total(echo), 7, 1) + bytes(8972)")
+    .replace("raw.settimeout(5)", "raw.settimeout(5); raw.setsockopt(socket.IPPROTO_IP, 10, 2)")  # IP_PMTUDISC_DO
+    .replace("recvfrom(2000)", "recvfrom(20000)")
+)
+
+
+def test_jumbo_frames_pass_once_both_hosts_have_the_mtu(path: str) -> None:
+    up(path)
+    words = ["exec", "h1", "--", sys.executable, "-c", JUMBO_PING, "10.77.0.2"]
+    assert "Message too long" in rack(*words).stderr
+    for host in ("h1", "h2"):
+        begun = datetime.now(UTC)
+        found = rack("set", host, "--mtu", "9000")
+        assert found.returncode == 0, found.stderr
+        told = re.fullmatch(rf"MTU 9000, since (.*): {host}\n", found.stdout)
+        assert told is not None
+        # It was while it was asked for; printed are milliseconds, the rest is cut off.
+        assert begun - timedelta(milliseconds=1) <= datetime.fromisoformat(told[1]) <= datetime.now(UTC)
+    assert rack(*words).stdout == "answer from 10.77.0.2\n"
+    assert [host["mtu"] for host in json.loads(rack("show", "--json").stdout)["hosts"]] == [9000, 9000]
+    # A port that is too small for them drops them in silence: 1 giant more.
+    before = ports("--interval", "0.05")
+    assert rack("set", "switch>h2", "--mtu", "4000").returncode == 0
+    assert "timed out" in rack(*words).stderr
+    after = ports("--interval", "0.05")
+    giants = {name: after[name]["giant_frames"] - before[name]["giant_frames"] for name in after}
+    assert giants == {"h1>switch": 0, "switch>h1": 0, "h2>switch": 0, "switch>h2": 1}
+    rack("down")
+
+
+def test_a_port_has_the_rate_that_was_set_and_none_when_it_is_down(path: str) -> None:
+    up(path)
+    words = [*MAIN, "rack", "exec", "h1", "--", sys.executable, "-c", FLOOD, "10.77.0.2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as flood:
+        assert flood.stdout is not None
+        assert flood.stdout.readline() == b"ready\n"
+        found = rack("set", "switch:h*", "--rate", "10Mb/s", "--queue", "red", "--buffer", "64KiB")
+        assert found.returncode == 0, found.stderr
+        assert re.fullmatch(
+            r"rate 10 Mb/s, buffer 64 KiB, queue red, since [-+0-9:. ]+: switch>h1, switch>h2\n", found.stdout
+        )
+        slow = ports("--interval", "0.5")["switch>h2"]
+        assert rack("set", "switch>h2", "--down").returncode == 0
+        ports("--interval", "0.05")
+        down = ports("--interval", "0.2")["switch>h2"]
+        assert rack("set", "switch>h2", "--up").returncode == 0
+        again = ports("--interval", "0.5")["switch>h2"]
+        flood.kill()
+    for each in (slow, again):
+        # 1,446 bytes of every 1,466 on the wire, to a frame more or less in half a second of 426.
+        assert each["bits_per_second"] == pytest.approx(10e6 * 1446 / 1466, rel=0.01)
+        assert each["busy_share"] == pytest.approx(1, rel=0.01)
+        assert each["dropped_frames_per_second"] > 0
+    assert (down["bits_per_second"], down["queued_bytes"]) == (0, 0)
+    rack("down")
+
+
+def test_what_a_rack_cannot_be_set_to_is_one_line(path: str) -> None:
+    up(path)
+    for words, message in (
+        (["switch>h3", "--up"], 'found no port "switch>h3", expected one such as switch>h'),
+        (["h3", "--mtu", "9000"], 'found no host "h3", expected one such as h1, h2'),
+        (["h1", "--mtu", "70000"], "70000"),
+        (["switch>h1", "--queue", "rde"], "rde"),
+        (["switch>h1", "--rate", "0 b/s"], "rack.set"),
+    ):
+        found = rack("set", *words)
+        assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1), (words, found)
+        assert message in found.stderr
     rack("down")
