@@ -41,6 +41,8 @@ pub struct Meters {
     pub watch: Vec<PortIndex>,
     /// A capture of these ports, too.
     pub capture: bool,
+    /// Of what happens at these ports only what is so near to their longest run of drops.
+    pub around_nanoseconds: Option<u64>,
 }
 
 /// What an interval came to.

@@ -73,7 +73,7 @@ impl Loop {
             self.meter.peaks.take(&mut self.fabric, Since::Sample);
             self.meter.series = Some(Series::begin(interval, now, self.fabric.counters().ports));
         }
-        self.watch(meters.watch, meters.capture, now)?;
+        self.watch(meters, now)?;
         self.fabric.take_drops();
         self.edge.lateness.reset();
         self.edge.waits.reset();
@@ -89,7 +89,8 @@ impl Loop {
     }
 
     /// Watches these ports and no others.
-    fn watch(&mut self, ports: Vec<PortIndex>, capture: bool, now: u64) -> Result<()> {
+    fn watch(&mut self, meters: Meters, now: u64) -> Result<()> {
+        let Meters { watch: ports, capture, around_nanoseconds, .. } = meters;
         for port in self.edge.watching.take().iter().flat_map(Watching::ports) {
             self.fabric.watch(*port, false);
         }
@@ -101,7 +102,8 @@ impl Loop {
         }
         let names = self.port_names();
         let since_1970 = clock::real_nanoseconds().saturating_sub(now);
-        self.edge.watching = Some(Watching::begin(ports, &names, now, since_1970, capture)?);
+        self.edge.watching =
+            Some(Watching::begin(ports, &names, now, since_1970, capture, around_nanoseconds)?);
         self.edge.port_names = names;
         Ok(())
     }

@@ -78,7 +78,7 @@ class Meters(Model):
     """What is metered besides the workload; each meter costs something (docs/cpu-cost.md).
 
     `idle` is how long the hosts are measured with nothing running, before each run. `watch` names ports of the network,
-    such as switch>h1, of which everything that happens is kept.
+    such as switch>h1, of which everything is kept that happens within 5 ms of their longest run of drops.
     """
 
     cpu: StrictBool = True

@@ -77,7 +77,7 @@ def skewed(bits_per_second: int, ppm: int) -> int:
     return (bits_per_second * (1_000_000 + ppm) + 500_000) // 1_000_000
 
 
-def _rack(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
+def _rack(_: Json, hosts: Sequence[str]) -> Iterator[Link]:
     yield from ((host, "switch") for host in hosts)
 
 

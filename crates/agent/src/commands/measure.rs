@@ -27,16 +27,25 @@ struct Begin {
     watch: Vec<String>,
     #[serde(default)]
     capture: bool,
+    around_seconds: Option<f64>,
 }
 
 /// Begins the interval.
 pub fn begin(call: &Call) -> Answer {
-    let Begin { sample_seconds, watch, capture } = params(&call.request)?;
+    let Begin { sample_seconds, watch, capture, around_seconds } = params(&call.request)?;
     let sample = sample_seconds.map(sampling).transpose()?;
+    let around = |seconds| nanoseconds("measure.begin", "around_seconds", seconds, 60.0);
+    let around_nanoseconds = around_seconds.map(around).transpose()?;
     with_rack(call, |rack| {
         if let Some(fabric) = &rack.fabric {
             let watch = watched(rack.network.as_ref().map(|(_, network)| network), &watch)?;
-            fabric.begin(Meters { sample_nanoseconds: sample, record: false, watch, capture })?;
+            fabric.begin(Meters {
+                sample_nanoseconds: sample,
+                record: false,
+                watch,
+                capture,
+                around_nanoseconds,
+            })?;
         }
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;

@@ -42,7 +42,7 @@ _RACK = {
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",
     "relay": "host method params",
-    "measure.begin": "sample_seconds? watch? capture?",
+    "measure.begin": "sample_seconds? watch? capture? around_seconds?",
     "measure.end": "",
 }
 _HOST = {

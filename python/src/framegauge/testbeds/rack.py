@@ -14,6 +14,7 @@ __all__ = ["RackAgent", "RackTestbed", "Relay"]
 
 UP_SECONDS = 60.0
 SAMPLE_SECONDS = 0.01  # between two readings of every queue
+AROUND_SECONDS = 0.005  # of a watched port's longest run of drops, all that happens is kept
 
 
 class RackAgent(Requests, Protocol):
@@ -130,7 +131,9 @@ class RackTestbed:
     def begin(self, watch: Sequence[str] = ()) -> None:
         """Start the fabric's meters; everything that happens at the ports of these names is kept."""
         asked = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
-        self._agent.request("measure.begin", {**asked, **({"watch": list(watch)} if watch else {})})
+        self._agent.request(
+            "measure.begin", {**asked, **({"watch": list(watch), "around_seconds": AROUND_SECONDS} if watch else {})}
+        )
 
     def end(self) -> Json:
         """What the fabric and the CPUs did since `begin`."""
