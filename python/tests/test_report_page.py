@@ -22,7 +22,7 @@ from framegauge import cli, commands, documents, study_file
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
 from framegauge.report import html, markdown, material, method, records, series, summary
-from framegauge.report.charts import unit_scale
+from framegauge.report.units import unit_scale
 from framegauge.results import Journal, Run, Saved, read
 from framegauge.testbeds.fake_model import FAULTS
 

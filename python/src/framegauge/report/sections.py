@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from framegauge.report import causes, method, records, words
-from framegauge.report.charts import unit_scale
 from framegauge.report.interactions import sentences
 from framegauge.report.markup import Cell, figure, items, lines, section, table, text
 from framegauge.report.material import Material
 from framegauge.report.series import SERIES
 from framegauge.report.series import Cell as Courses
+from framegauge.report.units import unit_scale
 from framegauge.results import Run
 
 __all__ = ["SECTIONS", "courses_json"]
