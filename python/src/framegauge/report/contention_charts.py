@@ -153,7 +153,7 @@ def _drawn(found: Blackout) -> str:
         found.whole,
         list(_arrivals(found)),
         (begin, end + 1e6 * (found.end_seconds - found.begin_seconds)),
-        "time from the first of these drops (us)" + (", crosses are dropped frames" if found.whole else ""),
+        "time from the first of these drops (us)",
     )
     return draw.svg(drawn)
 

@@ -48,7 +48,8 @@ def drops(material: Material) -> str:
         return ""
     key = (
         '<p class="soft">A run of drops: frames of one input port that a port dropped with none of that input port '
-        "taken in between. Of each arm, the longest run of drops in the run that is nearest to its median.</p>\n"
+        "taken in between. Of each arm, the longest run of drops in the run that is nearest to its median: ticks are "
+        "frames that arrived, where that is on record, crosses those that were dropped.</p>\n"
     )
     return section("drops", "Consecutive drops", key + _folded(parts) + f"<p>{text(_cause(material))}</p>\n")
 
