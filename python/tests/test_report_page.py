@@ -22,7 +22,7 @@ from framegauge import cli, commands, documents, study_file
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
 from framegauge.report import html, markdown, material, method, records, series, summary
-from framegauge.report.charts import unit_scale
+from framegauge.report.units import unit_scale
 from framegauge.results import Journal, Run, Saved, read
 from framegauge.testbeds.fake_model import FAULTS
 
@@ -50,9 +50,9 @@ def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved
     text = html.page(found)
     page = pages.check(text)
     assert [each.attributes["id"] for each in page.all("h2")] == [
-        "sure", "limits", "effects", "interactions", "why", "runs", "ceiling", "time", "cpu", "method", "repeat",
+        "sure", "limits", "effects", "interactions", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
     ]  # fmt: skip
-    assert {each.kind for each in found.pictures} == {"effects", "interactions", "runs", "ceiling", "cpu"}
+    assert {each.kind for each in found.pictures} == {"effects", "interactions", "runs", "flows", "ceiling", "cpu"}
     assert found.answer.text in "".join(each.text for each in page.all("p"))
     assert len(page.all("tr")) > len(found.summary["verdicts"])
     # The study's own page, drawn once more, is the same to the byte.

@@ -55,6 +55,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "verdicts",
         "interactions",
         "why",
+        "flows",
         "not_measured",
         "cpu",
         "caveats",

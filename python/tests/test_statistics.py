@@ -9,7 +9,7 @@ from scipy import stats
 
 from framegauge.report import summary
 from framegauge.statistics import bootstrap, doubts, robust, unpaired
-from framegauge.statistics.judge import Row, judge
+from framegauge.statistics.judge import Row, judge, log_ratios_by_cell
 from framegauge.statistics.ratio import blocks_to_settle, estimate
 from framegauge.statistics.verdict import Verdict, decide, exclusions_differ
 
@@ -182,6 +182,21 @@ def test_runs_that_count_but_lack_the_figure_are_not_called_lost():
     (found,) = judge(few, {"goodput": 0.01})
     assert found.verdict is Verdict.NOT_JUDGED
     assert found.warnings[0].startswith("4 of 6 blocks have no such figure of both")
+
+
+def test_a_value_of_0_has_no_ratio_and_no_verdict():
+    """One starved run: judged without it the rest would say better, and not why it is all that is left."""
+    starved = [
+        dataclasses.replace(each, metrics={"goodput": 0.0}) if (each.block, each.arm) == (2, "9000") else each
+        for each in rows()
+    ]
+    control, treatment = judge(starved, {"goodput": 0.01})
+    assert control.verdict is Verdict.NO_PRACTICAL_DIFFERENCE
+    assert treatment.verdict is Verdict.NOT_JUDGED
+    assert treatment.warnings[0] == "1 of 12 values are 0, which has no ratio"
+    nothing = [dataclasses.replace(each, metrics={"goodput": 0.0}) for each in rows()]
+    assert {each.verdict for each in judge(nothing, {"goodput": 0.01})} == {Verdict.NOT_JUDGED}
+    assert log_ratios_by_cell(nothing, "goodput", "9000") == {}
 
 
 def test_outliers_are_kept_and_told():

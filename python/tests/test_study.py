@@ -187,4 +187,6 @@ def test_margins_that_nobody_states_are_the_usual_ones_of_the_workloads():
     assert study_file.parse(asks, "study.yaml").margin() == {"latency_p50": 0.05, "latency_p99": 0.05}
     one = silent + "\nmargins: {fairness: default, goodput: 3 %}\n"
     assert study_file.parse(one, "study.yaml").margin() == {"fairness": 0.02, "goodput": 0.03}
+    slowest = silent + "\nmargins: {smallest_goodput: default}\n"
+    assert study_file.parse(slowest, "study.yaml").margin() == {"smallest_goodput": 0.05}
     jsonschema.validate(yaml.safe_load(one), study_file.json_schema())

@@ -3,6 +3,7 @@
 import json
 import threading
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from framegauge.workloads import ftp, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
 from framegauge.workloads.programs import taken_stamp
 from framegauge.workloads.rr import quantile, tail
-from framegauge.workloads.stream import busy_seconds
+from framegauge.workloads.stream import Stream, busy_seconds
 
 POSITIVE = st.floats(1e-3, 1e9)
 
@@ -39,6 +40,28 @@ def test_busy_time_is_a_union(spans):
         assert found <= max(end for _, end in intervals) - min(start for start, _ in intervals) + 1e-6
         assert found == pytest.approx(busy_seconds(intervals * 2))
     assert busy_seconds([(0, 2), (1, 3), (5, 6)]) == 4
+
+
+def test_the_slowest_flow_is_a_metric_where_there_are_several():
+    """Two clients: flows of 4 and 1 MB in 2 s, and one of 3 MB in 4 s: 16, 4 and 6 Mb/s."""
+    first = {"flow": [0, 1], "start_seconds": [0.5, 0.5], "end_seconds": [2.5, 2.5], "counted_seconds": [2.5, 2.5]}
+    second = {"flow": [0], "start_seconds": [0.0], "end_seconds": [4.0], "counted_seconds": [4.0]}
+    record = {
+        "received_bytes": {"h3": 8_000_000},
+        "active_seconds": 4.0,
+        "runs": [{"transfers": "transfers-h1-h3"}, {"transfers": "transfers-h2-h3"}],
+    }
+    tables = {
+        "transfers-h1-h3": pa.table({**first, "counted_bytes": [4_000_000, 1_000_000]}),
+        "transfers-h2-h3": pa.table({**second, "counted_bytes": [3_000_000]}),
+    }
+    found = Stream(duration_seconds=4.0).metrics(record, tables)
+    assert found["smallest_goodput"] == 4e6
+    assert found["fairness"] == pytest.approx(26**2 / (3 * (16**2 + 4**2 + 6**2)))
+    del tables["transfers-h1-h3"]
+    assert "smallest_goodput" not in Stream(duration_seconds=4.0).metrics(record, tables)
+    starved = {"transfers-h1-h3": pa.table({**first, "counted_bytes": [4_000_000, 0]})}
+    assert Stream(duration_seconds=4.0).metrics(record, starved)["smallest_goodput"] == 0
 
 
 def test_quantiles_are_ranks_and_count_what_was_never_answered():

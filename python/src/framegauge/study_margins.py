@@ -43,6 +43,7 @@ class Margins(Model):
     goodput: Margin = None
     completion_time: Margin = None
     fairness: Margin = None
+    smallest_goodput: Margin = None
     latency_p50: Margin = None
     latency_p99: Margin = None
     latency_p999: Margin = None

@@ -11,21 +11,13 @@ from framegauge.plots import bars, draw, effect, rows, strip
 from framegauge.report import arms, records, words
 from framegauge.report.names import printable
 from framegauge.report.records import Reading
+from framegauge.report.units import unit_scale
 from framegauge.results import Run, Saved
 from framegauge.statistics.judge import METRICS
 
-__all__ = ["Picture", "pictures", "unit_scale"]
+__all__ = ["Picture", "pictures"]
 
 ROLES = {"better": "better", "worse": "worse", "undecided": "undecided"}  # of verdicts; all others are soft
-_SCALES = {
-    "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
-    "seconds": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
-    "bytes": ((1e6, "MB"), (1e3, "kB"), (1, "B")),
-    "per_second": ((1, "a second"),),
-    "core_seconds_per_gigabyte": ((1, "s/GB"),),
-    "instructions_per_gigabyte": ((1e9, "10⁹ instructions/GB"),),
-    "cycles_per_gigabyte": ((1e9, "10⁹ cycles/GB"),),
-}
 
 
 @dataclass(frozen=True)
@@ -43,14 +35,6 @@ def pictures(saved: Saved, summary: Mapping[str, Any], readings: Sequence[Readin
     """All charts, in the page's order."""
     kinds = (_effects(summary), _interactions(summary), _strips(saved), _ceilings(saved), _cpu(saved, readings))
     return [each for kind in kinds for each in kind]
-
-
-def unit_scale(unit: str, most: float) -> tuple[float, str]:
-    """What to divide values of a base unit by, and the name of the unit that they then have."""
-    for factor, name in _SCALES.get(unit, ()):
-        if most >= factor:
-            return factor, name
-    return _SCALES[unit][-1] if unit in _SCALES else (1, "")
 
 
 def _better_is(metric: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from framegauge.report import arms, charts, records, sentence, series
+from framegauge.report import arms, charts, contention_charts, records, sentence, series
 from framegauge.report.arms import Look
 from framegauge.report.charts import Picture
 from framegauge.report.records import Reading
@@ -48,13 +48,15 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
     """Reads what the folder has beside its runs, and draws the charts."""
     readings = records.read(saved)
     study = _text(saved, "study.yaml")
+    looks = arms.looks(saved.plan, saved.runs)
+    contended = contention_charts.pictures(saved, summary, looks)
     return Material(
         saved=saved,
         summary=summary,
         answer=sentence.answer(summary),
         numbers=sentence.numbers(summary),
-        looks=arms.looks(saved.plan, saved.runs),
-        pictures=charts.pictures(saved, summary, readings),
+        looks=looks,
+        pictures=[*charts.pictures(saved, summary, readings), *contended],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
         environment=_mapping(_text(saved, "environment.json"), json.loads),

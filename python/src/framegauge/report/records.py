@@ -5,13 +5,14 @@ Records are read one after the other, and what a record of another testbed or ve
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from framegauge.report import spools
+from framegauge.report.spools import dig
 from framegauge.results import Run, Saved
 
 __all__ = ["PACKETS", "STATES", "USERS", "Reading", "medians", "read"]
@@ -56,31 +57,19 @@ def medians(found: Sequence[Reading], cell: int, arm: str) -> dict[str, float]:
 
 
 def _reading(folder: Path, run: Run) -> Reading:
-    try:
-        record = json.loads((folder / "runs" / str(run.number) / "record.json").read_bytes())
-    except (OSError, ValueError):
-        record = {}
-    workload = _dig(record, "workload") or {}
+    record = spools.record(folder, run.number)
+    workload = dig(record, "workload") or {}
     gigabytes = (workload.get("bytes") or 0) / GIGABYTE
     figures = {name: value for name, value in _figures(run, record, gigabytes) if value is not None}
-    syns = [syn for wire in (_dig(record, "wire") or {}).values() for syn in wire.get("syns", ())]
+    syns = [syn for wire in (dig(record, "wire") or {}).values() for syn in wire.get("syns", ())]
     return Reading(
         run,
         figures,
-        sorted({host["mtu"] for host in (_dig(record, "before") or {}).values() if "mtu" in host}),
+        sorted({host["mtu"] for host in (dig(record, "before") or {}).values() if "mtu" in host}),
         sorted({syn["mss_bytes"] for syn in syns if syn.get("mss_bytes") is not None}),
         workload.get("mean_segment_payload_bytes"),
         sorted({name for names in (workload.get("congestion_control") or {}).values() for name in names}),
     )
-
-
-def _dig(record: Any, *path: str) -> Any:
-    """What is at the path; None where there is no such thing."""
-    for name in path:
-        if not isinstance(record, Mapping):
-            return None
-        record = record.get(name)
-    return record
 
 
 def _figures(run: Run, record: Mapping[str, Any], gigabytes: float) -> Iterator[tuple[str, float | None]]:
@@ -88,22 +77,22 @@ def _figures(run: Run, record: Mapping[str, Any], gigabytes: float) -> Iterator[
     for name, part in USERS.items():
         share = run.readings.get(f"cpu_share_{part}")
         yield name, share * system / gigabytes if gigabytes > 0 and share is not None and system is not None else None
-    cpus = _dig(record, "measure", "cpus") or []
+    cpus = dig(record, "measure", "cpus") or []
     for name, state in STATES.items():
         yield name, _sum(cpus, f"{state}_seconds", gigabytes)
-    softirqs = _dig(record, "measure", "softirqs") or []
+    softirqs = dig(record, "measure", "softirqs") or []
     for name in ("net_rx", "net_tx"):
         yield name, _sum(softirqs, name, gigabytes)
-    before, after = (_dig(record, f"counters_{when}") or {} for when in ("before", "after"))
+    before, after = (dig(record, f"counters_{when}") or {} for when in ("before", "after"))
     moved = [
         {"rx_packets": after[host]["interface"]["rx_packets"] - before[host]["interface"]["rx_packets"]}
         for host in after
-        if _dig(before, host, "interface", "rx_packets") is not None
+        if dig(before, host, "interface", "rx_packets") is not None
     ]
     yield "packets", _sum(moved, "rx_packets", gigabytes)
     yield "frames_per_interrupt", run.readings.get("frames_per_interrupt")
-    yield "retransmits", _dig(record, "workload", "retransmits")
-    ports = _dig(record, "measure", "fabric", "ports") or []
+    yield "retransmits", dig(record, "workload", "retransmits")
+    ports = dig(record, "measure", "fabric", "ports") or []
     yield "dropped_frames", _sum(ports, "dropped_frames", 1.0)
     yield (
         "peak_queue_bytes",

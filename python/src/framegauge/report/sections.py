@@ -7,13 +7,13 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framegauge.report import causes, method, records, words
-from framegauge.report.charts import unit_scale
+from framegauge.report import causes, contention_page, method, records, words
 from framegauge.report.interactions import sentences
 from framegauge.report.markup import Cell, figure, items, lines, section, table, text
 from framegauge.report.material import Material
 from framegauge.report.series import SERIES
 from framegauge.report.series import Cell as Courses
+from framegauge.report.units import unit_scale
 from framegauge.results import Run
 
 __all__ = ["SECTIONS", "courses_json"]
@@ -244,5 +244,6 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _interactions, _why, _runs, _ceiling, _over_time, _cpu, _method, _repeat,
+    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops, _ceiling, _over_time, _cpu,
+    _method, _repeat,
 )  # fmt: skip

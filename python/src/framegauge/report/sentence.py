@@ -68,6 +68,7 @@ _PHRASES = {
     "goodput": ("move", "{what} {x} faster", "{what} {x} more slowly"),
     "completion_time": ("let", "{what} finish in {x} less time", "{what} take {x} more time"),
     "fairness": ("share", "the link {x} more evenly", "the link {x} less evenly"),
+    "smallest_goodput": ("move", "the slowest flow {x} faster", "the slowest flow {x} more slowly"),
     "transactions": ("give", "{x} more transactions a second", "{x} fewer transactions a second"),
     "latency_p50": ("give", "{what} {x} less latency in the median", "{what} {x} more latency in the median"),
     "latency_p99": ("give", "{what} {x} less latency at 99 %", "{what} {x} more latency at 99 %"),

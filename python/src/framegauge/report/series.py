@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.ipc
 
-from framegauge.report import arms
+from framegauge.report import arms, spools
 from framegauge.results import Run
 
 __all__ = ["MOST_POINTS", "SERIES", "Cell", "Course", "cells", "representative"]
@@ -84,7 +82,7 @@ def _samples(folder: Path) -> list[_Connection]:
     """Of all sending sockets of a run. Tables without samples, or of another kind, give none."""
     found: list[_Connection] = []
     for path in sorted(folder.glob("samples*.arrow")):
-        table = _table(path)
+        table = spools.table(path)
         if table is None or not table.num_rows or not set(table.column_names) >= _COLUMNS:
             continue
         columns = {name: table[name].to_numpy(zero_copy_only=False).astype(float) for name in _COLUMNS}
@@ -107,17 +105,10 @@ def _samples(folder: Path) -> list[_Connection]:
     return found
 
 
-def _table(path: Path) -> pa.Table | None:
-    try:
-        return pyarrow.ipc.open_file(path).read_all()
-    except (pa.ArrowInvalid, OSError):
-        return None
-
-
 def _starts(samples: Path) -> dict[tuple[int, int], float]:
     """When each transfer of the samples' table began, by round and flow."""
     path = samples.with_name(samples.name.replace("samples", "transfers", 1))
-    table = _table(path) if path.exists() else None
+    table = spools.table(path) if path.exists() else None
     if table is None or not set(table.column_names) >= {"round", "flow", "start_seconds"}:
         return {}
     rows: list[dict[str, Any]] = table.select(["round", "flow", "start_seconds"]).to_pylist()

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from framegauge import standing
+from framegauge.report import contention, flows
 from framegauge.report.interactions import interactions
 from framegauge.report.why import why
 from framegauge.results import Run, Saved
@@ -95,6 +96,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             factor_key(saved.plan["treatment"]),
         ),
         "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
+        "flows": contention.entries(flows.read(saved), factor_key(saved.plan["treatment"])),
         "not_measured": [
             {"metric": metric, "why": why}
             for metric, why in not_measured([_row(run) for run in saved.runs], saved.plan["margins"]).items()

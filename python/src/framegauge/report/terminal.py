@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from framegauge.report import causes, evidence, words
+from framegauge.report import causes, contention, evidence, words
 from framegauge.report.interactions import sentences
 from framegauge.report.sentence import answer
 
@@ -34,6 +34,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     show_notes(console, notes)
     _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
     _few(console, "why:", causes.lines(summary))
+    _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
     # Summaries that were written before there was such a thing have no such key.
     for item in summary.get("not_measured", ()):

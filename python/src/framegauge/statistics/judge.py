@@ -32,6 +32,7 @@ METRICS: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True),
     "completion_time": Metric("seconds", False),
     "fairness": Metric("share", True, skewed=True),
+    "smallest_goodput": Metric("bits_per_second", True),
     "latency_p50": Metric("seconds", False),
     "latency_p99": Metric("seconds", False, skewed=True),
     "latency_p999": Metric("seconds", False, skewed=True),
@@ -155,7 +156,7 @@ def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, 
     found: dict[int, dict[int, float]] = {}
     for cell in sorted({row.cell for row in rows}):
         inside = [row for row in rows if row.cell == cell]
-        before, after = _values(inside, "baseline", metric), _values(inside, arm, metric)
+        before, after = (_above_zero(_values(inside, name, metric)) for name in ("baseline", arm))
         blocks = sorted(before.keys() & after.keys())
         if blocks:
             found[cell] = {block: math.log(after[block] / before[block]) for block in blocks}
@@ -186,9 +187,17 @@ def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
     }
 
 
+def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
+    """Those that have a logarithm."""
+    return {block: value for block, value in values.items() if value > 0}
+
+
 def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str, margin: float) -> _Pairs:
     """One arm against the baseline; `inside` is the cell, `rows` the whole study."""
     before, after = _values(inside, "baseline", metric), _values(inside, example.arm, metric)
+    zeros = sum(value == 0 for values in (before, after) for value in values.values())
+    counted = len(before) + len(after)
+    before, after = _above_zero(before), _above_zero(after)
     blocks = sorted(before.keys() & after.keys())
     level = next((row.level for row in inside if row.role == "baseline"), None)
     empty = Comparison(
@@ -198,6 +207,9 @@ def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str
     values = [before[block] for block in blocks], [after[block] for block in blocks]
     if (differ := _exclusions(inside, example.arm) or _exclusions(rows, example.arm)) is not None:
         return _Pairs(empty, *values, differ)
+    if zeros:  # what is left was not left at random
+        line = f"{zeros} of {counted} values are 0, which has no ratio"
+        return _Pairs(empty, *values, line, Verdict.NOT_JUDGED)
     asked = {row.block for row in inside if row.arm in ("baseline", example.arm)}
     if len(blocks) < (1 - MOST_LOST) * len(asked):
         return _Pairs(empty, *values, _lost(inside, example.arm, blocks, len(asked)), Verdict.NOT_JUDGED)

@@ -195,7 +195,8 @@ class Stream:
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over the transfers,
-        connection set-up included. fairness: Jain's index over the flows."""
+        connection set-up included. fairness: Jain's index over the flows. smallest_goodput: of the slowest of them, 0
+        if it got nothing."""
         found: dict[str, float] = {}
         amount = sum(record["received_bytes"].values())
         if record["active_seconds"] > 0 and amount > 0:
@@ -208,6 +209,7 @@ class Stream:
             found["completion_time"] = statistics.median(times)
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)
+            found["smallest_goodput"] = 8.0 * min(flows)
         return found
 
 

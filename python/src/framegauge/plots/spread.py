@@ -1,0 +1,69 @@
+"""A mean with its interval, and every run that it is made of: a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from framegauge.plots import rows
+from framegauge.plots.draw import ROLES, finish
+
+__all__ = ["Spread", "spread"]
+
+MARK_PIXELS = 18
+FURTHEST = 1.5  # by this factor at most an interval may widen the axis beyond the runs
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One row: a value a run, their mean, its interval, and from the lowest to the highest of its members, if any."""
+
+    row: rows.Row
+    shape: str
+    runs: Sequence[float]
+    mean: float
+    interval: Sequence[float] | None
+    members: Sequence[float] | None = None
+
+
+def spread(found: Sequence[Spread], title: str) -> alt.LayerChart:
+    """From 0. Above: runs; below: the interval, cut where the axis ends, and thin the members; stroke: mean."""
+    placed = rows.place([each.row for each in found], MARK_PIXELS)
+    most = max(max(*each.runs, each.mean, *(each.members or ())) for each in found)
+    widest = max(each.interval[1] if each.interval else 0.0 for each in found)
+    # A few runs that differ much have an interval that would leave the axis to itself.
+    top = 1.02 * max(most, min(widest, FURTHEST * most)) or 1.0
+    x = alt.X(
+        "x:Q",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(title=title, tickCount=5, format="~r"),
+    )
+    y, colour = rows.scale(placed), alt.Color("colour:N", scale=None)
+    layers = rows.texts([each.row for each in found], placed)
+    marks = list(zip(found, placed.marks, strict=True))
+    for name, width in (("members", 1.25), ("interval", 4.5)):
+        lines = [
+            {"x": ends[0], "x2": min(top, ends[1]), "y": mark + MARK_PIXELS / 4, "colour": ROLES[each.row.role]}
+            for each, mark in marks
+            if (ends := getattr(each, name)) is not None
+        ]
+        if lines:
+            drawn = alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=width)
+            layers.append(drawn.encode(x=x, x2="x2:Q", y=y, color=colour))
+    strokes = [
+        {"x": each.mean, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2, "colour": ROLES[each.row.role]}
+        for each, mark in marks
+    ]
+    drawn = alt.Chart(alt.InlineData(strokes)).mark_rule(strokeWidth=1.5)
+    layers.append(drawn.encode(x=x, y=y, y2="y2:Q", color=colour))
+    points = [
+        {"x": value, "y": mark - MARK_PIXELS / 4, "shape": each.shape, "colour": ROLES[each.row.role]}
+        for each, mark in marks
+        for value in each.runs
+    ]
+    drawn = alt.Chart(alt.InlineData(points)).mark_point(filled=True, size=34, opacity=0.85)
+    shape, fill = alt.Shape("shape:N", scale=None), alt.Fill("colour:N", scale=None)
+    layers.append(drawn.encode(x=x, y=y, shape=shape, fill=fill))
+    return finish(layers, placed.height)

@@ -1,0 +1,64 @@
+"""By which port of the last switch a sender's frames came: from the network as it was, and from what passed there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.report.spools import dig
+
+__all__ = ["inputs", "ports_to"]
+
+
+def ports_to(record: Mapping[str, Any], host: str) -> list[str]:
+    """The switch ports whose link leads to a host; none on the kernel's own link."""
+    named = [link["port"] for link in _links(record) if link["to"] == host]
+    # Records of older versions do not tell the network: there a port is called by its two ends.
+    all_ports = [port["port"] for port in dig(record, "measure", "fabric", "ports") or ()]
+    return named or [port for port in all_ports if port.endswith(f">{host}")]
+
+
+def inputs(
+    record: Mapping[str, Any], receiver: str, senders: Collection[str], dropped: Collection[str]
+) -> dict[str, str | None]:
+    """By sender: the input port at the receiver's last switch by which its frames came (several, if its paths are).
+
+    `dropped`: the input ports of frames that were dropped there. None where nothing tells.
+    """
+    ports = ports_to(record, receiver)
+    waits = dig(record, "measure", "fabric", "waits") or ()
+    seen = {wait["input_port"] for wait in waits if wait["port"] in ports} | set(dropped)
+    links = _links(record)
+    return {sender: _input(sender, receiver, links, seen, senders) for sender in senders}
+
+
+def _links(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found = dig(record, "rack", "network", "ports")
+    return found if isinstance(found, list) else ()
+
+
+def _input(
+    sender: str, receiver: str, links: Sequence[Mapping[str, Any]], seen: set[str], senders: Collection[str]
+) -> str | None:
+    """What frames were seen to come by goes before what is the shortest path: routing may choose another."""
+    shortest = set(_last_links(sender, receiver, links))
+    if found := shortest & seen if seen else shortest:
+        return " or ".join(sorted(found))
+    own = {port for port in seen if port.startswith(f"{sender}>")}
+    others = {port for port in seen if port.partition(">")[0] not in senders}
+    found = own or others
+    return found.pop() if len(found) == 1 else None
+
+
+def _last_links(sender: str, receiver: str, links: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The links that enter the receiver's switch on shortest paths from the sender."""
+    hops, reached = {sender: 0}, [sender]
+    for node in reached:  # grows as it goes
+        for link in links:
+            if link["from"] == node and link["to"] not in hops:
+                hops[link["to"]] = hops[node] + 1
+                reached.append(link["to"])
+    last = {link["from"] for link in links if link["to"] == receiver}
+    for link in links:
+        if link["to"] in last and link["from"] in hops and hops[link["from"]] + 1 == hops.get(link["to"]):
+            yield link["port"]

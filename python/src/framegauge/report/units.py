@@ -1,0 +1,34 @@
+"""In which unit values that stand together are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+__all__ = ["rates", "unit_scale"]
+
+_SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
+    "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
+    "seconds": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
+    "bytes": ((1e6, "MB"), (1e3, "kB"), (1, "B")),
+    "per_second": ((1, "a second"),),
+    "core_seconds_per_gigabyte": ((1, "s/GB"),),
+    "instructions_per_gigabyte": ((1e9, "10⁹ instructions/GB"),),
+    "cycles_per_gigabyte": ((1e9, "10⁹ cycles/GB"),),
+}
+
+
+def unit_scale(unit: str, most: float) -> tuple[float, str]:
+    """What to divide values of a base unit by, and the name of the unit that they then have."""
+    for factor, name in _SCALES.get(unit, ()):
+        if most >= factor:
+            return factor, name
+    return _SCALES[unit][-1] if unit in _SCALES else (1, "")
+
+
+def rates(value: float, interval: Sequence[float] | None, what: str = "") -> str:
+    """Bits a second and their interval in one unit: "77.6 Mb/s a flow (75.1 to 80.1)"."""
+    factor, unit = unit_scale("bits_per_second", value)
+    said = f"{value / factor:.3g} {unit}{what}"
+    if interval is None:
+        return said
+    return f"{said} ({' to '.join(f'{each / factor:.3g}' for each in interval)})"
