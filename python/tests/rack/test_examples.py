@@ -67,4 +67,6 @@ def test_an_example_runs_and_proves_its_treatment(rack_agent: Agent, path: Path,
     reasons = {each.key: [line for line in each.excluded if not line.startswith("fidelity: ")] for each in runs}
     assert not any(reasons.values()), reasons
     assert {line for each in runs for line in each.excluded if not line.startswith(("fidelity: ", "load: "))} == set()
-    assert all(each.metrics and min(each.metrics.values()) > 0 for each in runs)
+    # In so short a time a flow that many others leave nothing may deliver nothing.
+    values = [value for each in runs for name, value in each.metrics.items() if name != "smallest_goodput"]
+    assert min(values) > 0 and all(each.metrics for each in runs)
