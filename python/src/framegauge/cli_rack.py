@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from framegauge import hand
@@ -22,6 +23,7 @@ examples:
   framegauge rack show --json                      what is up
   framegauge rack watch                            what its ports do, every second
   framegauge rack set 'switch>h1' --rate 100Mb/s   change a port, or a host's MTU, while it runs
+  framegauge rack capture 'switch>h1'              every frame at a port with its fate, for Wireshark
   framegauge rack down                             take it down, with all that runs in it
 
 One rack a user. A study may run while it is up; both share the CPUs.
@@ -94,6 +96,18 @@ examples:
   framegauge rack set 'switch>h1' --up
   framegauge rack set h1 --mtu 9000
 """
+_CAPTURE = """\
+PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. The file is pcapng
+and has three interfaces: what came to the port, what left by it, and what was dropped there. Each frame has a comment
+that says by which port it came, how much was queued, and how long it waited or why it was dropped; 192 bytes of it are
+kept. Times are those of the fabric, exact to the nanosecond. Ctrl-C ends it, and keeps what there is. At most 256 MiB.
+
+examples:
+  framegauge rack capture 'switch>h1'
+  framegauge rack capture switch:h1 --seconds 2 --write port.pcapng
+  wireshark port.pcapng
+  tshark -r port.pcapng -T fields -e frame.time_relative -e frame.interface_name -e frame.comment
+"""
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 3600.0
 MOST_NAMED = 8
 
@@ -109,6 +123,7 @@ def run(words: Sequence[str]) -> list[str] | None:
     if command:
         raise InputError(f"rack {options.subverb}: found {' '.join(command)} after --, expected nothing")
     verbs = {"up": _up, "down": _down, "show": _show, "list": _show, "watch": _watch, "set": _set}
+    verbs["capture"] = _capture
     verbs[options.subverb](options)
     return None
 
@@ -149,6 +164,10 @@ def parser() -> argparse.ArgumentParser:
     looking.add_argument("--interval", default="1 s", metavar="TIME", help="between two looks (default: 1 s)")
     looking.add_argument("--once", action="store_true", help="one interval, and no more")
     looking.add_argument("--json", action="store_true", help="print one object a look")
+    taken = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
+    taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
+    taken.add_argument("--seconds", default="10", metavar="TIME", help="for how long (default: 10)")
+    taken.add_argument("--write", "-w", metavar="FILE", help="a new file (default: as the port, switch-h1.pcapng)")
     _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
     return whole
 
@@ -218,7 +237,7 @@ def _watch(options: argparse.Namespace) -> None:
     from framegauge import port_rates
     from framegauge.screen import Screen
 
-    looks = hand.looks(_say, _interval(options.interval))
+    looks = hand.looks(_say, _seconds("watch: --interval", options.interval))
     if options.json:
         for before, after in looks:
             print(json.dumps(port_rates.between(before, after)), flush=True)
@@ -233,18 +252,31 @@ def _watch(options: argparse.Namespace) -> None:
             before, after = next(looks)
 
 
-def _interval(text: str) -> float:
+def _capture(options: argparse.Namespace) -> None:
+    port = options.port.replace(":", ">", 1)
+    path = Path(options.write or port.replace(">", "-").replace("#", "-") + ".pcapng")
+    if path.exists():
+        raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
+    found = hand.capture(port, _seconds("capture: --seconds", options.seconds), path, _say)
+    counted = found["port"]
+    print(
+        f"{path}: {counted['received_frames']} frames that came to {port}, {counted['sent_frames']} that left, "
+        f"{counted['dropped_frames']} that were dropped"
+    )
+    if found["left_out"]:
+        _say(f"{found['left_out']} packets at the end did not fit into the file")
+
+
+def _seconds(what: str, text: str) -> float:
     """Seconds, which need no unit here."""
     from framegauge.quantities import parse_seconds
 
     try:
         seconds = parse_seconds(f"{text} s" if text.replace(".", "", 1).isdecimal() else text)
     except QuantityError as error:
-        raise InputError(f"rack watch: --interval: {error}") from None
+        raise InputError(f"rack {what}: {error}") from None
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
-        raise InputError(
-            f"rack watch: --interval: found {text}, expected {SHORTEST_SECONDS:g} s to {LONGEST_SECONDS:g} s"
-        )
+        raise InputError(f"rack {what}: found {text}, expected {SHORTEST_SECONDS:g} s to {LONGEST_SECONDS:g} s")
     return seconds
 
 

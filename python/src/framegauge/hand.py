@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from framegauge import keeper, kept, rack_settings
-from framegauge.agent import Agent, find_agent, privileged
+from framegauge.agent import Agent, Requests, find_agent, privileged, read_spool
 from framegauge.errors import AgentError, AgentFailure, FramegaugeError, InputError, StudyError
 from framegauge.kept import Process, Taken
 from framegauge.kept_agent import KeptAgent
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from framegauge.study import Study
     from framegauge.testbeds.base import Conditions
 
-__all__ = ["become", "change", "down", "exec_command", "looks", "show", "up", "up_lab"]
+__all__ = ["become", "capture", "change", "down", "exec_command", "looks", "show", "up", "up_lab"]
 
 PROGRESS_SECONDS = 2.0
 READING_SECONDS = 2.0  # for a host to say its MTU; it takes a thousandth
@@ -189,6 +189,32 @@ def change(asked: Json, say: Say) -> Json:
             raise InputError(unknown or error.message) from None
     ago = time.monotonic() - found["time_seconds"]  # the agent's is the same clock of the same machine
     return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
+
+
+def capture(port: str, seconds: float, path: Path, say: Say, pause: Callable[[float], None] = time.sleep) -> Json:
+    """Capture a port of the rack for so long, or until Ctrl-C, into a new file: its `packets`, those `left_out`, and
+    the counts of the `port`. InputError if there is no such port, or if the file is there already."""
+    with _asking("capture", say) as (_, agent):
+        try:
+            agent.request("measure.begin", {"watch": [port], "capture": True})
+        except AgentError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+            ports = [each["port"] for each in agent.request("rack.ports")["ports"]]
+            raise InputError(rack_settings.unknown("capture", "port", port, ports)) from None
+        with contextlib.suppress(KeyboardInterrupt), _telling(say, f"capturing {port}"):
+            pause(seconds)
+        fabric = agent.request("measure.end")["fabric"]
+        data = read_spool(cast(Requests, agent), fabric["capture"])  # it asks, and begins nothing
+        for name in ("drops", "events"):
+            agent.request("spool.drop", {"spool": fabric[name]})
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"{path}: found no way to write it ({error.strerror}), expected a new file") from None
+    counted = next(each for each in fabric["ports"] if each["port"] == port)
+    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}
 
 
 @contextlib.contextmanager

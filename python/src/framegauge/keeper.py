@@ -27,7 +27,7 @@ __all__ = ["ASKED", "LINE_BYTES", "READINGS", "main", "replace", "socket_path"]
 SHUTDOWN = b'{"jsonrpc":"2.0","id":0,"method":"shutdown","params":{}}\n'
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-ASKED = ("rack.ports", "rack.set", "relay")
+ASKED = ("rack.ports", "rack.set", "relay", "measure.begin", "measure.end", "spool.read", "spool.drop")
 # The agents may be root's while whoever asks is not: of a host they tell what it is, and run nothing there.
 READINGS = ("host.read", "host.counters", "check.facts", "check.routes")
 LINE_BYTES = 1 << 16  # the longest request

@@ -17,7 +17,7 @@ from framegauge.quantities import (
     parse_seconds,
 )
 
-__all__ = ["described", "params", "unknown_host", "unknown_port"]
+__all__ = ["described", "params", "unknown", "unknown_host", "unknown_port"]
 
 Json = dict[str, Any]
 
@@ -87,15 +87,16 @@ def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
     # The second of two links between the same is called switch>h1#2.
     if any(meant.fullmatch(port.partition("#")[0]) for port in ports):
         return None
-    return _unknown("port", pattern, ports)
+    return unknown("set", "port", pattern, ports)
 
 
 def unknown_host(name: str, hosts: Sequence[str]) -> str:
     """That there is no such host, with the nearest that there are."""
-    return _unknown("host", name, hosts)
+    return unknown("set", "host", name, hosts)
 
 
-def _unknown(kind: str, name: str, names: Sequence[str]) -> str:
+def unknown(verb: str, kind: str, name: str, names: Sequence[str]) -> str:
+    """That there is no such port or host for a verb of `rack`, with the nearest that there are."""
     near = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
     more = f" ({len(names)} {kind}s in all)" if len(names) > len(near) else ""
-    return f'rack set: found no {kind} "{name}", expected one such as {", ".join(near)}{more}'
+    return f'rack {verb}: found no {kind} "{name}", expected one such as {", ".join(near)}{more}'

@@ -440,6 +440,32 @@ def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
         await_end(processes(state))
 
 
+def test_a_capture_has_what_passed_the_port(path: str, tmp_path: Path) -> None:
+    up(path)
+    written = tmp_path / "port.pcapng"
+    words = [*MAIN, "rack", "capture", "h1:switch", "--seconds", "60", "--write", str(written)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as capturing:
+        # It begins somewhere among them: each takes as long as an interpreter to start.
+        for _ in range(30):
+            assert rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.2").returncode == 0
+        capturing.send_signal(signal.SIGINT)
+        said, wrong = capturing.communicate(timeout=20)
+    assert capturing.returncode == 0, wrong
+    came = int(said.split()[1])
+    assert said == f"{written}: {came} frames that came to h1>switch, {came} that left, 0 that were dropped\n"
+    assert came >= 1
+    data = written.read_bytes()
+    assert data[:4] == b"\x0a\x0d\x0d\x0a"  # a pcapng section
+    assert data.count(b"came by h1>switch") == 2 * came
+    again = rack("capture", "h1:switch", "--write", str(written))
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "found a file, expected a new name" in again.stderr
+    unknown = rack("capture", "h1:swich", "--write", str(tmp_path / "other"))
+    assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+    assert 'found no port "h1>swich", expected one such as h1>switch' in unknown.stderr
+    rack("down")
+
+
 def test_only_the_user_of_a_rack_and_root_may_ask_its_agent(path: str) -> None:
     up(path)
     place = keeper.socket_path(str(kept.FOR_ROOT))
