@@ -154,7 +154,7 @@ def test_errors_of_the_agent_come_unchanged(ask: Ask) -> None:
     [
         *(
             (method, {})
-            for method in ("shutdown", "rack.down", "rack.up", "rack.bare", "hello", "cancel", "spool.read")
+            for method in ("shutdown", "rack.down", "rack.up", "rack.bare", "hello", "cancel", "requirements")
         ),
         ("relay", {}),
         *(

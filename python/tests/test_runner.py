@@ -163,7 +163,7 @@ def test_a_limit_of_the_device_ends_the_study(study, execute):
 def test_a_request_that_is_not_understood_ends_the_study(study, execute, monkeypatch):
     from framegauge.testbeds.rack import RackTestbed
 
-    monkeypatch.setattr(RackTestbed, "begin", lambda self: self._agent.request("no.such"))
+    monkeypatch.setattr(RackTestbed, "begin", lambda self, _: self._agent.request("no.such"))
     with pytest.raises(AgentError, match="no method"):
         execute(study)
 
