@@ -14,6 +14,7 @@ which cannot have the loops of a fat-tree: of that it shows only how long it tak
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import secrets
 import shutil
@@ -25,9 +26,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.ipc
 from common import save, say, spread, warn_if_busy
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agent import Agent, find_agent, read_spool
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream
@@ -74,15 +76,21 @@ def ours(agent: Agent, asked: Mapping[str, Any], seconds: float) -> Figures:
     hosts = [Host(each["name"], each["address"], Relay(agent, each["name"])) for each in built["hosts"]]
     agent.request("measure.begin")
     pattern = "many-to-one" if len(hosts) > 2 else "one-to-one"
-    done = Stream(duration_seconds=seconds, pattern=pattern).run(hosts, secrets.token_hex(16), None).record
+    work = Stream(duration_seconds=seconds, pattern=pattern)
+    executed = work.run(hosts, secrets.token_hex(16), None)
     measured = agent.request("measure.end")
+    agents = {host.name: host.agent for host in hosts}
+    tables = {
+        each.name: pyarrow.ipc.open_file(io.BytesIO(read_spool(agents[each.host], each.number))).read_all()
+        for each in executed.spools
+        if each.name.startswith("transfers")
+    }
+    done = executed.record | work.evidence(executed.record, tables)
     began = time.monotonic()
     agent.request("rack.down", timeout_seconds=60)
     found["down_seconds"] = time.monotonic() - began
     busy = sum(cpu[f"{state}_seconds"] for cpu in measured["cpus"] for state in BUSY)
-    # What the receiver's link carried while it was at work: a flow that starves would stretch the time of all.
-    active = max(run["result"]["active_seconds"] for run in done["runs"])
-    found["goodput_bits_per_second"] = 8 * done["bytes"] / active
+    found["goodput_bits_per_second"] = work.metrics(done, tables)["goodput"]
     found["cpu_seconds_per_gigabyte"] = busy / done["bytes"] * 1e9
     found["ceiling_bits_per_second"] = next(iter(built["ceilings"].values()))["goodput_bits_per_second"] or 0.0
     fabric = measured["fabric"]

@@ -61,6 +61,9 @@ def busy_seconds():
 
 def many_to_one(net, asked):
     """Mb/s that the last host gets from all others, and CPU seconds a gigabyte."""
+    for switch in net.switches:
+        for device in switch.intfNames():
+            switch.cmd(f"ip link set {device} mtu {asked['mtu']}")
     hosts = [net[f"h{number}"] for number in range(1, asked["senders"] + 2)]
     for host in hosts:
         device = host.defaultIntf().name
