@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 def readings(record: Json) -> Json:
     """Of a workload with one client and one server (`mixed`) on one switch: how long the client's frames waited at the
-    port to the server, in seconds. Nothing where that is no single pair of ports (behind other switches, by two NICs),
+    port to the server, in seconds. Nothing where that is no single pair of ports (behind other switches),
     nor on the kernel testbed, whose switch keeps no times."""
     fabric, done = record["measure"]["fabric"], record["workload"]
     if fabric is None or "client" not in done:

@@ -2,19 +2,11 @@
 
 use crate::message::{Answer, Failure, params};
 use crate::session::Call;
-use framegauge_drivers::model::PortIndex;
 use framegauge_drivers::network::{LinkOverride, QueueSpec};
 use serde::Deserialize;
 use serde_json::json;
 
 const METHOD: &str = "rack.set";
-
-#[derive(Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
-enum Set {
-    Ports(Ports),
-    Host(Host),
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,15 +32,12 @@ struct Host {
 pub fn run(call: &Call) -> Answer {
     // Which of the two it is decides the message about what is wrong.
     let is_host = call.request.params.get("host").is_some();
-    match if is_host { params(&call.request).map(Set::Host) } else { params(&call.request).map(Set::Ports) }?
-    {
-        Set::Ports(ports) => set_ports(call, ports),
-        Set::Host(Host { host, mtu }) => {
-            let agent = call.session.rack.host(&host)?;
-            let answer = agent.call("host.set", json!({"mtu": mtu}))?;
-            Ok(json!({"time_seconds": answer["time_seconds"], "changed": [host]}))
-        }
+    if !is_host {
+        return set_ports(call, params(&call.request)?);
     }
+    let Host { host, mtu } = params(&call.request)?;
+    let answer = call.session.rack.host(&host)?.call("host.set", json!({"mtu": mtu}))?;
+    Ok(json!({"time_seconds": answer["time_seconds"], "changed": [host]}))
 }
 
 fn set_ports(call: &Call, asked: Ports) -> Answer {
@@ -71,8 +60,7 @@ fn set_ports(call: &Call, asked: Ports) -> Answer {
     };
     let hosts: Vec<String> = config.hosts.iter().map(|host| host.name.clone()).collect();
     let change = spec.changed(&hosts, config, &link, up).map_err(wrong)?;
-    let names: Vec<String> =
-        change.ports.iter().map(|(PortIndex(port), _)| config.port_name(PortIndex(*port))).collect();
+    let names: Vec<String> = change.ports.iter().map(|(port, _)| config.port_name(*port)).collect();
     let time_seconds = fabric.change(change.ports)?;
     rack.network = Some((change.spec, change.config));
     Ok(json!({"time_seconds": time_seconds, "changed": names}))
