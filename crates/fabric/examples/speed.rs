@@ -54,6 +54,7 @@ fn run(hosts: u16, moderation: Picoseconds) -> Result<(), Box<dyn std::error::Er
                     destination: HostIndex(hosts - 1),
                     flow: u64::from(source.0),
                     data: true,
+                    icmp_error: false,
                     ecn: Ecn::NOT_CAPABLE,
                     band: 0,
                 };

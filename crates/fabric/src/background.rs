@@ -64,6 +64,12 @@ impl BackgroundConfig {
                 return Err(format!("found host {host}, expected one of {hosts}"));
             }
         }
+        let segments = fabric.segments();
+        if segments[usize::from(self.from.0)] != segments[usize::from(self.to.0)] {
+            let name = |host: HostIndex| &fabric.hosts[usize::from(host.0)].name;
+            let (from, to) = (name(self.from), name(self.to));
+            return Err(format!("found {from} to {to}, expected two that no router is between"));
+        }
         let smallest = frame_bytes(0);
         if self.frame_bytes < smallest {
             return Err(format!("found frames of {} bytes, expected {smallest} or more", self.frame_bytes));

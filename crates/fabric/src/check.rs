@@ -46,7 +46,8 @@ impl FabricConfig {
             let said = background.check(self);
             said.map_err(|problem| ConfigError::Background { background: number, problem })?;
         }
-        (0..self.hosts.len()).try_for_each(|destination| self.check_ways(destination))
+        let segments = self.segments();
+        (0..self.hosts.len()).try_for_each(|destination| self.check_ways(destination, &segments))
     }
 
     /// Where a port of this node leads.
@@ -60,10 +61,14 @@ impl FabricConfig {
         }
     }
 
-    /// From every switch at which a frame can come in, all ways to a host end there.
-    fn check_ways(&self, destination: usize) -> Result<(), ConfigError> {
+    /// From every switch that is joined to a host and at which a frame can come in, all ways to the host end there.
+    fn check_ways(&self, destination: usize, segments: &[usize]) -> Result<(), ConfigError> {
         let mut seen = vec![Seen::Not; self.ports.len()];
-        for start in 0..self.ports.len() {
+        let is_joined = |port: &usize| {
+            let to = usize::from(self.ports[*port].to.0);
+            segments.get(to).is_none_or(|segment| *segment == segments[destination])
+        };
+        for start in (0..self.ports.len()).filter(is_joined) {
             // Depth first without recursion: a way may have as many links as there are ports.
             let mut way = vec![(PortIndex(start as u16), 0)];
             while let Some((at, tried)) = way.last_mut() {

@@ -3,6 +3,7 @@
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use thiserror::Error;
 
+use crate::topology::labels;
 use crate::{
     BackgroundConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, SharedBufferConfig,
 };
@@ -217,6 +218,14 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
 }
 
 impl FabricConfig {
+    /// For each node a number that is the same for all that switches join.
+    pub fn segments(&self) -> Vec<usize> {
+        let nodes = self.nodes();
+        let ends = |port: &PortConfig| (usize::from(port.from.0), usize::from(port.to.0));
+        // Ports that lead nowhere are found by [`FabricConfig::check`].
+        labels(nodes, self.ports.iter().map(ends).filter(|(from, to)| *from < nodes && *to < nodes))
+    }
+
     /// Hosts and switches.
     pub fn nodes(&self) -> usize {
         self.hosts.len() + self.switches.len()

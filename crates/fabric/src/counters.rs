@@ -41,6 +41,8 @@ pub struct PortCounters {
     pub dropped_bytes: u64,
     /// Frames that were dropped because they were too large.
     pub giant_frames: u64,
+    /// Frames dropped as ICMP errors; also in the dropped ones.
+    pub filtered_frames: u64,
     /// Frames that were marked instead of being dropped.
     pub marked_frames: u64,
     /// Frames that were sent and lost on the link behind the port.
@@ -71,6 +73,7 @@ pub struct PortInterval {
     pub dropped_frames: u64,
     pub dropped_bytes: u64,
     pub giant_frames: u64,
+    pub filtered_frames: u64,
     pub marked_frames: u64,
     pub lost_frames: u64,
     pub lost_bytes: u64,
@@ -93,6 +96,7 @@ impl PortCounters {
             dropped_frames: self.dropped_frames - earlier.dropped_frames,
             dropped_bytes: self.dropped_bytes - earlier.dropped_bytes,
             giant_frames: self.giant_frames - earlier.giant_frames,
+            filtered_frames: self.filtered_frames - earlier.filtered_frames,
             marked_frames: self.marked_frames - earlier.marked_frames,
             lost_frames: self.lost_frames - earlier.lost_frames,
             lost_bytes: self.lost_bytes - earlier.lost_bytes,

@@ -32,6 +32,8 @@ pub enum Reason {
     Loss,
     /// The link behind the port was down, or went down while the frame waited or was on it.
     LinkDown,
+    /// It told of an error (ICMP), and the port lets no such pass.
+    Filtered,
 }
 
 impl Reason {
@@ -49,6 +51,7 @@ impl Reason {
             Reason::SharedBuffer => "shared_buffer",
             Reason::Loss => "loss",
             Reason::LinkDown => "link_down",
+            Reason::Filtered => "filtered",
         }
     }
 }

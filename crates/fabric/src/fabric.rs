@@ -64,6 +64,8 @@ pub struct Fabric {
     pub(crate) uplinks: Vec<Uplink>,
     routes: Routes,
     shared_buffer: Option<SharedBufferConfig>,
+    /// By host: frames can be sent to those of the same number.
+    pub(crate) segments: Vec<usize>,
     /// By switch: its ports.
     pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     pub(crate) events: BinaryHeap<Reverse<Event>>,
@@ -88,7 +90,8 @@ impl Fabric {
         let uplink = |host: usize| {
             let port = config.uplinks[host];
             let rate = ports[usize::from(port.0)].rate();
-            Uplink { port, rate, idle_from: Picoseconds::ZERO }
+            let filters_icmp_errors = config.ports[usize::from(port.0)].impairments.filters_icmp_errors;
+            Uplink { port, rate, idle_from: Picoseconds::ZERO, filters_icmp_errors }
         };
         let index = |port: usize| PortIndex(port as u16);
         let mut switch_ports = vec![Vec::new(); config.switches.len()];
@@ -109,6 +112,7 @@ impl Fabric {
             unsettled: Vec::new(),
             watched: Vec::new(),
             shared_buffer: config.shared_buffer,
+            segments: config.segments(),
             switch_ports,
             clock: Picoseconds::ZERO,
             clock_violations: 0,

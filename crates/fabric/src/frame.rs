@@ -37,6 +37,8 @@ pub struct Aggregate {
     pub flow: u64,
     /// Whether its frames carry TCP payload.
     pub data: bool,
+    /// Whether it is an ICMP error: somebody tells that he could not send a packet on.
+    pub icmp_error: bool,
     /// What its headers say of congestion.
     pub ecn: Ecn,
     /// Which band of a priority queue it belongs to: 0 goes first.

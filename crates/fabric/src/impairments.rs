@@ -21,6 +21,8 @@ pub struct Impairments {
     pub loss: f64,
     /// Frames have a tag on this link (IEEE 802.1Q): 4 bytes more on the wire. Buffers and counters do without it.
     pub tagged: bool,
+    /// ICMP errors that an end hands over are dropped, as by a firewall: nobody is told of packets that are too big.
+    pub filters_icmp_errors: bool,
     /// The same seed gives the same draws.
     pub seed: u64,
 }

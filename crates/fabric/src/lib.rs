@@ -60,5 +60,5 @@ pub use queue::{
 };
 pub use routing::{Choice, RouteConfig, RouteTable};
 pub use shared_buffer::SharedBufferConfig;
-pub use topology::{Graph, Paths, Routing, Spans, Spread, Topology, TopologyError};
+pub use topology::{Ends, Graph, Leg, Owner, Paths, Routing, Spans, Spread, Topology, TopologyError};
 pub use watch::{PortEvent, PortEventKind};

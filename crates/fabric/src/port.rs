@@ -294,6 +294,7 @@ impl Port {
         self.counters.received_bytes += u64::from(frame.frame_bytes);
         self.counters.dropped_frames += 1;
         self.counters.dropped_bytes += u64::from(frame.frame_bytes);
+        self.counters.filtered_frames += u64::from(reason == Reason::Filtered);
         self.note_arrival(self.log_length(), now, frame, self.buffered_bytes(), Some(reason));
         Err(reason)
     }

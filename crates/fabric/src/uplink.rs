@@ -2,7 +2,7 @@
 
 use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 
-use crate::{Aggregate, Fabric, Frame, HostIndex, PortIndex};
+use crate::{Aggregate, Fabric, Frame, HostIndex, PortIndex, Reason};
 
 /// When a host's NIC will have sent everything it was handed.
 #[derive(Debug, Clone, Copy)]
@@ -10,6 +10,7 @@ pub(crate) struct Uplink {
     pub(crate) port: PortIndex,
     pub(crate) rate: BitRate,
     pub(crate) idle_from: Picoseconds,
+    pub(crate) filters_icmp_errors: bool,
 }
 
 impl Fabric {
@@ -18,13 +19,10 @@ impl Fabric {
     ///
     /// # Panics
     ///
-    /// If the source or the destination is not a host of this fabric.
+    /// If the source or the destination is not a host of this fabric, or switches do not join them.
     pub fn transmit(&mut self, now: Picoseconds, source: HostIndex, aggregate: Aggregate) {
-        assert!(
-            usize::from(aggregate.destination.0) < self.nics.len(),
-            "no host {:?}",
-            aggregate.destination
-        );
+        let segment = |host: HostIndex| self.segments[usize::from(host.0)];
+        assert_eq!(segment(source), segment(aggregate.destination), "no way to {:?}", aggregate.destination);
         let Some(last) = aggregate.frames.checked_sub(1) else {
             return;
         };
@@ -36,7 +34,8 @@ impl Fabric {
         let port = &mut self.ports[usize::from(uplink.port.0)];
         let sizes = [aggregate.captured_bytes, aggregate.last_captured_bytes].map(frame_bytes);
         let sending = port.serialisation(sizes[1]) + port.serialisation(sizes[0]).saturating_mul(last.into());
-        if port.is_up() {
+        let filtered = aggregate.icmp_error && uplink.filters_icmp_errors;
+        if port.is_up() && !filtered {
             uplink.idle_from = uplink.idle_from.max(now) + sending;
         }
 
@@ -53,8 +52,12 @@ impl Fabric {
                 ecn: aggregate.ecn,
                 band: aggregate.band,
             };
-            // A NIC of its own has no limit and no MTU: the host's kernel keeps to it. Its link may be down.
-            if let Err(reason) = port.offer(now, frame, u32::MAX) {
+            // A host's NIC has no limit and no MTU: its kernel keeps to it. Its link may be down; a router's has a queue.
+            let offered = match filtered {
+                false => port.offer(now, frame, u32::MAX),
+                true => port.refuse(now, frame, u32::MAX, Reason::Filtered),
+            };
+            if let Err(reason) = offered {
                 port.note_refused(now, frame, reason, port.buffered_bytes());
                 refused = true;
             }

@@ -146,6 +146,7 @@ fn two_into_one_drops_what_does_not_fit() {
             dropped_bytes: 7 * 1518,
             marked_frames: 0,
             giant_frames: 0,
+            filtered_frames: 0,
             lost_frames: 0,
             lost_bytes: 0,
             queued_frames: 0,

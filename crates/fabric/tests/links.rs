@@ -165,7 +165,7 @@ fn any_impairments() -> impl Strategy<Value = Impairments> {
     (-200_000i32..200_000, times, loss, any::<bool>(), any::<u64>()).prop_map(
         |(skew_ppm, times, loss, tagged, seed)| {
             let (phase, jitter) = (nanoseconds(times.0), nanoseconds(times.1));
-            Impairments { skew_ppm, phase, jitter, loss, tagged, seed }
+            Impairments { skew_ppm, phase, jitter, loss, tagged, seed, ..Impairments::default() }
         },
     )
 }

@@ -42,6 +42,7 @@ fn sends(hosts: u16) -> impl Strategy<Value = Vec<(u64, u16, Aggregate)>> {
                     destination,
                     flow,
                     data,
+                    icmp_error: false,
                     ecn,
                     band,
                 },

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use common::{Log, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortConfig,
-    PortIndex, QueueConfig, Routing, Topology, TopologyError,
+    PortIndex, QueueConfig, Routing, Spans, Topology, TopologyError,
 };
 use framegauge_frames::{Mtu, Picoseconds};
 
@@ -33,6 +33,10 @@ fn network(topology: &Topology, hosts: usize, routing: Routing, buffer_bytes: u6
         impairments: Impairments::default(),
     };
     graph.fabric(routing, NicConfig::default(), port).unwrap()
+}
+
+fn spans(topology: &Topology, config: &FabricConfig) -> Spans {
+    Graph::new(topology, &names(config.hosts.len())).unwrap().ends().spans(config).unwrap()
 }
 
 fn routing(paths: Paths, choice: Choice) -> Routing {
@@ -81,7 +85,7 @@ fn a_fat_tree_has_the_ways_of_its_paper() {
     // To the host beside it there is one way by the edge switch, to the other edge of the pod there are k/2.
     assert_eq!(ways(&config, 0, 1), [["h1>edge1-1", "edge1-1>h2"]]);
     assert_eq!(ways(&config, 0, 2).len(), 2);
-    let spans = config.spans().unwrap();
+    let spans = spans(&Topology::FatTree { k: 4 }, &config);
     assert_eq!((spans.links.least, spans.links.most), (2, 6));
     // There and back over two and over six links of 1 µs.
     assert_eq!(
@@ -110,7 +114,7 @@ fn equal_length_routing_takes_everything_through_a_core() {
             assert_eq!(ways.len(), 4, "{source} to {destination}");
             assert!(ways.iter().all(|way| way.len() == 6 && way[2].contains(">core")));
         }
-        let spans = config.spans().unwrap();
+        let spans = spans(&Topology::FatTree { k: 4 }, &config);
         assert_eq!((spans.links.least, spans.links.most), (6, 6));
     }
     let config =
@@ -198,8 +202,12 @@ fn arrivals(choice: Choice) -> (Vec<u16>, usize) {
     let switches = ["s1", "s2", "a", "b", "c"].map(str::to_owned).to_vec();
     let mut links = vec![link("h1", "s1"), link("h2", "s2")];
     links.extend(["a", "b", "c"].iter().flat_map(|middle| [link("s1", middle), link(middle, "s2")]));
-    let mut config =
-        network(&Topology::Custom { switches, links }, 2, routing(Paths::Shortest, choice), 1 << 20);
+    let mut config = network(
+        &Topology::Custom { switches, routers: vec![], links },
+        2,
+        routing(Paths::Shortest, choice),
+        1 << 20,
+    );
     // One of the ways is longer.
     let slow = config.ports.iter().position(|port| port.from.0 == 4 && port.to.0 == 3).unwrap();
     config.ports[slow].delay = nanoseconds(100 * DELAY);
@@ -262,7 +270,7 @@ fn smaller_shapes_are_what_they_say() {
     assert_eq!(ways(&leaves, 0, 1), [["h1>leaf1", "leaf1>h2"]]);
     let link = |one: &str, other: &str| (one.to_owned(), other.to_owned());
     let links = vec![link("h1", "s"), link("s", "t"), link("t", "s"), link("t", "h2")];
-    let parallel = Topology::Custom { switches: vec!["s".into(), "t".into()], links };
+    let parallel = Topology::Custom { switches: vec!["s".into(), "t".into()], routers: vec![], links };
     let ways = ways(&network(&parallel, 2, Routing::default(), 1 << 20), 0, 1);
     let middle: HashSet<&str> = ways.iter().map(|way| way[1].as_str()).collect();
     assert_eq!(middle, HashSet::from(["s>t", "s>t#2"]));
@@ -274,6 +282,7 @@ fn what_is_no_network_is_refused() {
         |topology: Topology, hosts: usize| Graph::new(&topology, &names(hosts)).unwrap_err().to_string();
     let custom = |links: &[(&str, &str)]| Topology::Custom {
         switches: vec!["s1".into(), "s2".into()],
+        routers: vec![],
         links: links.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect(),
     };
     let cases = [
@@ -288,24 +297,28 @@ fn what_is_no_network_is_refused() {
         (Topology::Dumbbell { left: 4 }, 4, "hosts on the left of a dumbbell: found 4, expected 1 to 3"),
         (Topology::Rack { nics: 9 }, 2, "NICs of a host: found 9, expected 1 to 8"),
         (Topology::Rack { nics: 1 }, 0, "hosts: found 0, expected at least one"),
-        (
-            custom(&[("h1", "s3")]),
-            1,
-            "\"s3\" is the end of a link, expected a host or one of the switches s1, s2",
-        ),
+        (custom(&[("h1", "s3")]), 1, "\"s3\" is the end of a link, expected a host or one of s1, s2"),
         (
             custom(&[("h1", "s1"), ("s1", "s1"), ("s1", "s2")]),
             1,
             "\"s1\" has a link to itself, expected one to another node",
         ),
-        (custom(&[("h1", "s1"), ("h1", "s2")]), 1, "\"h1\" has 2 links, expected one for a host"),
-        (custom(&[("h1", "h2"), ("s1", "s2")]), 2, "\"h1\" has a link to a host, expected one to a switch"),
+        (custom(&[("h1", "s1"), ("h1", "s2"), ("s1", "h1")]), 1, "\"h1\" has 3 links, expected 1 to 2"),
+        (
+            custom(&[("h1", "h2"), ("s1", "s2")]),
+            2,
+            "\"h1\" has a link to a host or a router, expected one to a switch",
+        ),
         (custom(&[("h1", "s1")]), 1, "\"s2\" cannot be reached from \"h1\", expected a way"),
     ];
     for (topology, hosts, expected) in cases {
         assert_eq!(message(topology, hosts), expected);
     }
-    let twice = Topology::Custom { switches: vec!["h1".into()], links: vec![("h1".into(), "h1".into())] };
+    let twice = Topology::Custom {
+        switches: vec!["h1".into()],
+        routers: vec![],
+        links: vec![("h1".into(), "h1".into())],
+    };
     assert_eq!(message(twice, 1), "\"h1\" is the name of two nodes, expected different names");
     let graph = Graph::new(&Topology::Rack { nics: 1 }, &names(2)).unwrap();
     let config = network(&Topology::Rack { nics: 1 }, 2, Routing::default(), 1 << 20);

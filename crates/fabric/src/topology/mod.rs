@@ -1,5 +1,6 @@
 //! Topologies: hosts, switches and links by shape, with the routes that go with them.
 
+mod ends;
 mod paths;
 mod routes;
 mod shapes;
@@ -8,6 +9,8 @@ use thiserror::Error;
 
 use crate::{Choice, ConfigError, FabricConfig, HostConfig, NicConfig, NodeIndex, PortConfig, PortIndex};
 
+pub(crate) use ends::labels;
+pub use ends::{Ends, Leg, Owner};
 pub use paths::{Spans, Spread};
 
 /// The shape of a network.
@@ -39,6 +42,8 @@ pub enum Topology {
     Custom {
         /// Names of the switches.
         switches: Vec<String>,
+        /// Names of the routers: hosts that take packets on from one subnet to another.
+        routers: Vec<String>,
         /// Names of what each link joins.
         links: Vec<(String, String)>,
     },
@@ -64,6 +69,9 @@ pub struct Routing {
     /// Of hashes and draws.
     pub seed: u64,
 }
+
+/// Subnets that a network may have, which their addresses must have room for.
+const MOST_SUBNETS: usize = 250;
 
 /// Why a description is no network.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -109,32 +117,45 @@ struct Switch {
     stride: u16,
 }
 
-/// Nodes and links, without numbers. Hosts come first, then switches, as in [`NodeIndex`].
+/// Nodes and links, without numbers. The ends come first, a NIC each, then switches, as in [`NodeIndex`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
     kind: &'static str,
-    hosts: Vec<String>,
+    ends: Vec<End>,
     switches: Vec<Switch>,
     links: Vec<(usize, usize)>,
 }
 
+/// A NIC, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct End {
+    name: String,
+    owner: Owner,
+    owner_name: String,
+}
+
 impl Graph {
-    /// The network of these hosts. With several NICs a host is several ends, called `h1.1` and `h1.2`.
+    /// The network of these hosts. A host or a router with several NICs is several ends, called `h1.1` and `h1.2`.
     pub fn new(topology: &Topology, hosts: &[String]) -> Result<Graph, TopologyError> {
         let graph = match topology {
             Topology::Rack { nics } => shapes::rack(hosts, *nics),
             Topology::Dumbbell { left } => shapes::dumbbell(hosts, *left),
             Topology::LeafSpine { leaves, spines } => shapes::leaf_spine(hosts, *leaves, *spines),
             Topology::FatTree { k } => shapes::fat_tree(hosts, *k),
-            Topology::Custom { switches, links } => shapes::custom(hosts, switches, links),
+            Topology::Custom { switches, routers, links } => shapes::custom(hosts, routers, switches, links),
         }?;
         graph.check()?;
+        let found = graph.ends().subnets();
+        if found > MOST_SUBNETS {
+            let expected = format!("at most {MOST_SUBNETS}");
+            return Err(TopologyError::Number { what: "subnets", found, expected });
+        }
         Ok(graph)
     }
 
-    /// The names of its ends: of its hosts where each has one NIC.
-    pub fn hosts(&self) -> &[String] {
-        &self.hosts
+    /// Whose its ends are, and how packets get from one to another.
+    pub fn ends(&self) -> Ends {
+        Ends::of(self)
     }
 
     /// The name of a node.
@@ -144,15 +165,20 @@ impl Graph {
     /// If the node is not one of this graph.
     pub fn name(&self, node: NodeIndex) -> &str {
         let index = usize::from(node.0);
-        match self.hosts.get(index) {
-            Some(host) => host,
-            None => &self.switches[index - self.hosts.len()].name,
+        match self.ends.get(index) {
+            Some(end) => &end.name,
+            None => &self.switches[index - self.ends.len()].name,
         }
     }
 
-    /// Whether a node is a host.
+    /// Whose NIC a node is; `None` for a switch.
+    pub fn owner(&self, node: NodeIndex) -> Option<Owner> {
+        self.ends.get(usize::from(node.0)).map(|end| end.owner)
+    }
+
+    /// Whether a node is a host's.
     pub fn is_host(&self, node: NodeIndex) -> bool {
-        usize::from(node.0) < self.hosts.len()
+        matches!(self.owner(node), Some(Owner::Host(_)))
     }
 
     /// The fabric of this shape: `port` says what the port from one node to another is. Link i has the ports 2 i and
@@ -169,14 +195,14 @@ impl Graph {
         let node = |index: usize| NodeIndex(index as u16);
         let ends = self.links.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
         let ports: Vec<PortConfig> = ends.map(|(from, to)| port(node(from), node(to))).collect();
-        let mut uplinks = vec![PortIndex(0); self.hosts.len()];
+        let mut uplinks = vec![PortIndex(0); self.ends.len()];
         for (index, port) in ports.iter().enumerate() {
             if let Some(uplink) = uplinks.get_mut(usize::from(port.from.0)) {
                 *uplink = PortIndex(index as u16);
             }
         }
         let config = FabricConfig {
-            hosts: self.hosts.iter().map(|name| HostConfig { name: name.clone() }).collect(),
+            hosts: self.ends.iter().map(|end| HostConfig { name: end.name.clone() }).collect(),
             switches: self.switches.iter().map(|switch| switch.name.clone()).collect(),
             nic,
             routes: routes::of(self, &ports, routing),
@@ -189,51 +215,37 @@ impl Graph {
         Ok(config)
     }
 
-    /// Every host has one link, names are different, and everything can be reached.
+    /// Every end has one link, names are different, and every host can be reached from every other.
     fn check(&self) -> Result<(), TopologyError> {
-        let nodes = self.hosts.len() + self.switches.len();
+        let nodes = self.ends.len() + self.switches.len();
         let (links, most) = (self.links.len(), usize::from(u16::MAX) / 2);
         for (what, found, most) in [("nodes", nodes, usize::from(u16::MAX)), ("links", links, most)] {
             if found > most {
                 return Err(TopologyError::Number { what, found, expected: format!("at most {most}") });
             }
         }
-        let wrong = |index: usize, problem: String| {
-            let name = self.name(NodeIndex(index as u16)).to_owned();
-            Err(TopologyError::Node { name, problem })
-        };
         let mut names = std::collections::HashSet::new();
         if let Some(twice) = (0..nodes).find(|index| !names.insert(self.name(NodeIndex(*index as u16)))) {
-            return wrong(twice, "is the name of two nodes, expected different names".to_owned());
+            return self.wrong(twice, "is the name of two nodes, expected different names");
         }
         let mut neighbours = vec![Vec::new(); nodes];
         for &(one, other) in &self.links {
-            if one == other {
-                return wrong(one, "has a link to itself, expected one to another node".to_owned());
-            }
             neighbours[one].push(other);
             neighbours[other].push(one);
         }
-        for (host, at) in neighbours[..self.hosts.len()].iter().enumerate() {
+        for (end, at) in neighbours[..self.ends.len()].iter().enumerate() {
             if at.len() != 1 {
-                return wrong(host, format!("has {} links, expected one for a host", at.len()));
+                return self.wrong(end, &format!("has {} links, expected one", at.len()));
             }
-            if at[0] < self.hosts.len() {
-                return wrong(host, "has a link to a host, expected one to a switch".to_owned());
-            }
-        }
-        let mut reached = vec![false; nodes];
-        let mut ahead = vec![0];
-        while let Some(at) = ahead.pop() {
-            if !std::mem::replace(&mut reached[at], true) {
-                ahead.extend(&neighbours[at]);
+            if at[0] < self.ends.len() {
+                return self.wrong(end, "has a link to a host or a router, expected one to a switch");
             }
         }
-        match reached.iter().position(|reached| !reached) {
-            Some(alone) => {
-                wrong(alone, format!("cannot be reached from {:?}, expected a way", self.name(NodeIndex(0))))
-            }
-            None => Ok(()),
-        }
+        self.check_reach()
+    }
+
+    fn wrong<T>(&self, index: usize, problem: &str) -> Result<T, TopologyError> {
+        let name = self.name(NodeIndex(index as u16)).to_owned();
+        Err(TopologyError::Node { name, problem: problem.to_owned() })
     }
 }

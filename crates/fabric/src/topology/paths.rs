@@ -2,6 +2,7 @@
 
 use framegauge_frames::Picoseconds;
 
+use super::Ends;
 use crate::{FabricConfig, PortIndex};
 
 /// The least and the most of something.
@@ -36,32 +37,49 @@ struct Reach {
     delay: Spread<Picoseconds>,
 }
 
-impl FabricConfig {
-    /// How far hosts are from each other by these routes; `None` with one host. The configuration must be one that
-    /// [`FabricConfig::check`] finds right.
-    pub fn spans(&self) -> Option<Spans> {
-        let hosts = self.hosts.len();
-        // By destination, then by source.
-        let mut delays = vec![vec![None; hosts]; hosts];
-        let mut links: Option<Spread<u32>> = None;
-        for (destination, from) in delays.iter_mut().enumerate() {
-            let mut known = vec![None; self.ports.len()];
-            for (source, delay) in from.iter_mut().enumerate().filter(|(source, _)| *source != destination) {
-                let reach = self.reach(self.uplinks[source], destination, &mut known);
-                *delay = Some(reach.delay);
-                links.get_or_insert(reach.links).widen(reach.links);
+impl Ends {
+    /// How far hosts are from each other in a fabric of these ends, NIC by NIC, over routers too; `None` with one host.
+    /// The configuration must be one that [`FabricConfig::check`] finds right.
+    pub fn spans(&self, config: &FabricConfig) -> Option<Spans> {
+        let mut known: Vec<Vec<Option<Reach>>> = vec![vec![None; config.ports.len()]; self.len()];
+        let mut way = |from: usize, to: usize| {
+            let legs = self.legs(self.owner(from), to)?.into_iter();
+            let legs = legs.map(|leg| config.reach(config.uplinks[leg.from], leg.to, &mut known[leg.to]));
+            legs.reduce(Reach::followed_by)
+        };
+        let mut found: Option<Spans> = None;
+        for (one, other) in self.pairs() {
+            if let (Some(there), Some(back)) = (way(one, other), way(other, one)) {
+                let both = Spread {
+                    least: there.delay.least + back.delay.least,
+                    most: there.delay.most + back.delay.most,
+                };
+                let spans = found.get_or_insert(Spans { links: there.links, round_trip: both });
+                spans.links.widen(there.links);
+                spans.links.widen(back.links);
+                spans.round_trip.widen(both);
             }
         }
-        let mut round_trip: Option<Spread<Picoseconds>> = None;
-        for (one, other) in (0..hosts).flat_map(|one| (0..one).map(move |other| (one, other))) {
-            if let (Some(there), Some(back)) = (delays[one][other], delays[other][one]) {
-                let both = Spread { least: there.least + back.least, most: there.most + back.most };
-                round_trip.get_or_insert(both).widen(both);
-            }
-        }
-        Some(Spans { links: links?, round_trip: round_trip? })
+        found
     }
+}
 
+impl Reach {
+    fn followed_by(self, next: Reach) -> Reach {
+        Reach {
+            links: Spread {
+                least: self.links.least + next.links.least,
+                most: self.links.most + next.links.most,
+            },
+            delay: Spread {
+                least: self.delay.least + next.delay.least,
+                most: self.delay.most + next.delay.most,
+            },
+        }
+    }
+}
+
+impl FabricConfig {
     fn reach(&self, port: PortIndex, destination: usize, known: &mut Vec<Option<Reach>>) -> Reach {
         let index = usize::from(port.0);
         if let Some(reach) = known[index] {

@@ -10,7 +10,7 @@ use crate::{PortConfig, PortIndex, RouteConfig, RouteTable};
 /// Shortest paths: a table a switch. Equal lengths: for frames that come from below one more for each switch that is not
 /// at the top, by which they go up whatever their destination is; what comes from above goes down by the shortest way.
 pub(super) fn of(graph: &Graph, ports: &[PortConfig], routing: Routing) -> RouteConfig {
-    let (hosts, switches) = (graph.hosts.len(), graph.switches.len());
+    let (hosts, switches) = (graph.ends.len(), graph.switches.len());
     let mut tables = shortest(graph, ports);
     let node = |index: u16| usize::from(index);
     let at = |port: &PortConfig| node(port.to.0).checked_sub(hosts);
@@ -39,7 +39,7 @@ fn indices(ports: &[PortConfig], takes: impl Fn(&PortConfig) -> bool) -> Vec<Por
 
 /// By switch and host: all ports that lead one link nearer.
 fn shortest(graph: &Graph, ports: &[PortConfig]) -> Vec<RouteTable> {
-    let (hosts, nodes) = (graph.hosts.len(), graph.hosts.len() + graph.switches.len());
+    let (hosts, nodes) = (graph.ends.len(), graph.ends.len() + graph.switches.len());
     let mut leaving: Vec<Vec<(PortIndex, usize)>> = vec![Vec::new(); nodes];
     for (index, port) in ports.iter().enumerate() {
         leaving[usize::from(port.from.0)].push((PortIndex(index as u16), usize::from(port.to.0)));

@@ -1,9 +1,11 @@
 //! The graph of each shape.
 
-use super::{Graph, Switch, TopologyError};
+use super::{End, Graph, Owner, Switch, TopologyError};
 
 /// Fat-trees beyond this are more than a machine's namespaces, and k³/4 would not be in doubt to overflow.
 const MOST_PORTS: usize = 64;
+/// Of one host or router.
+const MOST_NICS: usize = 8;
 
 fn number<T>(what: &'static str, found: usize, expected: impl Into<String>) -> Result<T, TopologyError> {
     Err(TopologyError::Number { what, found, expected: expected.into() })
@@ -13,19 +15,32 @@ fn plain(name: impl Into<String>) -> Switch {
     Switch { name: name.into(), level: 0, stride: 1 }
 }
 
+/// A host with one NIC is an end of its own name.
+fn plain_ends(hosts: &[String]) -> Vec<End> {
+    hosts.iter().enumerate().flat_map(|(host, name)| ends_of(Owner::Host(host), name, 1)).collect()
+}
+
+fn ends_of<'a>(owner: Owner, name: &'a str, nics: usize) -> impl Iterator<Item = End> + 'a {
+    (1..=nics).map(move |nic| End {
+        name: if nics == 1 { name.to_owned() } else { format!("{name}.{nic}") },
+        owner,
+        owner_name: name.to_owned(),
+    })
+}
+
 fn some_hosts(hosts: &[String]) -> Result<(), TopologyError> {
     if hosts.is_empty() { number("hosts", 0, "at least one") } else { Ok(()) }
 }
 
 pub(super) fn rack(hosts: &[String], nics: u16) -> Result<Graph, TopologyError> {
     some_hosts(hosts)?;
-    let ends: Vec<String> = match nics {
-        1 => hosts.to_vec(),
-        2..=8 => hosts.iter().flat_map(|host| (1..=nics).map(move |nic| format!("{host}.{nic}"))).collect(),
-        _ => return number("NICs of a host", nics.into(), "1 to 8"),
-    };
+    if !(1..=MOST_NICS).contains(&usize::from(nics)) {
+        return number("NICs of a host", nics.into(), format!("1 to {MOST_NICS}"));
+    }
+    let owners = hosts.iter().enumerate().map(|(host, name)| (Owner::Host(host), name, usize::from(nics)));
+    let ends: Vec<End> = owners.flat_map(|(owner, name, nics)| ends_of(owner, name, nics)).collect();
     let links = (0..ends.len()).map(|end| (end, ends.len())).collect();
-    Ok(Graph { kind: "rack", hosts: ends, switches: vec![plain("switch")], links })
+    Ok(Graph { kind: "rack", ends, switches: vec![plain("switch")], links })
 }
 
 pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyError> {
@@ -36,7 +51,7 @@ pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyE
     let mut links: Vec<_> = (0..count).map(|host| (host, count + usize::from(host >= left))).collect();
     links.push((count, count + 1));
     let switches = vec![plain("left"), plain("right")];
-    Ok(Graph { kind: "dumbbell", hosts: hosts.to_vec(), switches, links })
+    Ok(Graph { kind: "dumbbell", ends: plain_ends(hosts), switches, links })
 }
 
 pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Result<Graph, TopologyError> {
@@ -57,7 +72,7 @@ pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Resu
     for leaf in 0..leaves {
         links.extend((0..spines).map(|spine| (count + leaf, count + leaves + spine)));
     }
-    Ok(Graph { kind: "leaf-spine", hosts: hosts.to_vec(), switches, links })
+    Ok(Graph { kind: "leaf-spine", ends: plain_ends(hosts), switches, links })
 }
 
 /// Pods of k/2 edge and k/2 aggregation switches; aggregation switch a of every pod is joined to the cores a k/2 and up.
@@ -92,27 +107,61 @@ pub(super) fn fat_tree(hosts: &[String], k: usize) -> Result<Graph, TopologyErro
             links.extend((0..half).map(|other| (aggregation + pod * half + one, core + one * half + other)));
         }
     }
-    Ok(Graph { kind: "fat-tree", hosts: hosts.to_vec(), switches, links })
+    Ok(Graph { kind: "fat-tree", ends: plain_ends(hosts), switches, links })
 }
 
+/// An end for each link of a host or a router, in the order of links.
 pub(super) fn custom(
     hosts: &[String],
+    routers: &[String],
     switches: &[String],
     links: &[(String, String)],
 ) -> Result<Graph, TopologyError> {
     some_hosts(hosts)?;
-    let names: Vec<&String> = hosts.iter().chain(switches).collect();
+    let owners: Vec<&String> = hosts.iter().chain(routers).collect();
+    let names: Vec<&String> = owners.iter().copied().chain(switches).collect();
+    if let Some(twice) = (0..names.len()).find(|place| names[..*place].contains(&names[*place])) {
+        let problem = "is the name of two nodes, expected different names".to_owned();
+        return Err(TopologyError::Node { name: names[twice].clone(), problem });
+    }
     let find = |name: &String| {
         names.iter().position(|known| *known == name).ok_or_else(|| TopologyError::Node {
             name: name.clone(),
             problem: format!(
-                "is the end of a link, expected a host or one of the switches {}",
-                switches.join(", ")
+                "is the end of a link, expected a host or one of {}",
+                names[hosts.len()..].iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
             ),
         })
     };
     let link = |(one, other): &(String, String)| Ok((find(one)?, find(other)?));
-    let links = links.iter().map(link).collect::<Result<Vec<_>, TopologyError>>()?;
+    let drawn = links.iter().map(link).collect::<Result<Vec<_>, TopologyError>>()?;
+    if let Some((one, _)) = drawn.iter().find(|(one, other)| one == other) {
+        let problem = "has a link to itself, expected one to another node".to_owned();
+        return Err(TopologyError::Node { name: names[*one].clone(), problem });
+    }
+    let mut ends = Vec::new();
+    let mut next_end = Vec::with_capacity(owners.len());
+    for (place, name) in owners.iter().enumerate() {
+        let count = drawn.iter().filter(|(one, other)| *one == place || *other == place).count();
+        let (owner, expected) = match place.checked_sub(hosts.len()) {
+            None => (Owner::Host(place), 1..=2),
+            Some(router) => (Owner::Router(router), 2..=MOST_NICS),
+        };
+        if !expected.contains(&count) {
+            let problem = format!("has {count} links, expected {} to {}", expected.start(), expected.end());
+            return Err(TopologyError::Node { name: (*name).clone(), problem });
+        }
+        next_end.push(ends.len());
+        ends.extend(ends_of(owner, name, count));
+    }
+    let mut end_of = |node: usize| match node.checked_sub(owners.len()) {
+        Some(switch) => ends.len() + switch,
+        None => {
+            next_end[node] += 1;
+            next_end[node] - 1
+        }
+    };
+    let links = drawn.into_iter().map(|(one, other)| (end_of(one), end_of(other))).collect();
     let switches = switches.iter().map(plain).collect();
-    Ok(Graph { kind: "custom", hosts: hosts.to_vec(), switches, links })
+    Ok(Graph { kind: "custom", ends, switches, links })
 }

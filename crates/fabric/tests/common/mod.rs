@@ -88,6 +88,7 @@ pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) ->
         destination: HostIndex(destination),
         flow: u64::from(id),
         data: true,
+        icmp_error: false,
         ecn: Ecn::NOT_CAPABLE,
         band: 0,
     }

@@ -1,0 +1,217 @@
+//! Whose the fabric's ends are, and how packets get from one to another: subnets, and the routers between them.
+
+use super::{Graph, TopologyError};
+
+/// Whose NIC an end is, by its position among the hosts or the routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A host's.
+    Host(usize),
+    /// A router's: it takes packets on from one of its ends to another.
+    Router(usize),
+}
+
+/// By which of its own ends somebody sends, and to which end of the same subnet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leg {
+    /// The end that sends.
+    pub from: usize,
+    /// The end that it sends to: the destination, or a router's.
+    pub to: usize,
+}
+
+/// Whose each end is, and the ways between subnets: through the fewest routers, of equal ones the first.
+///
+/// A subnet is what switches join, of each host one NIC: the second NIC that a host has there is in a subnet of its own,
+/// with the second ones of others, over the same wires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ends {
+    owners: Vec<(Owner, String)>,
+    /// By end.
+    subnets: Vec<usize>,
+    count: usize,
+    /// By destination and subnet: so many routers between, and the end there of the first of them.
+    ways: Vec<Vec<Option<(u32, Option<usize>)>>>,
+}
+
+impl Ends {
+    pub(super) fn of(graph: &Graph) -> Ends {
+        let owners: Vec<(Owner, String)> =
+            graph.ends.iter().map(|end| (end.owner, end.owner_name.clone())).collect();
+        let segments = labels(graph.ends.len() + graph.switches.len(), graph.links.iter().copied());
+        let mut known: Vec<(usize, usize)> = Vec::new();
+        let mut subnets = Vec::with_capacity(owners.len());
+        for end in 0..owners.len() {
+            let before = (0..end)
+                .filter(|other| owners[*other].0 == owners[end].0 && segments[*other] == segments[end]);
+            let key = (segments[end], before.count());
+            subnets.push(known.iter().position(|other| *other == key).unwrap_or_else(|| {
+                known.push(key);
+                known.len() - 1
+            }));
+        }
+        let mut ends = Ends { owners, subnets, count: known.len(), ways: Vec::new() };
+        ends.ways = (0..ends.count).map(|destination| ends.ways_to(destination)).collect();
+        ends
+    }
+
+    /// Breadth first from the destination, so that the first way found has the fewest routers.
+    fn ways_to(&self, destination: usize) -> Vec<Option<(u32, Option<usize>)>> {
+        let mut found = vec![None; self.count];
+        found[destination] = Some((0, None));
+        for routers in 1.. {
+            let mut further = false;
+            for router in 0..self.owners.len() {
+                let is_near = found[self.subnets[router]].is_some_and(|(count, _)| count + 1 == routers);
+                if !is_near || matches!(self.owners[router].0, Owner::Host(_)) {
+                    continue;
+                }
+                for end in self.ends_of(self.owners[router].0) {
+                    if found[self.subnets[end]].is_none() {
+                        found[self.subnets[end]] = Some((routers, Some(end)));
+                        further = true;
+                    }
+                }
+            }
+            if !further {
+                break;
+            }
+        }
+        found
+    }
+
+    /// How many ends there are.
+    pub fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Whether there are none: never, of a graph.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Whose an end is.
+    pub fn owner(&self, end: usize) -> Owner {
+        self.owners[end].0
+    }
+
+    /// The name of whoever an end belongs to.
+    pub fn owner_name(&self, end: usize) -> &str {
+        &self.owners[end].1
+    }
+
+    /// All ends of a host or a router, in order.
+    pub fn ends_of(&self, owner: Owner) -> Vec<usize> {
+        (0..self.owners.len()).filter(|end| self.owners[*end].0 == owner).collect()
+    }
+
+    /// The subnet that an end is in.
+    pub fn subnet(&self, end: usize) -> usize {
+        self.subnets[end]
+    }
+
+    /// How many subnets there are.
+    pub fn subnets(&self) -> usize {
+        self.count
+    }
+
+    /// How somebody's packets go to a subnet that none of his own ends is in; `None`: there is no way.
+    pub fn leg_to_subnet(&self, owner: Owner, subnet: usize) -> Option<Leg> {
+        let ways = self.ends_of(owner).into_iter().filter_map(|from| {
+            let (routers, to) = self.ways[subnet][self.subnets[from]]?;
+            to.map(|to| (routers, Leg { from, to }))
+        });
+        ways.min_by_key(|(routers, _)| *routers).map(|(_, leg)| leg)
+    }
+
+    /// All legs of the way from somebody to an end of somebody else; `None`: there is no way.
+    pub fn legs(&self, owner: Owner, to: usize) -> Option<Vec<Leg>> {
+        let mut found = Vec::new();
+        let mut at = owner;
+        while found.len() <= self.count {
+            let own = self.ends_of(at);
+            if let Some(from) = own.into_iter().find(|end| self.subnets[*end] == self.subnets[to]) {
+                found.push(Leg { from, to });
+                return Some(found);
+            }
+            let leg = self.leg_to_subnet(at, self.subnets[to])?;
+            found.push(leg);
+            at = self.owner(leg.to);
+        }
+        None
+    }
+
+    /// Pairs of different hosts' ends that talk to each other: first with first, second with second.
+    pub(super) fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut by_host: Vec<Vec<usize>> = Vec::new();
+        for end in 0..self.owners.len() {
+            if let Owner::Host(host) = self.owner(end) {
+                by_host.resize(by_host.len().max(host + 1), Vec::new());
+                by_host[host].push(end);
+            }
+        }
+        let hosts = (0..by_host.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        let ends = |(one, other): (usize, usize)| by_host[one].iter().copied().zip(by_host[other].clone());
+        hosts.flat_map(|pair| ends(pair).collect::<Vec<_>>()).collect()
+    }
+}
+
+/// For each node the least number of all that links join it with.
+pub(crate) fn labels(nodes: usize, links: impl Iterator<Item = (usize, usize)> + Clone) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..nodes).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (one, other) in links.clone() {
+            let least = found[one].min(found[other]);
+            changed |= found[one] != least || found[other] != least;
+            (found[one], found[other]) = (least, least);
+        }
+    }
+    found
+}
+
+impl Graph {
+    /// Every host can be reached from every other, and every switch from a host; no router is twice in one subnet.
+    pub(super) fn check_reach(&self) -> Result<(), TopologyError> {
+        let nodes = self.ends.len() + self.switches.len();
+        let segments = labels(nodes, self.links.iter().copied());
+        let same = |one: usize, other: usize| self.ends[one].owner == self.ends[other].owner;
+        let twins = || (0..self.ends.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        let routed = |one: usize| matches!(self.ends[one].owner, Owner::Router(_));
+        let between: Vec<(usize, usize)> =
+            twins().filter(|(one, other)| routed(*one) && same(*one, *other)).collect();
+        if let Some((one, other)) = between.iter().find(|(one, other)| segments[*one] == segments[*other]) {
+            let problem = format!("is in one subnet with {:?}, expected another", self.ends[*one].name);
+            return self.wrong(*other, &problem);
+        }
+        let islands = labels(nodes, self.links.iter().copied().chain(between));
+        let ends = self.ends();
+        // Hosts with several NICs are in several islands.
+        let hosts: Vec<usize> = (0..self.ends.len()).filter(|end| !routed(*end)).collect();
+        let apart = |one: usize, other: usize| {
+            let (mine, theirs) = (ends.ends_of(ends.owner(one)), ends.ends_of(ends.owner(other)));
+            !mine.iter().any(|mine| theirs.iter().any(|theirs| islands[*mine] == islands[*theirs]))
+        };
+        let first = |end: &&usize| ends.ends_of(ends.owner(**end))[0] == **end;
+        let firsts: Vec<usize> = hosts.iter().filter(first).copied().collect();
+        for (place, one) in firsts.iter().enumerate() {
+            if let Some(other) = firsts[place + 1..].iter().find(|other| apart(*one, **other)) {
+                return self.out_of_reach(ends.owner_name(*other), ends.owner_name(*one));
+            }
+        }
+        let alone = (0..nodes).find(|node| !hosts.iter().any(|host| islands[*host] == islands[*node]));
+        match alone {
+            None => Ok(()),
+            Some(node) => {
+                let name = self.name(crate::NodeIndex(node as u16)).to_owned();
+                self.out_of_reach(&name, ends.owner_name(0))
+            }
+        }
+    }
+
+    fn out_of_reach(&self, name: &str, from: &str) -> Result<(), TopologyError> {
+        let problem = format!("cannot be reached from {from:?}, expected a way");
+        Err(TopologyError::Node { name: name.to_owned(), problem })
+    }
+}
