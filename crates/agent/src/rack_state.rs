@@ -7,8 +7,7 @@ use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::held::Watch;
 use framegauge_drivers::kernel_switch::KernelSwitch;
-use framegauge_drivers::model::FabricConfig;
-use framegauge_drivers::network::NetworkSpec;
+use framegauge_drivers::network::{Network, NetworkSpec};
 use framegauge_drivers::rack::{self, CpuPlan};
 use framegauge_drivers::requirements::{Requirements, probe};
 use std::collections::BTreeMap;
@@ -22,7 +21,7 @@ pub struct Rack {
     /// Its fabric; none on the kernel testbed.
     pub fabric: Option<RunningFabric>,
     /// What the fabric is, as it was asked for and in numbers, changes included.
-    pub network: Option<(NetworkSpec, FabricConfig)>,
+    pub network: Option<(NetworkSpec, Network)>,
     /// What joins three or more hosts on the kernel testbed.
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.

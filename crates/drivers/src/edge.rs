@@ -24,12 +24,16 @@ const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
 /// selector 5, expedited forwarding and network control (RFC 2474, RFC 4594).
 const FIRST_BAND_DSCP: u8 = 40;
 
-/// A host's end of the fabric.
+/// An end of the fabric.
 pub struct Attachment {
     /// Its TAP.
     pub tap: Tap,
     /// Its Ethernet address.
     pub hardware: [u8; 6],
+    /// Whose it is.
+    pub host: String,
+    /// It is a router's: nothing is merged for it, and it never has to wait for its NIC, whose queue drops.
+    pub forwards: bool,
 }
 
 /// A packet from a host, alive until its last frame is delivered or dropped.
@@ -60,11 +64,18 @@ pub(crate) struct Edge {
     pub(crate) watching: Option<Watching>,
     /// Of all ports; empty while none is watched.
     pub(crate) port_names: Vec<String>,
+    /// By end: frames can be sent to those of the same number.
+    pub(crate) segments: Vec<usize>,
     epoch: u64,
 }
 
 impl Edge {
-    pub(crate) fn new(attachments: Vec<Attachment>, large_receive: bool, epoch: u64) -> Self {
+    pub(crate) fn new(
+        attachments: Vec<Attachment>,
+        segments: Vec<usize>,
+        large_receive: bool,
+        epoch: u64,
+    ) -> Self {
         Self {
             coalescer: large_receive.then(Coalescer::default),
             by_address: attachments
@@ -82,6 +93,7 @@ impl Edge {
             record: None,
             watching: None,
             port_names: Vec::new(),
+            segments,
             epoch,
         }
     }
@@ -112,6 +124,10 @@ impl Edge {
         counts.unfinished_checksums += u64::from(bytes[0] & VirtioNetHeader::NEEDS_CSUM != 0);
         counts.largest_packet_bytes = counts.largest_packet_bytes.max(frame.len() as u64);
         let destination = frame.get(..6).and_then(|address| self.by_address.get(address)).copied();
+        let destination = destination.filter(|to| self.segments[usize::from(to.0)] == self.segments[host]);
+        // Only a router's are asked for, by links that filter them.
+        let icmp_error = self.attachments.get(host).is_some_and(|attachment| attachment.forwards)
+            && framegauge_packets::parse(frame).is_ok_and(|packet| packet.is_icmp_error());
         let plan = VirtioNetHeader::parse(&bytes).and_then(|header| Segmentation::plan(&header, frame));
         let frames = plan.as_ref().map_or(1, Segmentation::frames);
         counts.read_frames += u64::from(frames);
@@ -139,6 +155,7 @@ impl Edge {
             destination,
             flow,
             data,
+            icmp_error,
             ecn: ecn_of(class),
             band: band_of(class),
         })
@@ -273,16 +290,14 @@ impl Sink for Edge {
             record.delivered.extend(frames.iter().map(|&(aggregate, frame)| (due, host, aggregate, frame)));
         }
         let host = usize::from(host.0);
-        let mut writer = Writer {
-            tap: &self.attachments[host].tap,
-            parcels: &self.parcels,
-            counts: &mut self.counts[host],
-        };
+        let attachment = &self.attachments[host];
+        let mut writer =
+            Writer { tap: &attachment.tap, parcels: &self.parcels, counts: &mut self.counts[host] };
         let mut scratch = [0; MAX_HEADER_BYTES];
         for &(id, index) in frames {
             let Some(parcel) = &self.parcels[id as usize] else { continue };
             match &mut self.coalescer {
-                Some(coalescer) if frames.len() > 1 => {
+                Some(coalescer) if frames.len() > 1 && !attachment.forwards => {
                     let frame = parcel.frame(id, index, &mut scratch);
                     coalescer.push(&frame, &mut |packet| writer.write(packet));
                 }
@@ -349,7 +364,7 @@ mod tests {
 
     /// An edge of two hosts without TAPs.
     fn edge() -> Edge {
-        let mut edge = Edge::new(Vec::new(), false, 0);
+        let mut edge = Edge::new(Vec::new(), vec![0; 2], false, 0);
         edge.counts = vec![HostMeasurement::default(); 2];
         edge.by_address.insert(TARGET, HostIndex(1));
         edge

@@ -78,7 +78,7 @@ pub struct RunningFabric {
 }
 
 impl RunningFabric {
-    /// Starts a fabric; `cpu` binds its thread. Host i of `config` is `attachments[i]`. With `large_receive`
+    /// Starts a fabric; `cpu` binds its thread. End i of `config` is `attachments[i]`. With `large_receive`
     /// the hosts' NICs merge what one interrupt hands over.
     pub fn start(
         config: &FabricConfig,
@@ -92,7 +92,8 @@ impl RunningFabric {
         })?;
         let (commands, orders) = channel();
         let waker = Arc::new(Waker::new()?);
-        let names = config.hosts.iter().map(|host| host.name.clone()).collect();
+        let segments = config.segments();
+        let names = attachments.iter().map(|attachment| attachment.host.clone()).collect();
         let naps = vec![None; config.hosts.len()];
         let moderation = config.nic.moderation.as_nanoseconds();
         let (wake, epoch) = (waker.clone(), monotonic_nanoseconds());
@@ -109,7 +110,7 @@ impl RunningFabric {
                 Loop {
                     fabric,
                     names,
-                    edge: Edge::new(attachments, large_receive, epoch),
+                    edge: Edge::new(attachments, segments, large_receive, epoch),
                     naps,
                     moderation,
                     meter: Meter::default(),

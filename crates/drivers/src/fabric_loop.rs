@@ -21,7 +21,7 @@ const CALLED: u64 = u64::MAX;
 /// The fabric's thread.
 pub(crate) struct Loop {
     pub(crate) fabric: Fabric,
-    /// Of the hosts.
+    /// Of whose each end is.
     pub(crate) names: Vec<String>,
     pub(crate) edge: Edge,
     /// Nanoseconds since the epoch until which a TAP is left alone; none: it is watched.
@@ -77,7 +77,7 @@ impl Loop {
     /// Takes what a host has to send.
     fn ingest(&mut self, host: usize, now: Picoseconds) -> Result<()> {
         let index = HostIndex(host as u16);
-        while self.fabric.uplink_backlog_bytes(index) < READ_AHEAD_BYTES {
+        while self.has_room(host) {
             let Some(packet) = self.edge.read(host)? else { break };
             if let Some(aggregate) = packet {
                 if let Some(record) = &mut self.edge.record {
@@ -90,6 +90,12 @@ impl Loop {
         Ok(())
     }
 
+    /// Whether a NIC takes more: a router's always does, its queue drops.
+    fn has_room(&self, host: usize) -> bool {
+        self.edge.attachments[host].forwards
+            || self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES
+    }
+
     /// Watches the TAPs again that have been left alone long enough; the time until which to sleep.
     fn rearm(&mut self, watch: &Epoll, now: Picoseconds) -> Result<Option<u64>> {
         // To wake twice within a part of the moderation costs more than the exact time is worth.
@@ -99,7 +105,7 @@ impl Loop {
             let Some(nap) = self.naps[host] else { continue };
             if nap > now + part {
                 sooner(&mut look, nap);
-            } else if self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES {
+            } else if self.has_room(host) {
                 self.naps[host] = None;
                 watch.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
             } else {

@@ -1,6 +1,8 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 use crate::napi::thread_napi;
+use crate::nics;
+pub use crate::nics::Nic;
 pub use crate::overlay::Overlay;
 use crate::receive_path::{moderate, moderation, receive_on};
 use framegauge_frames::{Family, Mtu, shaper_size_table};
@@ -35,16 +37,12 @@ pub struct Shaping {
 /// What a host is to be.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
-    /// Its interface.
-    pub interface: String,
+    /// Its NICs, all alike but for their places; at least one.
+    pub nics: Vec<Nic>,
     /// MTU in bytes.
     pub mtu: u32,
-    /// Its Ethernet address.
-    pub hardware: [u8; 6],
-    /// Its address.
-    pub address: IpAddr,
-    /// Every other host.
-    pub neighbours: Vec<(IpAddr, [u8; 6])>,
+    /// It is a router: it takes packets on from one NIC to another.
+    pub forwards: bool,
     /// Aggregates go to the device whole.
     pub tso: bool,
     /// The stack merges what it is handed.
@@ -72,14 +70,25 @@ pub struct HostSettings {
 /// What the kernel says of a host now.
 #[derive(Debug, Clone)]
 pub struct HostReading {
+    /// Its NICs, in order.
+    pub nics: Vec<NicReading>,
+    /// MTU inside the overlay, where there is one.
+    pub overlay_mtu: Option<u32>,
+    /// The settings that were applied, as they are now.
+    pub sysctls: BTreeMap<String, String>,
+    /// Peers whose window and RTT the kernel remembers from earlier connections.
+    pub tcp_metrics_entries: usize,
+}
+
+/// What the kernel says of a NIC now.
+#[derive(Debug, Clone)]
+pub struct NicReading {
     /// Its interface.
     pub interface: String,
     /// MTU in bytes.
     pub mtu: u32,
     /// The device's largest MTU.
     pub maximum_mtu: Option<u32>,
-    /// MTU inside the overlay, where there is one.
-    pub overlay_mtu: Option<u32>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: BTreeMap<&'static str, bool>,
     /// Interrupt moderation in seconds, where it is the kernel's.
@@ -88,10 +97,6 @@ pub struct HostReading {
     pub qdisc: QdiscReading,
     /// What the route asks for.
     pub congestion_control_route: Option<String>,
-    /// The settings that were applied, as they are now.
-    pub sysctls: BTreeMap<String, String>,
-    /// Peers whose window and RTT the kernel remembers from earlier connections.
-    pub tcp_metrics_entries: usize,
 }
 
 enum Undo {
@@ -140,7 +145,8 @@ pub(crate) fn quiet_sysctls_of(interface: &str, address: IpAddr) -> BTreeMap<Str
 }
 
 fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
-    let mut all = quiet_sysctls_of(&settings.interface, settings.address);
+    let mut all = nics::quiet_sysctls(&settings.nics);
+    all.extend(nics::forwarding_sysctls(settings));
     let mut set = |name: String, value: &str| all.insert(name, value.to_string());
     set("net.ipv4.tcp_no_metrics_save".into(), "1");
     if settings.shaping.is_some() {
@@ -172,12 +178,11 @@ impl Applied {
     /// A host that is not ours: it is read as it is, and nothing is changed. `watched` are sysctls to read with it.
     pub fn adopt(interface: String, address: IpAddr, watched: Vec<String>) -> Result<Self> {
         let mtu = rtnetlink::link(&interface)?.mtu;
+        let nic = Nic { interface, hardware: [0; 6], address, neighbours: Vec::new(), routes: Vec::new() };
         let settings = HostSettings {
-            interface,
+            nics: vec![nic],
             mtu,
-            hardware: [0; 6],
-            address,
-            neighbours: Vec::new(),
+            forwards: false,
             tso: false,
             gro: false,
             checksum: false,
@@ -200,12 +205,32 @@ impl Applied {
 
     fn apply_all(&mut self) -> Result<()> {
         let settings = self.settings.clone();
-        let interface = settings.interface.as_str();
         for (name, value) in quiet_sysctls(&settings) {
             let old = sysctl::read(&name)?;
             sysctl::write(&name, &value)?;
             self.undo.push(Undo::Sysctl(name, old));
         }
+        rtnetlink::change_link("lo", LinkChange { up: Some(true), ..LinkChange::default() })?;
+        for nic in &settings.nics {
+            self.raise(nic)?;
+            nic.address(&settings.congestion_control)?;
+        }
+        if let Some(overlay) = &settings.overlay {
+            overlay.join(&settings)?;
+            self.switch_offloads(&overlay.interface);
+        }
+        for nic in &settings.nics {
+            if settings.threaded {
+                self.pollers.extend(thread_napi(&nic.interface, &settings.cpus)?);
+            }
+            settings.moderation_seconds.map_or(Ok(()), |seconds| moderate(&nic.interface, seconds))?;
+        }
+        Ok(())
+    }
+
+    /// Makes an interface what the settings say, and brings it up.
+    fn raise(&self, nic: &Nic) -> Result<()> {
+        let (settings, interface) = (&self.settings, nic.interface.as_str());
         let maximum = rtnetlink::link(interface)?.maximum_mtu;
         if maximum.is_some_and(|maximum| settings.mtu > maximum) {
             return Err(OsError::errno(format!("set MTU {} on {interface}", settings.mtu), 34));
@@ -213,7 +238,7 @@ impl Applied {
         let change = LinkChange {
             aggregate_bytes: settings.shaping.map(|shaping| shaping.aggregate_bytes),
             mtu: Some(settings.mtu),
-            address: Some(settings.hardware),
+            address: Some(nic.hardware),
             queue_packets: Some(QUEUE_PACKETS),
             up: None,
         };
@@ -222,22 +247,9 @@ impl Applied {
         if let Some(cpu) = settings.receive_cpu {
             receive_on(interface, cpu)?;
         }
-        rtnetlink::change_link("lo", LinkChange { up: Some(true), ..LinkChange::default() })?;
         // Before the interface is up the kernel can put the shaper in without waiting.
-        self.shape()?;
-        rtnetlink::change_link(interface, LinkChange { up: Some(true), ..LinkChange::default() })?;
-        let (net, prefix) = network(settings.address);
-        rtnetlink::add_address(interface, settings.address, prefix)?;
-        rtnetlink::set_link_route(interface, net, prefix, &settings.congestion_control)?;
-        rtnetlink::add_neighbours(interface, &settings.neighbours)?;
-        if let Some(overlay) = &settings.overlay {
-            overlay.join(&settings)?;
-            self.switch_offloads(&overlay.interface);
-        }
-        if settings.threaded {
-            self.pollers = thread_napi(interface, &settings.cpus)?;
-        }
-        settings.moderation_seconds.map_or(Ok(()), |seconds| moderate(interface, seconds))
+        self.shape(nic)?;
+        rtnetlink::change_link(interface, LinkChange { up: Some(true), ..LinkChange::default() })
     }
 
     /// Scatter-gather goes with checksums, as the kernel couples them, and GSO with TSO.
@@ -255,10 +267,10 @@ impl Applied {
         }
     }
 
-    fn shape(&self) -> Result<()> {
+    fn shape(&self, nic: &Nic) -> Result<()> {
         let Some(shaping) = self.settings.shaping else { return Ok(()) };
-        let family = if self.settings.address.is_ipv4() { Family::V4 } else { Family::V6 };
-        qdisc::set_token_bucket(&self.settings.interface, &bucket(&shaping, self.settings.mtu, family)?)
+        let family = if nic.address.is_ipv4() { Family::V4 } else { Family::V6 };
+        qdisc::set_token_bucket(&nic.interface, &bucket(&shaping, self.settings.mtu, family)?)
     }
 
     /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits.
@@ -266,51 +278,60 @@ impl Applied {
         if self.settings.overlay.is_some() {
             return Err(OsError::errno("change the MTU of a host in an overlay while it works", 95));
         }
-        let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
-        rtnetlink::change_link(&self.settings.interface, change)?;
         self.settings.mtu = mtu;
-        self.shape()
+        self.settings.nics.iter().try_for_each(|nic| {
+            let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
+            rtnetlink::change_link(&nic.interface, change)?;
+            self.shape(nic)
+        })
     }
 
     /// Reads everything back.
     pub fn read(&self) -> Result<HostReading> {
-        let interface = self.settings.interface.as_str();
-        let link = rtnetlink::link(interface)?;
-        let on = |(word, offload)| (word, ethtool::get(interface, offload).unwrap_or(false));
-        let version = if self.settings.address.is_ipv4() { 4 } else { 6 };
         let mut sysctls = BTreeMap::new();
         for name in &self.watched {
             sysctls.insert(name.clone(), sysctl::read(name)?);
         }
+        let nics = self.settings.nics.iter().zip(self.used_interfaces());
         Ok(HostReading {
-            interface: interface.to_string(),
-            mtu: link.mtu,
-            maximum_mtu: link.maximum_mtu,
+            nics: nics.map(|(nic, used)| self.read_nic(nic, used)).collect::<Result<_>>()?,
             overlay_mtu: self.settings.overlay.as_ref().map(Overlay::mtu_now).transpose()?,
-            offloads: Offload::NAMED.into_iter().map(on).collect(),
-            moderation_seconds: self
-                .settings
-                .moderation_seconds
-                .map(|_| moderation(interface))
-                .transpose()?,
-            qdisc: qdisc::read(interface)?,
-            congestion_control_route: rtnetlink::route_congestion_control(self.used_interface(), version)?,
             sysctls,
             tcp_metrics_entries: framegauge_linux::genetlink::tcp_metrics_entries()?,
         })
     }
 
-    /// The interface of this host, by which its packets leave.
-    pub fn interface(&self) -> &str {
-        &self.settings.interface
+    fn read_nic(&self, nic: &Nic, used: &str) -> Result<NicReading> {
+        let interface = nic.interface.as_str();
+        let link = rtnetlink::link(interface)?;
+        let on = |(word, offload)| (word, ethtool::get(interface, offload).unwrap_or(false));
+        let version = if nic.address.is_ipv4() { 4 } else { 6 };
+        let moderated = self.settings.moderation_seconds;
+        Ok(NicReading {
+            interface: interface.to_string(),
+            mtu: link.mtu,
+            maximum_mtu: link.maximum_mtu,
+            offloads: Offload::NAMED.into_iter().map(on).collect(),
+            moderation_seconds: moderated.map(|_| moderation(interface)).transpose()?,
+            qdisc: qdisc::read(interface)?,
+            congestion_control_route: rtnetlink::route_congestion_control(used, version)?,
+        })
     }
 
-    /// The interface that its programs use: of the overlay, where there is one.
-    pub fn used_interface(&self) -> &str {
-        self.settings.overlay.as_ref().map_or(&self.settings.interface, |overlay| &overlay.interface)
+    /// The interfaces of this host, by which its packets leave.
+    pub fn interfaces(&self) -> Vec<&str> {
+        self.settings.nics.iter().map(|nic| nic.interface.as_str()).collect()
     }
 
-    /// The kernel threads that poll its interface; none without threaded NAPI.
+    /// The interfaces that its programs use: that of the overlay, where there is one.
+    pub fn used_interfaces(&self) -> Vec<&str> {
+        match &self.settings.overlay {
+            None => self.interfaces(),
+            Some(overlay) => vec![&overlay.interface],
+        }
+    }
+
+    /// The kernel threads that poll its interfaces; none without threaded NAPI.
     pub fn pollers(&self) -> &[i32] {
         &self.pollers
     }

@@ -18,6 +18,7 @@ pub mod meters;
 mod mss_clamps;
 mod napi;
 pub mod network;
+pub mod nics;
 mod overlay;
 pub mod path;
 pub mod ports;

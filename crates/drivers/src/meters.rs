@@ -8,10 +8,10 @@ use framegauge_metering::{CpuTimes, parse_netstat, parse_snmp, parse_snmp6, pars
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Counters of one interface and of the protocols above it.
+/// Counters of a host's interfaces together and of the protocols above them.
 #[derive(Debug, Clone)]
 pub struct HostCounters {
-    /// The interface's.
+    /// The interfaces'.
     pub interface: rtnetlink::LinkStatistics,
     /// The protocols', named as `nstat` names them.
     pub nstat: BTreeMap<String, i64>,
@@ -28,14 +28,18 @@ fn malformed(error: impl std::fmt::Display) -> framegauge_linux::OsError {
     }
 }
 
-/// Reads the counters of this thread's network namespace.
-pub fn host(interface: &str) -> Result<HostCounters> {
+/// Reads the counters of this thread's network namespace, the interfaces' added up.
+pub fn host(interfaces: &[&str]) -> Result<HostCounters> {
     let mut nstat = parse_snmp(&text("/proc/thread-self/net/snmp")?).map_err(malformed)?;
     nstat.extend(parse_netstat(&text("/proc/thread-self/net/netstat")?).map_err(malformed)?);
     if let Ok(six) = fs::read_to_string("/proc/thread-self/net/snmp6") {
         nstat.extend(parse_snmp6(&six).map_err(malformed)?);
     }
-    Ok(HostCounters { interface: rtnetlink::link(interface)?.statistics, nstat })
+    let mut interface = rtnetlink::LinkStatistics::default();
+    for name in interfaces {
+        interface += rtnetlink::link(name)?.statistics;
+    }
+    Ok(HostCounters { interface, nstat })
 }
 
 /// CPU states of every CPU at one moment, and what this process has used.

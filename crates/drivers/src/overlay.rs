@@ -29,7 +29,8 @@ impl Overlay {
     /// Makes it, on top of a host's interface that is up. Address resolution there is none: everybody is known.
     pub(crate) fn join(&self, host: &HostSettings) -> Result<()> {
         let name = self.interface.as_str();
-        vxlan::create(name, &host.interface, host.address, self.mtu, self.hardware)?;
+        let outside = &host.nics[0];
+        vxlan::create(name, &outside.interface, outside.address, self.mtu, self.hardware)?;
         // The interface goes with its host: there is nothing to put back.
         for (setting, value) in quiet_sysctls_of(name, self.address) {
             sysctl::write(&setting, &value)?;
@@ -39,7 +40,7 @@ impl Overlay {
         rtnetlink::change_link(name, up)?;
         let (net, prefix) = network(self.address);
         rtnetlink::add_address(name, self.address, prefix)?;
-        rtnetlink::set_link_route(name, net, prefix, &host.congestion_control)?;
+        rtnetlink::set_route(name, net, prefix, None, &host.congestion_control)?;
         let inside: Vec<_> = self.peers.iter().map(|(address, hardware, _)| (*address, *hardware)).collect();
         let outside: Vec<_> = self.peers.iter().map(|(_, hardware, address)| (*hardware, *address)).collect();
         rtnetlink::add_neighbours(name, &inside)?;

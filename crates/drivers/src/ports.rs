@@ -7,7 +7,7 @@ use framegauge_linux::Result;
 use framegauge_metering::Delays;
 use std::fs::File;
 
-/// Counters of one host's end of the fabric. Bytes are without FCS, except `data_frame_bytes`.
+/// Counters of one host's ends of the fabric together. Bytes are without FCS, except `data_frame_bytes`.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the names of the pipe's documentation")]
 pub struct HostMeasurement {
@@ -31,6 +31,26 @@ pub struct HostMeasurement {
 }
 
 impl HostMeasurement {
+    /// Adds what another end of the same host counted.
+    fn add(&mut self, other: &Self) {
+        self.read_packets += other.read_packets;
+        self.read_bytes += other.read_bytes;
+        self.read_frames += other.read_frames;
+        self.largest_packet_bytes = self.largest_packet_bytes.max(other.largest_packet_bytes);
+        self.aggregates += other.aggregates;
+        self.unroutable_packets += other.unroutable_packets;
+        self.unfinished_checksums += other.unfinished_checksums;
+        self.interrupts += other.interrupts;
+        self.written_packets += other.written_packets;
+        self.written_bytes += other.written_bytes;
+        self.written_frames += other.written_frames;
+        self.merged_frames += other.merged_frames;
+        self.write_errors += other.write_errors;
+        self.data_frames += other.data_frames;
+        self.data_frame_bytes += other.data_frame_bytes;
+        self.largest_frame_bytes = self.largest_frame_bytes.max(other.largest_frame_bytes);
+    }
+
     fn since(&self, earlier: &Self, host: &str) -> Self {
         Self {
             host: host.to_string(),
@@ -123,11 +143,19 @@ impl FabricMeasurement {
             delivered_frames: later.delivered_frames - earlier.delivered_frames,
             delivered_bytes: later.delivered_bytes - earlier.delivered_bytes,
         };
-        let counts = later.hosts.iter().zip(&earlier.hosts).zip(hosts);
+        let mut counts: Vec<HostMeasurement> = Vec::new();
+        for ((later, earlier), host) in later.hosts.iter().zip(&earlier.hosts).zip(hosts) {
+            let counted = later.since(earlier, host);
+            // The ends of a host follow each other.
+            match counts.last_mut().filter(|before| before.host == *host) {
+                Some(before) => before.add(&counted),
+                None => counts.push(counted),
+            }
+        }
         Self {
             elapsed_seconds: (later.time_nanoseconds - earlier.time_nanoseconds) as f64 * 1e-9,
             ports: ports.into_iter().zip(intervals).collect(),
-            hosts: counts.map(|((later, earlier), host)| later.since(earlier, host)).collect(),
+            hosts: counts,
             lateness: LatenessMeasurement {
                 count: lateness.count(),
                 p50_seconds: lateness.quantile(0.5),

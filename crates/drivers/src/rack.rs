@@ -1,10 +1,11 @@
 //! Pieces of an emulated rack: names and addresses, CPUs, cgroups, links.
 
 use crate::fabric::{Attachment, RunningFabric};
+use crate::network::Network;
 use crate::requirements::cgroup_root;
-use framegauge_fabric::FabricConfig;
+use framegauge_fabric::Owner;
 use framegauge_linux::cgroup::Group;
-use framegauge_linux::namespace::Network;
+use framegauge_linux::namespace;
 use framegauge_linux::{OsError, Result, process, rtnetlink, sched, tap::Tap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::sync::Mutex;
 
 const GROUP_PREFIX: &str = "framegauge-";
 
-/// The Ethernet address of host `index` (from 0): locally administered.
+/// The Ethernet address of end `index` (from 0): locally administered.
 pub fn hardware(index: usize) -> [u8; 6] {
     let [high, low] = (index as u16 + 1).to_be_bytes();
     [0x02, 0x66, 0x67, 0x00, high, low]
@@ -24,26 +25,35 @@ pub fn overlay_hardware(index: usize) -> [u8; 6] {
     [0x02, 0x66, 0x67, 0x01, high, low]
 }
 
-/// The address of host `index` (from 0), inside its own namespace only.
+/// The address of host `index` (from 0) in the first subnet, inside its own namespace only.
 pub fn address(index: usize, version: u8) -> IpAddr {
-    address_in(77, index, version)
+    address_in_subnet(0, index, version)
+}
+
+/// The address of host or router `index` (from 0) in a subnet (from 0): 10.77.0.0 and up by 256, or fd77:: and up by a
+/// /64.
+pub fn address_in_subnet(subnet: usize, index: usize, version: u8) -> IpAddr {
+    address_in(77, subnet, index, version)
 }
 
 /// The address of host `index` (from 0) in an overlay.
 pub fn overlay_address(index: usize, version: u8) -> IpAddr {
-    address_in(78, index, version)
+    address_in(78, 0, index, version)
 }
 
-fn address_in(network: u8, index: usize, version: u8) -> IpAddr {
+fn address_in(network: u8, subnet: usize, index: usize, version: u8) -> IpAddr {
     let number = index as u16 + 1;
     match version {
         // fd77:: and fd78::, as 10.77.0.0 and 10.78.0.0.
-        6 => Ipv6Addr::new(0xfd77 + u16::from(network - 77), 0, 0, 0, 0, 0, 0, number).into(),
-        _ => Ipv4Addr::new(10, network, 0, number as u8).into(),
+        6 => {
+            let subnet = subnet as u16;
+            Ipv6Addr::new(0xfd77 + u16::from(network - 77), 0, 0, subnet, 0, 0, 0, number).into()
+        }
+        _ => Ipv4Addr::new(10, network, subnet as u8, number as u8).into(),
     }
 }
 
-/// The interface of host `index` (from 0); unique on this machine, so that its kernel threads can be told apart.
+/// The interface of end `index` (from 0); unique on this machine, so that its kernel threads can be told apart.
 pub fn interface(index: usize) -> String {
     format!("fg{}", index + 1)
 }
@@ -120,38 +130,42 @@ pub struct NicSpec {
 /// A TAP's descriptor holds the namespace in which it was opened, for ever if GRO has merged packets of it (Linux 6.18:
 /// what GRO frees of merged packets is never given back to the socket that they are charged to). Opened in a host's own,
 /// every run would leave namespaces behind, some hundred a minute on a busy rack, until the machine is slow.
-fn workshop() -> Result<&'static Network> {
-    static WORKSHOP: Mutex<Option<&'static Network>> = Mutex::new(None);
+fn workshop() -> Result<&'static namespace::Network> {
+    static WORKSHOP: Mutex<Option<&'static namespace::Network>> = Mutex::new(None);
     let mut made = WORKSHOP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match *made {
         Some(network) => Ok(network),
-        None => Ok(*made.insert(Box::leak(Box::new(Network::fresh()?)))),
+        None => Ok(*made.insert(Box::leak(Box::new(namespace::Network::fresh()?)))),
     }
 }
 
-/// Gives each host (by a thread that works in it) a TAP and joins them by a fabric.
+/// Gives each end a TAP in its owner's network (`thread` says a thread that works there) and joins them by a fabric.
 pub fn join_by_fabric(
-    config: &FabricConfig,
+    network: &Network,
     nic: NicSpec,
-    threads: &[u32],
+    thread: impl Fn(Owner) -> u32,
     cpu: Option<usize>,
 ) -> Result<RunningFabric> {
-    let mut attachments = Vec::with_capacity(threads.len());
+    let ends = &network.ends;
+    let mut attachments = Vec::with_capacity(ends.len());
     let workshop = workshop()?;
-    for (index, thread) in threads.iter().enumerate() {
-        let name = interface(index);
+    for index in 0..ends.len() {
+        let (name, owner) = (interface(index), ends.owner(index));
+        let there = thread(owner);
+        let forwards = matches!(owner, Owner::Router(_));
         let tap = workshop.run(|| {
-            let tap = Tap::create(&name, nic.checksum, nic.tso)?;
-            rtnetlink::move_link(&name, *thread)?;
+            let tap = Tap::create(&name, nic.checksum, nic.tso && !forwards)?;
+            rtnetlink::move_link(&name, there)?;
             Ok(tap)
         })?;
-        attachments.push(Attachment { tap, hardware: hardware(index) });
+        let host = ends.owner_name(index).to_owned();
+        attachments.push(Attachment { tap, hardware: hardware(index), host, forwards });
     }
-    RunningFabric::start(config, attachments, nic.lro, cpu)
+    RunningFabric::start(&network.config, attachments, nic.lro, cpu)
 }
 
 /// Joins two hosts (each by a thread that works in it) by the kernel's own veth pair.
 pub fn join_by_veth(first: u32, second: u32) -> Result<()> {
     let (near, far) = (interface(0), interface(1));
-    Network::of_thread(first)?.run(|| rtnetlink::create_veth(&near, &far, second))
+    namespace::Network::of_thread(first)?.run(|| rtnetlink::create_veth(&near, &far, second))
 }

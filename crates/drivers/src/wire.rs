@@ -25,15 +25,20 @@ pub struct Syn {
     pub sack_permitted: bool,
 }
 
-/// Starts to capture handshakes.
-pub fn start(interface: &str) -> Result<HandshakeCapture> {
-    HandshakeCapture::start(interface)
+/// Starts to capture handshakes, on each of these interfaces.
+pub fn start(interfaces: &[&str]) -> Result<Vec<HandshakeCapture>> {
+    interfaces.iter().map(|interface| HandshakeCapture::start(interface)).collect()
 }
 
-/// Ends a capture: what passed, and how many were lost for want of room.
-pub fn finish(capture: &HandshakeCapture) -> Result<(Vec<Syn>, u32)> {
-    let (captured, lost) = capture.take()?;
-    let syns = captured
+/// Ends captures: what passed, and how many were lost for want of room.
+pub fn finish(captures: &[HandshakeCapture]) -> Result<(Vec<Syn>, u32)> {
+    let (mut all, mut lost) = (Vec::new(), 0);
+    for capture in captures {
+        let (captured, missed) = capture.take()?;
+        all.extend(captured);
+        lost += missed;
+    }
+    let syns = all
         .iter()
         .filter_map(|captured| {
             let packet = parse(&captured.frame).ok()?;

@@ -1,8 +1,10 @@
 //! Networks as the pipe describes them.
 
 use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
-use framegauge_fabric::{FabricConfig, Limit, Process, QueueConfig};
+use framegauge_drivers::nics;
+use framegauge_fabric::{FabricConfig, Limit, Owner, Process, QueueConfig};
 use framegauge_frames::Picoseconds;
+use std::net::IpAddr;
 
 fn names(count: usize) -> Vec<String> {
     (1..=count).map(|host| format!("h{host}")).collect()
@@ -45,8 +47,8 @@ fn the_base_rtt_is_that_of_the_hosts_furthest_apart() {
         (r#"{"kind": "leaf-spine", "leaves": 2, "spines": 2}"#, 4, 4),
         (r#"{"kind": "fat-tree", "k": 4}"#, 16, 6),
     ] {
-        let config = NetworkSpec { topology: from_json(topology), ..spec() }.fabric(&names(hosts)).unwrap();
-        let spans = config.spans().unwrap();
+        let network = NetworkSpec { topology: from_json(topology), ..spec() }.network(&names(hosts)).unwrap();
+        let spans = network.ends.spans(&network.config).unwrap();
         assert_eq!(spans.links.most, links, "{topology}");
         assert_eq!(spans.round_trip.most, Picoseconds::from_nanoseconds(240_000), "{topology}");
     }
@@ -63,7 +65,7 @@ fn what_is_said_of_a_link_holds_for_it_alone() {
             r#"{"from": "h1", "to": "switch", "mtu": 1500, "delay_seconds": 0.001, "loss": 0.25, "tagged": true}"#,
         ),
     ];
-    let config = NetworkSpec { links, ..spec() }.fabric(&names(3)).unwrap();
+    let config = NetworkSpec { links, ..spec() }.network(&names(3)).unwrap().config;
     let down = |name: &str| port(&config, name).line_rate().unwrap().bits_per_second();
     assert_eq!(
         (down("switch>h1"), down("switch>h2"), down("h2>switch")),
@@ -88,7 +90,7 @@ fn what_is_said_of_a_link_holds_for_it_alone() {
 fn usual_numbers_of_disciplines_follow_the_buffer() {
     let queue = |text: &str| {
         let config = NetworkSpec { queue: from_json(text), buffer_bytes: 120_000, ..spec() };
-        port(&config.fabric(&names(2)).unwrap(), "switch>h1").queue
+        port(&config.network(&names(2)).unwrap().config, "switch>h1").queue
     };
     let QueueConfig::Red(red) = queue(r#"{"kind": "red"}"#) else { panic!("not RED") };
     assert_eq!((red.minimum, red.maximum, red.limit), (10_000.0, 30_000.0, Limit::Bytes(120_000)));
@@ -112,7 +114,7 @@ fn background_load_is_a_share_of_the_first_link() {
             r#"{"from": "h2", "to": "h1", "bits_per_second": 1000000, "process": "on-off", "frame_bytes": 64}"#,
         ),
     ];
-    let config = NetworkSpec { background, ..spec() }.fabric(&names(2)).unwrap();
+    let config = NetworkSpec { background, ..spec() }.network(&names(2)).unwrap().config;
     let rates: Vec<u64> = config.background.iter().map(|load| load.rate.bits_per_second()).collect();
     assert_eq!(rates, [300_000_000, 1_000_000]);
     assert_eq!((config.background[0].process, config.background[0].frame_bytes), (Process::Constant, 1518));
@@ -126,7 +128,7 @@ fn what_cannot_be_is_one_clear_line() {
     let refused = |change: &dyn Fn(&mut NetworkSpec)| {
         let mut changed = spec();
         change(&mut changed);
-        changed.fabric(&names(2)).unwrap_err()
+        changed.network(&names(2)).unwrap_err()
     };
     let link = |text: &'static str| move |spec: &mut NetworkSpec| spec.links = vec![from_json(text)];
     let queue = |text: &'static str| move |spec: &mut NetworkSpec| spec.queue = from_json(text);
@@ -186,4 +188,65 @@ fn what_cannot_be_is_one_clear_line() {
 fn an_unknown_discipline_is_told_which_there_are() {
     let unknown = serde_json::from_str::<QueueSpec>(r#"{"kind": "pie"}"#).unwrap_err().to_string();
     assert!(unknown.starts_with("unknown variant `pie`, expected one of `taildrop`"), "{unknown}");
+}
+
+/// h1 and h2, a router of MTU 1500 between them whose errors nobody hears of.
+fn routed() -> NetworkSpec {
+    let topology = from_json(
+        r#"{"kind": "custom", "switches": ["near", "far"], "routers": [{"name": "r1", "mtu": 1500, "icmp": "filtered"}],
+            "links": [["h1", "near"], ["near", "r1"], ["r1", "far"], ["far", "h2"]]}"#,
+    );
+    NetworkSpec { topology, ..spec() }
+}
+
+#[test]
+fn a_routers_ports_have_its_mtu_a_queue_and_its_filter() {
+    // A pattern that fits the router's name fits all of its ends.
+    let links = vec![from_json(r#"{"from": "r1", "to": "*", "buffer_bytes": 9999, "mtu": 4000}"#)];
+    let network = NetworkSpec { links, ..routed() }.network(&names(2)).unwrap();
+    let of = |name: &str| port(&network.config, name);
+    for name in ["r1.1>near", "r1.2>far"] {
+        let port = of(name);
+        assert_eq!(port.queue, QueueConfig::Taildrop { limit: Limit::Bytes(9999) });
+        // The router keeps to its own; 4000 is what the switch lets in.
+        assert_eq!(port.output_mtu.map(|mtu| mtu.bytes()), Some(1500));
+        assert_eq!(port.input_mtu.map(|mtu| mtu.bytes()), Some(4000));
+        assert!(port.impairments.filters_icmp_errors);
+    }
+    assert_eq!(of("near>r1.1").input_mtu, None);
+    assert!(
+        !of("near>r1.1").impairments.filters_icmp_errors && !of("h1>near").impairments.filters_icmp_errors
+    );
+    // 240 µs there and back over four links each way.
+    assert_eq!(of("h1>near").delay, Picoseconds::from_nanoseconds(30_000));
+    assert_eq!(network.hosts(), names(2));
+}
+
+#[test]
+fn addresses_follow_subnets_and_routes_lead_through_routers() {
+    let ends = routed().network(&names(2)).unwrap().ends;
+    let nics = |owner| nics::of(&ends, owner, 2, 4);
+    let text = |address: IpAddr| address.to_string();
+    let [host] = &nics(Owner::Host(1))[..] else { panic!("one NIC") };
+    // The second subnet's; h2 is the second, the router the third member.
+    assert_eq!((text(host.address), host.interface.as_str()), ("10.77.1.2".to_owned(), "fg2"));
+    let neighbours: Vec<String> = host.neighbours.iter().map(|(address, _)| text(*address)).collect();
+    assert_eq!(neighbours, ["10.77.1.3"]);
+    let routes: Vec<_> = host.routes.iter().map(|(there, gateway)| (text(*there), text(*gateway))).collect();
+    assert_eq!(routes, [("10.77.0.1".to_owned(), "10.77.1.3".to_owned())]);
+    let router = nics(Owner::Router(0));
+    assert_eq!(router.iter().map(|nic| text(nic.address)).collect::<Vec<_>>(), ["10.77.0.3", "10.77.1.3"]);
+    assert!(router.iter().all(|nic| nic.routes.is_empty() && nic.neighbours.len() == 1));
+    let six = nics::of(&ends, Owner::Host(1), 2, 6);
+    assert_eq!(text(six[0].address), "fd77:0:0:1::2");
+}
+
+#[test]
+fn a_change_says_a_host_and_means_all_of_its_nics() {
+    let two = NetworkSpec { topology: from_json(r#"{"kind": "rack", "nics": 2}"#), ..spec() };
+    let network = two.network(&names(2)).unwrap();
+    let link = from_json(r#"{"from": "h2", "to": "*", "bits_per_second": 5000000}"#);
+    let change = two.changed(&names(2), &network, &link, None).unwrap();
+    let changed: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();
+    assert_eq!(changed, ["h2.1>switch", "h2.2>switch"]);
 }

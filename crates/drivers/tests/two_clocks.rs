@@ -36,7 +36,7 @@ fn network(queue: &str) -> FabricConfig {
         moderation_seconds: 50e-6,
         seed: 7,
     };
-    spec.fabric(&["h1".to_owned(), "h2".to_owned()]).unwrap()
+    spec.network(&["h1".to_owned(), "h2".to_owned()]).unwrap().config
 }
 
 /// Sends from the first host to the second over a running fabric; `None` where nobody may make hosts.

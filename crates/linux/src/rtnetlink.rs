@@ -109,6 +109,19 @@ fn parse_link(body: &[u8]) -> Option<Link> {
     })
 }
 
+impl std::ops::AddAssign for LinkStatistics {
+    fn add_assign(&mut self, other: Self) {
+        self.rx_packets += other.rx_packets;
+        self.tx_packets += other.tx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_bytes += other.tx_bytes;
+        self.rx_errors += other.rx_errors;
+        self.tx_errors += other.tx_errors;
+        self.rx_dropped += other.rx_dropped;
+        self.tx_dropped += other.tx_dropped;
+    }
+}
+
 /// Changes to an interface; `None` leaves a property as it is.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LinkChange {
@@ -194,16 +207,22 @@ pub fn add_address(interface: &str, address: IpAddr, prefix: u8) -> Result<()> {
     Socket::route()?.request(message, &format!("add {address}/{prefix} to {interface}")).map(drop)
 }
 
-/// Sets the on-link route to `network/prefix` with the congestion control that new connections
-/// over it use, whatever their program asks for by default (`ip route … congctl NAME`).
-pub fn set_link_route(interface: &str, network: IpAddr, prefix: u8, congestion_control: &str) -> Result<()> {
+/// Sets the route to `network/prefix`, on the link or through a gateway there, with the congestion control that new
+/// connections over it use, whatever their program asks for by default (`ip route … congctl NAME`).
+pub fn set_route(
+    interface: &str,
+    network: IpAddr,
+    prefix: u8,
+    gateway: Option<IpAddr>,
+    congestion_control: &str,
+) -> Result<()> {
     const CONGESTION_CONTROL: u16 = 16;
     let mut header = [0u8; 12];
     header[0] = family(network);
     header[1] = prefix;
     header[4] = libc::RT_TABLE_MAIN;
     header[5] = libc::RTPROT_STATIC;
-    header[6] = libc::RT_SCOPE_LINK;
+    header[6] = if gateway.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
     header[7] = libc::RTN_UNICAST;
     let mut message = Message::new(RTM_NEWROUTE, CREATE | REPLACE, &header);
     message
@@ -212,6 +231,9 @@ pub fn set_link_route(interface: &str, network: IpAddr, prefix: u8, congestion_c
         .nest(libc::RTA_METRICS, |metrics| {
             metrics.text(CONGESTION_CONTROL, congestion_control);
         });
+    if let Some(gateway) = gateway {
+        message.attribute(libc::RTA_GATEWAY, &octets(gateway));
+    }
     let operation =
         format!("route {network}/{prefix} through {interface} with congestion control {congestion_control}");
     Socket::route()?.request(message, &operation).map(drop)

@@ -14,6 +14,7 @@ pub mod checksum;
 mod coalesce;
 mod ecn;
 mod error;
+mod icmp;
 pub mod pcapng;
 mod pcapng_read;
 mod segmentation;

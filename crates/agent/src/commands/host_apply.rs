@@ -3,7 +3,7 @@
 use crate::message::{Answer, Failure, params};
 use crate::session::{Call, lock};
 use framegauge_drivers::host::{
-    Applied, HostSettings, Overlay, Shaping, available_congestion_control, maximum_mtu,
+    Applied, HostSettings, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -14,11 +14,9 @@ use std::net::IpAddr;
 #[serde(deny_unknown_fields)]
 struct Apply {
     host: String,
-    interface: String,
+    nics: Vec<Place>,
     mtu: u32,
-    hardware: [u8; 6],
-    address: IpAddr,
-    neighbours: Vec<Neighbour>,
+    forwards: bool,
     tso: bool,
     gro: bool,
     checksum: bool,
@@ -30,6 +28,35 @@ struct Apply {
     receive_cpu: Option<usize>,
     moderation_seconds: Option<f64>,
     overlay: Option<Inside>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    interface: String,
+    hardware: [u8; 6],
+    address: IpAddr,
+    neighbours: Vec<Neighbour>,
+    routes: Vec<Route>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Route {
+    subnet: IpAddr,
+    gateway: IpAddr,
+}
+
+impl Place {
+    fn nic(self) -> Nic {
+        Nic {
+            interface: self.interface,
+            hardware: self.hardware,
+            address: self.address,
+            neighbours: self.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
+            routes: self.routes.into_iter().map(|route| (route.subnet, route.gateway)).collect(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -77,16 +104,19 @@ pub fn run(call: &Call) -> Answer {
     if !available.contains(&asked.congestion_control) {
         return Err(Failure::refused("congestion control", asked.congestion_control, available.join(", ")));
     }
-    if let Some(maximum) = maximum_mtu(&asked.interface)?.filter(|maximum| asked.mtu > *maximum) {
-        return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
+    if asked.nics.is_empty() {
+        return Err(Failure::invalid_params("host.apply", "nics: found none, expected one or more"));
+    }
+    for nic in &asked.nics {
+        if let Some(maximum) = maximum_mtu(&nic.interface)?.filter(|maximum| asked.mtu > *maximum) {
+            return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
+        }
     }
     let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     *applied = Some(Applied::apply(HostSettings {
-        interface: asked.interface,
+        nics: asked.nics.into_iter().map(Place::nic).collect(),
         mtu: asked.mtu,
-        hardware: asked.hardware,
-        address: asked.address,
-        neighbours: asked.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
+        forwards: asked.forwards,
         tso: asked.tso,
         gro: asked.gro,
         checksum: asked.checksum,

@@ -1,4 +1,4 @@
-//! `host.counters`: the interface's and the protocols' counters.
+//! `host.counters`: the interfaces' and the protocols' counters.
 
 use crate::message::{Answer, Nothing, params};
 use crate::session::Call;
@@ -8,7 +8,7 @@ use serde_json::json;
 /// Reads the counters.
 pub fn run(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let counters = call.session.host.with_applied(|applied| meters::host(applied.interface()))?;
+    let counters = call.session.host.with_applied(|applied| meters::host(&applied.interfaces()))?;
     let interface = counters.interface;
     Ok(json!({
         "interface": {"rx_packets": interface.rx_packets, "rx_bytes": interface.rx_bytes,

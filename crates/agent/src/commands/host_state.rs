@@ -18,8 +18,8 @@ use std::sync::Mutex;
 pub struct HostState {
     /// The settings in force.
     pub applied: Mutex<Option<Applied>>,
-    /// The capture under way.
-    pub capture: Mutex<Option<HandshakeCapture>>,
+    /// The captures under way, one an interface.
+    pub capture: Mutex<Option<Vec<HandshakeCapture>>>,
     /// The CPU meter at work.
     pub meter: Mutex<Option<Meter>>,
     /// The serving end of streams.

@@ -38,7 +38,7 @@ pub fn begin(call: &Call) -> Answer {
     let around_nanoseconds = around_seconds.map(around).transpose()?;
     with_rack(call, |rack| {
         if let Some(fabric) = &rack.fabric {
-            let watch = watched(rack.network.as_ref().map(|(_, network)| network), &watch)?;
+            let watch = watched(rack.network.as_ref().map(|(_, network)| &network.config), &watch)?;
             fabric.begin(Meters {
                 sample_nanoseconds: sample,
                 record: false,
@@ -172,7 +172,8 @@ fn describe_port(name: &str, port: &PortInterval) -> Value {
     json!({"port": name, "received_frames": port.received_frames, "received_bytes": port.received_bytes,
            "sent_frames": port.sent_frames, "sent_bytes": port.sent_bytes,
            "dropped_frames": port.dropped_frames, "dropped_bytes": port.dropped_bytes,
-           "giant_frames": port.giant_frames, "marked_frames": port.marked_frames,
+           "giant_frames": port.giant_frames, "filtered_frames": port.filtered_frames,
+           "marked_frames": port.marked_frames,
            "lost_frames": port.lost_frames, "lost_bytes": port.lost_bytes,
            "queued_frames": port.queued_frames, "queued_bytes": port.queued_bytes,
            "peak_queue_bytes": port.peak_queue_bytes, "busy_seconds": port.busy.as_seconds_f64(),

@@ -18,6 +18,7 @@ mod lease;
 mod measure;
 mod processes;
 mod rack_bare;
+mod rack_members;
 mod rack_network;
 mod rack_params;
 mod rack_relay;

@@ -1,6 +1,6 @@
 //! `rack.bare`: hosts without any link, for networks that are built by the kernel's own tools.
 
-use super::rack_up::{check_names, start_hosts};
+use super::rack_members::{self, check_names};
 use crate::message::{Answer, Failure, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
@@ -39,7 +39,7 @@ pub fn run(call: &Call) -> Answer {
 }
 
 fn start(call: &Call, hosts: &[String], rack: &mut Rack) -> Answer {
-    let threads = start_hosts(call, hosts, rack)?;
+    let threads = rack_members::start(call, hosts, rack)?;
     let mut described: Vec<Value> = Vec::with_capacity(threads.len());
     for (name, thread) in threads {
         bare::raise_loopback(thread)?;

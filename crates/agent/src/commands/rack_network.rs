@@ -4,12 +4,14 @@ use framegauge_drivers::model::{
     BlackoutConfig, CoDelConfig, FabricConfig, FqCoDelConfig, Limit, PortIndex, QueueConfig, RedConfig,
     SfqConfig,
 };
+use framegauge_drivers::network::Network;
 use serde_json::{Map, Value, json};
 
 /// The switches and the ports with their numbers, and how far hosts are from each other.
-pub fn describe(network: &FabricConfig) -> Value {
-    let ports: Vec<Value> = (0..network.ports.len()).map(|port| describe_port(network, port)).collect();
-    let spans = network.spans().map(|spans| {
+pub fn describe(network: &Network) -> Value {
+    let Network { config, ends } = network;
+    let ports: Vec<Value> = (0..config.ports.len()).map(|port| describe_port(config, port)).collect();
+    let spans = ends.spans(config).map(|spans| {
         let seconds = spans.round_trip;
         (
             json!({"least": spans.links.least, "most": spans.links.most}),
@@ -17,8 +19,8 @@ pub fn describe(network: &FabricConfig) -> Value {
         )
     });
     let (hops, rtt) = spans.unwrap_or_default();
-    let shared = network.shared_buffer.map(|shared| json!({"bytes": shared.bytes, "alpha": shared.alpha}));
-    json!({"switches": network.switches, "ports": ports, "hops": hops, "rtt_seconds": rtt, "shared_buffer": shared})
+    let shared = config.shared_buffer.map(|shared| json!({"bytes": shared.bytes, "alpha": shared.alpha}));
+    json!({"switches": config.switches, "ports": ports, "hops": hops, "rtt_seconds": rtt, "shared_buffer": shared})
 }
 
 fn describe_port(network: &FabricConfig, index: usize) -> Value {
@@ -32,6 +34,7 @@ fn describe_port(network: &FabricConfig, index: usize) -> Value {
         "delay_seconds": (port.delay + port.impairments.phase).as_seconds_f64(),
         "jitter_seconds": port.impairments.jitter.as_seconds_f64(),
         "loss": port.impairments.loss, "tagged": port.impairments.tagged,
+        "filters_icmp_errors": port.impairments.filters_icmp_errors,
         "mtu": mtu, "queue": port.output_mtu.is_some().then(|| describe_queue(network, &port.queue)),
     })
 }

@@ -1,15 +1,19 @@
 //! The params of `rack.up`, and what cannot be.
 
-use super::rack_up::check_names;
+use super::rack_members::check_names;
 use super::requirements::Testbed;
 use crate::message::Failure;
 use framegauge_drivers::frames::{Fit, Mtu, Stack};
-use framegauge_drivers::model::FabricConfig;
+use framegauge_drivers::model::{Ends, Owner};
 use framegauge_drivers::network::{
-    BackgroundSpec, LinkOverride, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec, TopologySpec,
+    BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
+    TopologySpec,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
+
+/// What has room in a subnet.
+const MOST_MEMBERS: usize = 254;
 
 /// All of it.
 #[derive(Deserialize)]
@@ -104,7 +108,8 @@ impl Up {
     pub fn check(&self) -> Result<(), Failure> {
         let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
         let kernel = self.testbed == Testbed::Kernel;
-        check_names("rack.up", &self.names())?;
+        let routers = self.topology.routers().iter().map(|router| router.name.clone());
+        check_names("rack.up", &self.names().into_iter().chain(routers).collect::<Vec<_>>())?;
         if !matches!(self.family, 4 | 6) {
             return wrong("family is 4 or 6");
         }
@@ -129,11 +134,16 @@ impl Up {
         if self.overlay.is_some() && (self.nic.tso || self.nic.lro) {
             return wrong("overlay needs nic.tso and nic.lro off: these NICs know no packets inside others");
         }
+        let ends = self.ends()?;
+        if self.overlay.is_some() && ends.len() > self.hosts.len() {
+            return wrong("overlay needs hosts with one NIC each, and no router between them");
+        }
         let smallest = if self.family == 6 { 1280 } else { 68 };
-        for host in &self.hosts {
-            if !(smallest..=65_535).contains(&host.mtu) {
+        let routers = self.topology.routers().iter().filter_map(|router| Some((&router.name, router.mtu?)));
+        for (name, mtu) in self.hosts.iter().map(|host| (&host.name, host.mtu)).chain(routers) {
+            if !(smallest..=65_535).contains(&mtu) {
                 let limit = format!("{smallest} to 65535");
-                return Err(Failure::refused(&format!("the MTU of {}", host.name), host.mtu, limit));
+                return Err(Failure::refused(&format!("the MTU of {name}"), mtu, limit));
             }
         }
         for host in &self.hosts {
@@ -150,6 +160,10 @@ impl Up {
         if !(2..=250).contains(&self.hosts.len()) {
             return Err(Failure::refused("hosts in a rack", self.hosts.len(), "2 to 250"));
         }
+        let members = self.hosts.len() + self.topology.routers().len();
+        if members > MOST_MEMBERS {
+            return Err(Failure::refused("hosts and routers", members, format!("at most {MOST_MEMBERS}")));
+        }
         if self.link.bits_per_second.is_none() {
             return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
         }
@@ -159,7 +173,7 @@ impl Up {
     /// What of the network is said that only the fabric has.
     fn beyond_kernel(&self) -> Option<&'static str> {
         let said = [
-            ("topology", !matches!(self.topology, TopologySpec::Rack {})),
+            ("topology", !matches!(self.topology, TopologySpec::Rack { nics: 1 })),
             ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
             ("links", !self.links.is_empty()),
             ("routing", !self.routing.is_usual()),
@@ -215,7 +229,7 @@ impl Up {
     }
 
     /// The fabric that is asked for, as it is said and in numbers.
-    pub fn network(&self) -> Result<(NetworkSpec, FabricConfig), Failure> {
+    pub fn network(&self) -> Result<(NetworkSpec, Network), Failure> {
         let (link, nic) = (&self.link, &self.nic);
         let spec = NetworkSpec {
             topology: self.topology.clone(),
@@ -232,8 +246,21 @@ impl Up {
             moderation_seconds: nic.moderation_seconds,
             seed: self.seed,
         };
-        let config =
-            spec.fabric(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))?;
-        Ok((spec, config))
+        let network =
+            spec.network(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))?;
+        Ok((spec, network))
+    }
+
+    /// Whose the NICs are, and how packets get from one to another.
+    pub fn ends(&self) -> Result<Ends, Failure> {
+        self.topology.ends(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))
+    }
+
+    /// A host's MTU, or a router's.
+    pub fn mtu(&self, owner: Owner) -> u32 {
+        match owner {
+            Owner::Host(host) => self.hosts[host].mtu,
+            Owner::Router(router) => self.topology.routers()[router].mtu.unwrap_or(self.link.port_mtu),
+        }
     }
 }

@@ -44,7 +44,7 @@ fn set_ports(call: &Call, asked: Ports) -> Answer {
     let wrong = |problem: String| Failure::invalid_params(METHOD, problem);
     let mut current = call.session.rack.current();
     let rack = current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?;
-    let (Some(fabric), Some((spec, config))) = (&rack.fabric, &rack.network) else {
+    let (Some(fabric), Some((spec, network))) = (&rack.fabric, &rack.network) else {
         return Err(Failure::state("this rack has no fabric, whose ports could be changed"));
     };
     let up = asked.up;
@@ -58,10 +58,9 @@ fn set_ports(call: &Call, asked: Ports) -> Answer {
         queue: asked.queue,
         ..LinkOverride::default()
     };
-    let hosts: Vec<String> = config.hosts.iter().map(|host| host.name.clone()).collect();
-    let change = spec.changed(&hosts, config, &link, up).map_err(wrong)?;
-    let names: Vec<String> = change.ports.iter().map(|(port, _)| config.port_name(*port)).collect();
+    let change = spec.changed(&network.hosts(), network, &link, up).map_err(wrong)?;
+    let names: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();
     let time_seconds = fabric.change(change.ports)?;
-    rack.network = Some((change.spec, change.config));
+    rack.network = Some((change.spec, change.network));
     Ok(json!({"time_seconds": time_seconds, "changed": names}))
 }

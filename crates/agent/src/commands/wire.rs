@@ -1,4 +1,4 @@
-//! `wire.begin` and `wire.end`: handshakes seen on the interface.
+//! `wire.begin` and `wire.end`: handshakes seen on the interfaces.
 
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Starts to capture.
 pub fn begin(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let capture = call.session.host.with_applied(|applied| wire::start(applied.used_interface()))?;
+    let capture = call.session.host.with_applied(|applied| wire::start(&applied.used_interfaces()))?;
     *lock(&call.session.host.capture) = Some(capture);
     Ok(json!({}))
 }

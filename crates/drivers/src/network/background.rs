@@ -71,8 +71,10 @@ impl BackgroundSpec {
     }
 }
 
+/// The end of that name, or the first of a host with several NICs.
 fn host(fabric: &FabricConfig, name: &str) -> Result<HostIndex, String> {
-    let place = fabric.hosts.iter().position(|host| host.name == name);
+    let first = format!("{name}.1");
+    let place = fabric.hosts.iter().position(|host| host.name == name || host.name == first);
     place.map(|place| HostIndex(place as u16)).ok_or_else(|| {
         let names: Vec<&str> = fabric.hosts.iter().map(|host| host.name.as_str()).collect();
         format!("found {name:?}, expected one of the hosts {}", names.join(", "))

@@ -1,8 +1,8 @@
 //! Changes of a network that works.
 
-use framegauge_fabric::{FabricConfig, PortChange, PortConfig, PortIndex};
+use framegauge_fabric::{PortChange, PortConfig, PortIndex};
 
-use super::{LinkOverride, NetworkSpec};
+use super::{LinkOverride, Network, NetworkSpec, names_of};
 
 /// A network after a change, and what becomes different at which ports.
 #[derive(Debug, Clone)]
@@ -10,18 +10,18 @@ pub struct NetworkChange {
     /// What holds from then on.
     pub spec: NetworkSpec,
     /// The same in numbers.
-    pub config: FabricConfig,
+    pub network: Network,
     /// By port.
     pub ports: Vec<(PortIndex, PortChange)>,
 }
 
 impl NetworkSpec {
-    /// What becomes of this network of hosts, which is `config`, if that is said of some links besides, and their ports are
+    /// What becomes of this network of hosts, which is `network`, if that is said of some links besides, and their ports are
     /// up or down. The message says what cannot be.
     pub fn changed(
         &self,
         hosts: &[String],
-        config: &FabricConfig,
+        network: &Network,
         link: &LinkOverride,
         up: Option<bool>,
     ) -> Result<NetworkChange, String> {
@@ -37,11 +37,12 @@ impl NetworkSpec {
         }
         let mut spec = self.clone();
         spec.links.push(link.clone());
-        let after = spec.fabric(hosts)?;
+        let after = spec.network(hosts)?;
+        let Network { config, ends } = network;
         let mut ports = Vec::new();
-        for (index, (old, new)) in config.ports.iter().zip(&after.ports).enumerate() {
-            let name = |node| config.node_name(node);
-            if !link.fits(name(old.from), name(old.to)) {
+        for (index, (old, new)) in config.ports.iter().zip(&after.config.ports).enumerate() {
+            let names = |node| names_of(ends, config, node);
+            if !link.fits(&names(old.from), &names(old.to)) {
                 continue;
             }
             let change = PortChange { up, ..difference(old, new) };
@@ -49,7 +50,7 @@ impl NetworkSpec {
                 ports.push((PortIndex(index as u16), change));
             }
         }
-        Ok(NetworkChange { spec, config: after, ports })
+        Ok(NetworkChange { spec, network: after, ports })
     }
 }
 

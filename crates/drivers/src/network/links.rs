@@ -26,9 +26,10 @@ pub struct LinkOverride {
 }
 
 impl LinkOverride {
-    /// Whether it is about the link from one node to another.
-    pub(super) fn fits(&self, from: &str, to: &str) -> bool {
-        matches(&self.from, from) && matches(&self.to, to)
+    /// Whether it is about the link from one node to another, each by one of its names.
+    pub(super) fn fits(&self, from: &[&str], to: &[&str]) -> bool {
+        let fits = |pattern, names: &[&str]| names.iter().any(|name| matches(pattern, name));
+        fits(&self.from, from) && fits(&self.to, to)
     }
 
     /// Puts what another says over what this one says.
@@ -64,6 +65,7 @@ impl LinkOverride {
             jitter: span("a jitter", self.jitter_seconds.unwrap_or(0.0))?,
             loss: self.loss.unwrap_or(0.0),
             tagged: self.tagged.unwrap_or(false),
+            filters_icmp_errors: false,
             seed,
         })
     }

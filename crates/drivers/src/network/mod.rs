@@ -6,8 +6,8 @@ mod links;
 mod queues;
 
 use framegauge_fabric::{
-    Choice, FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Paths, PortConfig, PortIndex,
-    QueueConfig, Routing, SharedBufferConfig, Topology,
+    Choice, Ends, FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Owner, Paths, PortConfig,
+    PortIndex, QueueConfig, Routing, SharedBufferConfig, Topology,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds, mixed};
 use serde::Deserialize;
@@ -17,33 +17,126 @@ pub use changes::NetworkChange;
 pub use links::LinkOverride;
 pub use queues::{QueueNumbers, QueueSpec};
 
+/// A network in numbers, and whose its ends are.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// What the fabric is made of.
+    pub config: FabricConfig,
+    /// Its ends.
+    pub ends: Ends,
+}
+
+impl Network {
+    /// The names of its hosts, in order.
+    pub fn hosts(&self) -> Vec<String> {
+        let ends = &self.ends;
+        let first = |end: &usize| {
+            matches!(ends.owner(*end), Owner::Host(_)) && ends.ends_of(ends.owner(*end))[0] == *end
+        };
+        (0..ends.len()).filter(first).map(|end| ends.owner_name(end).to_owned()).collect()
+    }
+}
+
+/// A router: a host that takes packets on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct RouterSpec {
+    pub name: String,
+    pub mtu: Option<u32>,
+    #[serde(default)]
+    pub icmp: IcmpSpec,
+}
+
+/// Whether a router's ICMP errors get to anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub enum IcmpSpec {
+    #[default]
+    On,
+    Filtered,
+}
+
+impl IcmpSpec {
+    /// Its word: `on`, `filtered`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IcmpSpec::On => "on",
+            IcmpSpec::Filtered => "filtered",
+        }
+    }
+}
+
+/// What a node may be called: its own name, and that of whose NIC it is.
+fn names_of<'a>(ends: &'a Ends, config: &'a FabricConfig, node: NodeIndex) -> [&'a str; 2] {
+    let name = config.node_name(node);
+    let end = usize::from(node.0);
+    [name, if end < ends.len() { ends.owner_name(end) } else { name }]
+}
+
 /// The shape.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names of the pipe's documentation")]
 pub enum TopologySpec {
-    Rack {},
-    Dumbbell { left: usize },
-    LeafSpine { leaves: usize, spines: usize },
-    FatTree { k: usize },
-    Custom { switches: Vec<String>, links: Vec<(String, String)> },
+    Rack {
+        #[serde(default = "one_nic")]
+        nics: u16,
+    },
+    Dumbbell {
+        left: usize,
+    },
+    LeafSpine {
+        leaves: usize,
+        spines: usize,
+    },
+    FatTree {
+        k: usize,
+    },
+    Custom {
+        switches: Vec<String>,
+        #[serde(default)]
+        routers: Vec<RouterSpec>,
+        links: Vec<(String, String)>,
+    },
+}
+
+const fn one_nic() -> u16 {
+    1
 }
 
 impl Default for TopologySpec {
     fn default() -> Self {
-        TopologySpec::Rack {}
+        TopologySpec::Rack { nics: 1 }
     }
 }
 
 impl TopologySpec {
     fn topology(&self) -> Topology {
         match self.clone() {
-            TopologySpec::Rack {} => Topology::Rack { nics: 1 },
+            TopologySpec::Rack { nics } => Topology::Rack { nics },
             TopologySpec::Dumbbell { left } => Topology::Dumbbell { left },
             TopologySpec::LeafSpine { leaves, spines } => Topology::LeafSpine { leaves, spines },
             TopologySpec::FatTree { k } => Topology::FatTree { k },
-            TopologySpec::Custom { switches, links } => Topology::Custom { switches, links },
+            TopologySpec::Custom { switches, routers, links } => {
+                let routers = routers.into_iter().map(|router| router.name).collect();
+                Topology::Custom { switches, routers, links }
+            }
         }
+    }
+
+    /// Its routers: only where links are said one by one.
+    pub fn routers(&self) -> &[RouterSpec] {
+        match self {
+            TopologySpec::Custom { routers, .. } => routers,
+            _ => &[],
+        }
+    }
+
+    /// Whose its ends are, and how packets get from one to another.
+    pub fn ends(&self, hosts: &[String]) -> Result<Ends, String> {
+        Graph::new(&self.topology(), hosts).map(|graph| graph.ends()).map_err(|error| error.to_string())
     }
 }
 
@@ -143,15 +236,15 @@ pub struct SharedBufferSpec {
 struct Direction {
     from: NodeIndex,
     to: NodeIndex,
-    /// It is a host's.
-    of_host: bool,
-    /// It leads to a host.
-    to_host: bool,
+    /// Whose NIC it is, if it is no switch's.
+    of: Option<Owner>,
+    /// It leads to a NIC.
+    to_end: bool,
 }
 
 impl NetworkSpec {
-    /// The fabric that joins these hosts; the message says where, what was found and what was expected.
-    pub fn fabric(&self, hosts: &[String]) -> Result<FabricConfig, String> {
+    /// The network of these hosts; the message says where, what was found and what was expected.
+    pub fn network(&self, hosts: &[String]) -> Result<Network, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let graph = Graph::new(&self.topology.topology(), hosts).map_err(|error| text(&error))?;
         let rate = BitRate::new(self.bits_per_second).map_err(|error| text(&error))?;
@@ -168,11 +261,12 @@ impl NetworkSpec {
         let nic = NicConfig { moderation: Picoseconds::from_seconds_f64(self.moderation_seconds) };
         let mut config =
             graph.fabric(self.routing.routing(self.seed), nic, plain).map_err(|error| text(&error))?;
-        let links = config.spans().map_or(2, |spans| spans.links.most);
+        let ends = graph.ends();
+        let links = ends.spans(&config).map_or(2, |spans| spans.links.most);
         let delay = Picoseconds::from_seconds_f64(self.rtt_seconds / (2.0 * f64::from(links)));
         for (port, special) in self.matched(&graph, &config)?.iter().enumerate() {
             let PortConfig { from, to, .. } = config.ports[port];
-            let direction = Direction { from, to, of_host: graph.is_host(from), to_host: graph.is_host(to) };
+            let direction = Direction { from, to, of: graph.owner(from), to_end: graph.owner(to).is_some() };
             config.ports[port] = self
                 .port(&direction, delay, rate, special, &config, port)
                 .map_err(|problem| format!("port {}: {problem}", config.port_name(PortIndex(port as u16))))?;
@@ -184,16 +278,17 @@ impl NetworkSpec {
             config.background.push(made.map_err(|problem| format!("background {}: {problem}", number + 1))?);
         }
         config.check().map_err(|error| text(&error))?;
-        Ok(config)
+        Ok(Network { config, ends })
     }
 
     /// By port: what is said of it in particular. Whatever is said of nothing is a mistake.
     fn matched(&self, graph: &Graph, config: &FabricConfig) -> Result<Vec<LinkOverride>, String> {
-        let mut found = vec![LinkOverride::default(); config.ports.len()];
+        let (ends, mut found) = (graph.ends(), vec![LinkOverride::default(); config.ports.len()]);
+        let names = |node| names_of(&ends, config, node);
         for each in &self.links {
             let mut used = false;
             for (port, found) in config.ports.iter().zip(&mut found) {
-                if each.fits(graph.name(port.from), graph.name(port.to)) {
+                if each.fits(&names(port.from), &names(port.to)) {
                     found.overlay(each);
                     used = true;
                 }
@@ -220,12 +315,21 @@ impl NetworkSpec {
         config: &FabricConfig,
         index: usize,
     ) -> Result<PortConfig, String> {
-        let mtu = Mtu::new(special.mtu.unwrap_or(self.port_mtu)).map_err(|error| error.to_string())?;
+        let router = match direction.of {
+            Some(Owner::Router(router)) => self.topology.routers().get(router),
+            _ => None,
+        };
+        let port_mtu = special.mtu.unwrap_or(self.port_mtu);
+        // A router keeps to its own, as every host does; its link's is that of the switch at the other end.
+        let own_mtu = router.map_or(port_mtu, |router| router.mtu.unwrap_or(self.port_mtu));
+        let valid = |mtu| Mtu::new(mtu).map_err(|error| error.to_string());
+        let (mtu, far_mtu) = (valid(own_mtu)?, valid(port_mtu)?);
+        let of_host = matches!(direction.of, Some(Owner::Host(_)));
         let host_mtu = Mtu::new(self.host_mtu).map_err(|error| error.to_string())?;
         let rate = special.rate(rate)?;
         // Ports with the same draws would drop in step.
         let seed = mixed(self.seed ^ (index as u64) << 32);
-        let queue = if direction.of_host {
+        let queue = if of_host {
             if special.queue.is_some() || special.buffer_bytes.is_some() {
                 return Err("found a queue or a buffer for a host's NIC, expected them at a switch".into());
             }
@@ -245,9 +349,12 @@ impl NetworkSpec {
             rate,
             delay: special.delay(delay)?,
             queue,
-            output_mtu: (!direction.of_host).then_some(mtu),
-            input_mtu: (!direction.to_host).then_some(mtu),
-            impairments: special.impairments(seed)?,
+            output_mtu: (!of_host).then_some(mtu),
+            input_mtu: (!direction.to_end).then_some(far_mtu),
+            impairments: Impairments {
+                filters_icmp_errors: router.is_some_and(|router| router.icmp == IcmpSpec::Filtered),
+                ..special.impairments(seed)?
+            },
         })
     }
 }

@@ -41,9 +41,10 @@ fn host(index: usize, version: u8, tso: bool, workshop: &Network) -> Result<(Net
         rtnetlink::change_link(&name, up)?;
         let (bits, net) = if version == 4 { (24, "10.77.0.0") } else { (64, "fd77::") };
         rtnetlink::add_address(&name, rack::address(index, version), bits)?;
-        rtnetlink::set_link_route(&name, net.parse().expect("an address"), bits, "reno")?;
+        rtnetlink::set_route(&name, net.parse().expect("an address"), bits, None, "reno")?;
         rtnetlink::add_neighbours(&name, &[(rack::address(1 - index, version), rack::hardware(1 - index))])?;
         Ok(tap)
     })?;
-    Ok((network, Attachment { tap, hardware: rack::hardware(index) }))
+    let host = format!("h{}", index + 1);
+    Ok((network, Attachment { tap, hardware: rack::hardware(index), host, forwards: false }))
 }
