@@ -30,6 +30,8 @@ pub struct Shaping {
     pub burst_bytes: u32,
     /// Bytes that may wait.
     pub limit_bytes: u32,
+    /// The largest packet there is, in bytes, which says of how many frames an aggregate is; none: the host's MTU.
+    pub packet_bytes: Option<u32>,
     /// Largest aggregate that TCP builds; one must fit the burst with room for a timer that is late.
     pub aggregate_bytes: u32,
 }
@@ -270,7 +272,10 @@ impl Applied {
     fn shape(&self, nic: &Nic) -> Result<()> {
         let Some(shaping) = self.settings.shaping else { return Ok(()) };
         let family = if nic.address.is_ipv4() { Family::V4 } else { Family::V6 };
-        qdisc::set_token_bucket(&nic.interface, &bucket(&shaping, self.settings.mtu, family)?)
+        qdisc::set_token_bucket(
+            &nic.interface,
+            &bucket(&shaping, shaping.packet_bytes.unwrap_or(self.settings.mtu), family)?,
+        )
     }
 
     /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits.
@@ -279,6 +284,9 @@ impl Applied {
             return Err(OsError::errno("change the MTU of a host in an overlay while it works", 95));
         }
         self.settings.mtu = mtu;
+        if let Some(shaping) = &mut self.settings.shaping {
+            shaping.packet_bytes = None;
+        }
         self.settings.nics.iter().try_for_each(|nic| {
             let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
             rtnetlink::change_link(&nic.interface, change)?;
@@ -374,6 +382,7 @@ pub(crate) fn try_shaper(interface: &str) -> Result<()> {
         bits_per_second: 1_000_000_000,
         burst_bytes: 70_000,
         limit_bytes: SHAPER_LIMIT_BYTES,
+        packet_bytes: None,
         aggregate_bytes: 36_864,
     };
     qdisc::set_token_bucket(interface, &bucket(&shaping, 1500, Family::V4)?)

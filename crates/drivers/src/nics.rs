@@ -57,6 +57,16 @@ pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8) -> Vec<Nic> {
     own.iter().map(nic).collect()
 }
 
+/// The largest packet that a host sends to anybody, by its own MTU and those of whom it passes and meets; `mtu` says that
+/// of a host or a router.
+pub fn largest_packet(ends: &Ends, host: Owner, mtu: impl Fn(Owner) -> u32) -> u32 {
+    let others =
+        (0..ends.len()).filter(|end| ends.owner(*end) != host && matches!(ends.owner(*end), Owner::Host(_)));
+    let ways = others.filter_map(|end| ends.legs(host, end));
+    let smallest = |legs: Vec<Leg>| legs.iter().map(|leg| mtu(ends.owner(leg.to))).min();
+    ways.filter_map(smallest).max().unwrap_or(u32::MAX).min(mtu(host))
+}
+
 impl Nic {
     /// Gives it its address, its neighbours and its routes; the interface is up.
     pub(crate) fn address(&self, congestion_control: &str) -> Result<()> {

@@ -242,6 +242,25 @@ fn addresses_follow_subnets_and_routes_lead_through_routers() {
 }
 
 #[test]
+fn the_largest_packet_is_what_the_way_lets_pass() {
+    let ends = routed().network(&names(2)).unwrap().ends;
+    let largest = |h1: u32, h2: u32, r1: u32| {
+        nics::largest_packet(&ends, Owner::Host(0), |owner| match owner {
+            Owner::Host(0) => h1,
+            Owner::Host(_) => h2,
+            Owner::Router(_) => r1,
+        })
+    };
+    assert_eq!((largest(9000, 9000, 1500), largest(9000, 4000, 9216)), (1500, 4000));
+    assert_eq!((largest(1500, 9000, 9216), largest(9000, 9000, 9216)), (1500, 9000));
+    // To one of the others it is larger than to the other.
+    let ends = spec().network(&names(3)).unwrap().ends;
+    let mtus = [9000, 1500, 8000];
+    let mtu = |owner| if let Owner::Host(host) = owner { mtus[host] } else { 0 };
+    assert_eq!(nics::largest_packet(&ends, Owner::Host(0), mtu), 8000);
+}
+
+#[test]
 fn a_change_says_a_host_and_means_all_of_its_nics() {
     let two = NetworkSpec { topology: from_json(r#"{"kind": "rack", "nics": 2}"#), ..spec() };
     let network = two.network(&names(2)).unwrap();

@@ -90,6 +90,7 @@ struct Shape {
     bits_per_second: u64,
     burst_bytes: u32,
     limit_bytes: u64,
+    packet_bytes: u32,
     aggregate_bytes: u32,
 }
 
@@ -125,6 +126,7 @@ pub fn run(call: &Call) -> Answer {
             bits_per_second: shape.bits_per_second,
             burst_bytes: shape.burst_bytes,
             limit_bytes: limit(shape.limit_bytes),
+            packet_bytes: Some(shape.packet_bytes),
             aggregate_bytes: shape.aggregate_bytes,
         }),
         sysctls: asked.sysctls,

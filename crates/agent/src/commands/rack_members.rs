@@ -66,6 +66,8 @@ pub struct Member {
     pub name: String,
     /// Its NICs.
     pub nics: Vec<Nic>,
+    /// The largest packet that it sends to anybody.
+    pub packet_bytes: u32,
 }
 
 impl Up {
@@ -78,6 +80,7 @@ impl Up {
             owner,
             name: name.clone(),
             nics: nics::of(ends, owner, self.hosts.len(), self.family),
+            packet_bytes: nics::largest_packet(ends, owner, |owner| self.mtu(owner)),
         };
         hosts.chain(routers).map(member).collect()
     }
@@ -87,7 +90,7 @@ impl Up {
         self.link.bits_per_second.zip(self.shaper.as_ref())
     }
 
-    fn shaping(&self) -> Option<Value> {
+    fn shaping(&self, packet_bytes: u32) -> Option<Value> {
         let kernel = self.testbed == Testbed::Kernel;
         self.shaped().map(|(rate, shaper)| {
             let rate = if kernel { rate } else { (rate as f64 * shaper.factor) as u64 };
@@ -97,7 +100,7 @@ impl Up {
             } else {
                 u64::from(SHAPER_LIMIT_BYTES)
             };
-            json!({"bits_per_second": rate, "burst_bytes": shaper.burst_bytes, "limit_bytes": limit,
+            json!({"bits_per_second": rate, "burst_bytes": shaper.burst_bytes, "limit_bytes": limit, "packet_bytes": packet_bytes,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         })
     }
@@ -122,7 +125,7 @@ impl Up {
             "gro": self.nic.gro && host.is_some(),
             "checksum": self.nic.checksum,
             "congestion_control": self.congestion_control,
-            "shaping": host.and_then(|_| self.shaping()),
+            "shaping": host.and_then(|_| self.shaping(member.packet_bytes)),
             "sysctls": self.sysctls,
             "cpus": cpus,
             // Only with GRO a veth has a receive path of its own, which can be a thread.
@@ -158,7 +161,7 @@ impl Up {
 
     /// What is said of one of them.
     pub fn describe_member(&self, member: &Member, thread: u32, rack: &Rack) -> Value {
-        let Member { owner, name, nics } = member;
+        let Member { owner, name, nics, .. } = member;
         let pid = rack.hosts[name].pid();
         let several = nics.len() > 1;
         let described = nics.iter().enumerate().map(|(place, nic)| {

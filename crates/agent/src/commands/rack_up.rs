@@ -78,6 +78,7 @@ impl Up {
                 bits_per_second,
                 burst_bytes: shaper.burst_bytes,
                 limit_bytes: u32::try_from(self.link.buffer_bytes).unwrap_or(u32::MAX),
+                packet_bytes: None,
                 aggregate_bytes: self.nic.aggregate_bytes,
             }),
             port_mtu: self.link.port_mtu,
