@@ -30,8 +30,17 @@ pub struct Ends {
     /// By end.
     subnets: Vec<usize>,
     count: usize,
-    /// By destination and subnet: so many routers between, and the end there of the first of them.
-    ways: Vec<Vec<Option<(u32, Option<usize>)>>>,
+    /// By destination and subnet.
+    ways: Vec<Vec<Option<Way>>>,
+}
+
+/// From a subnet to another, or to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Way {
+    /// So many routers are between.
+    routers: u32,
+    /// The end of the first of them.
+    gateway: Option<usize>,
 }
 
 impl Ends {
@@ -56,19 +65,19 @@ impl Ends {
     }
 
     /// Breadth first from the destination, so that the first way found has the fewest routers.
-    fn ways_to(&self, destination: usize) -> Vec<Option<(u32, Option<usize>)>> {
-        let mut found = vec![None; self.count];
-        found[destination] = Some((0, None));
+    fn ways_to(&self, destination: usize) -> Vec<Option<Way>> {
+        let mut found: Vec<Option<Way>> = vec![None; self.count];
+        found[destination] = Some(Way { routers: 0, gateway: None });
         for routers in 1.. {
             let mut further = false;
             for router in 0..self.owners.len() {
-                let is_near = found[self.subnets[router]].is_some_and(|(count, _)| count + 1 == routers);
+                let is_near = found[self.subnets[router]].is_some_and(|way| way.routers + 1 == routers);
                 if !is_near || matches!(self.owners[router].0, Owner::Host(_)) {
                     continue;
                 }
                 for end in self.ends_of(self.owners[router].0) {
                     if found[self.subnets[end]].is_none() {
-                        found[self.subnets[end]] = Some((routers, Some(end)));
+                        found[self.subnets[end]] = Some(Way { routers, gateway: Some(end) });
                         further = true;
                     }
                 }
@@ -118,8 +127,8 @@ impl Ends {
     /// How somebody's packets go to a subnet that none of his own ends is in; `None`: there is no way.
     pub fn leg_to_subnet(&self, owner: Owner, subnet: usize) -> Option<Leg> {
         let ways = self.ends_of(owner).into_iter().filter_map(|from| {
-            let (routers, to) = self.ways[subnet][self.subnets[from]]?;
-            to.map(|to| (routers, Leg { from, to }))
+            let Way { routers, gateway } = self.ways[subnet][self.subnets[from]]?;
+            gateway.map(|to| (routers, Leg { from, to }))
         });
         ways.min_by_key(|(routers, _)| *routers).map(|(_, leg)| leg)
     }
