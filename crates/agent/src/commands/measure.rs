@@ -4,6 +4,7 @@ use super::fields::nanoseconds;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
+use framegauge_drivers::capture::CaptureCounts;
 use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::held::{Held, Watch};
 use framegauge_drivers::kernel_switch::KernelPort;
@@ -11,6 +12,7 @@ use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::model::{FabricConfig, PortCounters, PortIndex, PortInterval};
 use framegauge_drivers::ports::FabricMeasurement;
 use framegauge_drivers::rack::CpuPlan;
+use framegauge_drivers::watching::Watched;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -117,17 +119,9 @@ pub fn end(call: &Call) -> Answer {
                 measured.measurement.ports.iter().map(|(name, _)| name.clone()).collect();
             let series = measured.series.map(|series| series.write(&names)).transpose()?;
             let series = series.map(|(file, left_out)| (call.session.spools.keep(file), left_out));
-            let watched = measured.watching.map(|watching| watching.write(&names)).transpose()?;
             let mut described = describe(&measured.measurement, drops, series);
-            if let Some(watched) = watched {
-                described["events"] = json!(call.session.spools.keep(watched.events));
-                described["events_left_out"] = json!(watched.events_left_out);
-                if let Some((file, counts)) = watched.capture {
-                    described["capture"] = json!(call.session.spools.keep(file));
-                    described["capture_packets"] = json!(counts.packets);
-                    described["capture_left_out"] = json!(counts.left_out_packets);
-                }
-            }
+            let watched = measured.watching.map(|watching| watching.write(&names)).transpose()?;
+            add_watched(call, &mut described, watched);
             let changes = measured.changes.iter();
             described["changes"] = changes
                 .map(|change| json!({"time_seconds": change.time_seconds, "port": change.port}))
@@ -141,6 +135,22 @@ pub fn end(call: &Call) -> Answer {
     let agent = json!({"cpu_seconds": used.process_seconds - own_seconds});
     Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "kernel_ports": kernel_ports,
               "cpus": cpus, "softirqs": softirqs, "held": held, "agent": agent}))
+}
+
+/// What happened at watched ports, and the capture, where there is any.
+fn add_watched(call: &Call, described: &mut Value, watched: Option<Watched>) {
+    let (events, left_out, capture) = match watched {
+        None => (None, 0, None),
+        Some(watched) => (Some(watched.events), watched.events_left_out, watched.capture),
+    };
+    let keep = |file| call.session.spools.keep(file);
+    let (capture, counts) =
+        capture.map_or((None, CaptureCounts::default()), |(file, counts)| (Some(file), counts));
+    described["events"] = json!(events.map(keep));
+    described["events_left_out"] = json!(left_out);
+    described["capture"] = json!(capture.map(keep));
+    described["capture_packets"] = json!(counts.packets);
+    described["capture_left_out"] = json!(counts.left_out_packets);
 }
 
 fn softirq_value(cpu: u32, count: &NetworkSoftirqs) -> Value {
@@ -229,6 +239,5 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
         "drops": drops,
         "series": series.map(|(spool, _)| spool),
         "series_left_out": series.map_or(0, |(_, left_out)| left_out),
-        "events": null, "events_left_out": 0, "capture": null, "capture_packets": 0, "capture_left_out": 0,
     })
 }
