@@ -1,6 +1,8 @@
 """Sizes of sockets and messages, and several NICs of a host: in a study file, at the agents, in the record, in words."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import STUDY
 
-from framegauge import planning, proof, study_file, study_testbed
+from framegauge import conservation, planning, proof, study_file, study_testbed
+from framegauge.agent import Agent, find_agent
 from framegauge.blocks import block_order
 from framegauge.errors import StudyError
 from framegauge.report import came_by, words
@@ -227,6 +230,60 @@ def test_a_host_has_the_addresses_that_the_rack_tells_or_its_one():
     rack = FakeTestbed()
     rack.up(planning.conditions_of(study, block_order(study, 0)[0]))
     assert [host.addresses for host in rack.hosts()] == [("10.77.0.1",), ("10.77.0.2",)]
+
+
+def ceiling_lines(goodput, nics):
+    """What conservation says of h2, which has two NICs of 1 Gb/s and took so many bits in one second."""
+    ports = [{"from": "switch", "to": end, "bits_per_second": 10**9} for end in ("h1.1", "h1.2", "h2.1", "h2.2")]
+    record = {
+        "workload": {"senders": ["h1"], "received_bytes": {"h2": goodput / 8}, "active_seconds": 1.0, "nics": nics},
+        "rack": {
+            "ceilings": {host: {"goodput_bits_per_second": 941.5e6} for host in ("h1", "h2")},
+            "network": {"ports": ports},
+        },
+    }
+    study = study_file.parse(STUDY, "x")
+    conditions = planning.conditions_of(study, block_order(study, 0)[0])
+    return conservation.disagreements(replace(conditions, testbed="hosts"), record)
+
+
+def test_the_ceiling_is_that_of_the_nics_that_are_used():
+    """Of one NIC 941.5 Mb/s, of two 1883."""
+    assert ceiling_lines(1880e6, 2) == []
+    assert len(ceiling_lines(1890e6, 2)) == 1
+    assert ceiling_lines(940e6, 1) == []
+    assert len(ceiling_lines(1880e6, 1)) == 1
+
+
+@pytest.fixture
+def real_hosts():
+    """Two agents on this machine, each with two addresses of the loopback interface."""
+    with Agent.open([find_agent(), "host"]) as one, Agent.open([find_agent(), "host"]) as other:
+        yield [
+            Host("h1", "127.0.0.1", one, ("127.0.0.1", "127.0.0.2")),
+            Host("h2", "127.0.0.3", other, ("127.0.0.3", "127.0.0.4")),
+        ]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_real_agents_have_the_sizes_and_serve_both_addresses(real_hosts, reverse):
+    work = Stream(size_bytes=300_000, repeat_seconds=0.0, flows=2, nics=2, reverse=reverse, **SMALL)
+    record = work.run(real_hosts, "ab" * 16, None).record
+    assert [run["result"]["bytes"] for run in record["runs"]] == [600_000, 600_000]
+    assert record["bytes"] == 1_200_000
+    assert proved(record["sockets"], record["sizes"]) == []
+    assert {found["send_buffer_bytes"] for found in record["sockets"].values()} == {114_688}
+    # The kernel gives no more than its limit, and the run is none that has what it was asked.
+    limits = [int(Path(f"/proc/sys/net/core/{name}_max").read_text()) for name in ("wmem", "rmem")]
+    if max(limits) < 2**29:
+        capped = Stream(size_bytes=1, repeat_seconds=0.0, socket_buffer_bytes=2**29).run(real_hosts, "ab" * 16, None)
+        lines = proved(capped.record["sockets"], capped.record["sizes"])
+        assert lines == [
+            f"{way} buffer of live sockets on {host}: asked 536870912 bytes, kept as 1073741824, found {2 * limit}: "
+            f"raise net.core.{name}_max of its kernel to 536870912 or more"
+            for host in ("h1", "h2")
+            for way, name, limit in zip(("send", "receive"), ("wmem", "rmem"), limits, strict=True)
+        ]
 
 
 def proved(sockets, sizes):
