@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import STUDY
 
-from framegauge import conservation, planning, proof, study_file, study_testbed
+from framegauge import conservation, planning, proof, sources, study_file, study_testbed
 from framegauge.agent import Agent, find_agent
 from framegauge.blocks import block_order
-from framegauge.errors import StudyError
-from framegauge.report import came_by, words
+from framegauge.errors import CorruptResults, StudyError
+from framegauge.report import came_by, comparison, words
 from framegauge.report.summary import summarise
 from framegauge.results import read
 from framegauge.study import cells
@@ -143,6 +143,34 @@ def test_the_sizes_come_to_both_ends_and_are_in_the_report(execute, tmp_path):
     assert [words.condition("sizes", one["levels"]["sizes"]) for one in levels[0]] == [
         "the kernel's sizes", "sizes 131072/32768", "sizes by MTU (57344/16384, 131072/32768)",
     ]  # fmt: skip
+
+
+def test_two_studies_with_sizes_are_compared(execute, tmp_path):
+    study = sized(f"[null, {PUBLISHED}, {{message: 16384}}]")
+    execute(study, name="base")
+    execute(study.model_copy(update={"seed": 2}), name="new")
+    sides = [sources.read_side(str(tmp_path / name)) for name in ("base", "new")]
+    found = comparison.compare(*sides, {"goodput": 0.01})
+    said = {words.conditions(each["conditions"]) for each in found["verdicts"]}
+    assert said == {
+        "10 MB, RTT 200 us", "10 MB, sizes by MTU (57344/16384, 131072/32768), RTT 200 us",
+        "10 MB, sizes of messages 16384, RTT 200 us",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{}, {"message_bytes": "x"}, {"1500": 3}, {"1500": {}}, {"²": SMALL}, {"1500": SMALL, "x": SMALL}, {"a": 1}],
+)
+def test_sizes_that_no_study_wrote_are_no_results(sizes, execute, tmp_path):
+    execute(sized("{message: 16384}"))
+    path = tmp_path / "out/runs.jsonl"
+    line, *rest = path.read_text().splitlines()
+    found = json.loads(line)
+    found["conditions"]["sizes"] = sizes
+    path.write_text("\n".join([json.dumps(found), *rest]) + "\n")
+    with pytest.raises(CorruptResults, match="sizes is"):
+        sources.read_side(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class EndSizes(Sparse):
 
 def _names_mtus(value: object) -> bool:
     """Whether the keys are numbers: of a file, or of JSON."""
-    return isinstance(value, Mapping) and bool(value) and all(str(key).isdigit() for key in value)
+    return isinstance(value, Mapping) and bool(value) and all(str(key).isdecimal() for key in value)
 
 
 def _level(written: EndSizes | Mapping[int, EndSizes]) -> dict[str, Any]:
