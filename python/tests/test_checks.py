@@ -31,6 +31,8 @@ CAUGHT_BY = {
     "ecn": "proof: packets with ECN that h2 received: expected some, found none",
     "untagged": "proof: tagged of the link of port switch>h2: asked True, found False",
     "own_buffers": "proof: shared buffer of each switch: asked {'bytes': 1000000, 'alpha': 1.0}, found None",
+    "capped": "proof: send buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 32768: raise net.core.wmem_max",
+    "calls": "proof: bytes of the largest write or read on h1: asked at most 16384, found 262144",
 }  # fmt: skip
 
 
@@ -49,6 +51,8 @@ NEEDS = {
     "untagged": {"{kind: fake}": "{kind: fake, links: [{from: switch, to: h2, tagged: on}]}"},
     "own_buffers": {"{kind: fake}": "{kind: fake, shared_buffer: {bytes: 1 MB}}"},
     "ecn": {"factors: {": "factors: {ecn: on, "},
+    "capped": {"size: 10 MB": "size: 10 MB, sizes: {socket_buffer: 57344}"},
+    "calls": {"size: 10 MB": "size: 10 MB, sizes: {message: 16384}"},
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 BOTTOM = {"errors", "quantities", "margins", ""}
 NETWORK = {"topologies", "disciplines"}
 SHAPE = {
-    "study_types", "study_workloads", "study_margins", "study_testbed", "study_queue", "study_network",
+    "study_types", "study_workloads", "study_sizes", "study_margins", "study_testbed", "study_queue", "study_network",
     "study_network_rules", *NETWORK,
 }  # fmt: skip
 STUDY = {"study", "study_file", "blocks"} | SHAPE
@@ -22,7 +22,8 @@ MAY_USE = {
     "quantities": {"errors"},
     "margins": set(),
     "study_types": BOTTOM,
-    "study_workloads": BOTTOM | {"study_types"},
+    "study_sizes": BOTTOM | {"study_types"},
+    "study_workloads": BOTTOM | {"study_types", "study_sizes"},
     "study_margins": BOTTOM | {"study_types"},
     "machines": BOTTOM | {"study_types"},
     "topologies": set(),

@@ -1,66 +1,13 @@
 //! Request and response through the pipe of a host agent, over loopback: results, refusals, cancellation.
-#![allow(clippy::disallowed_methods, reason = "a test starts the agent")]
 
+mod common;
+
+use common::Agent;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-struct Agent {
-    process: Child,
-    input: Option<ChildStdin>,
-    output: Lines<BufReader<ChildStdout>>,
-    last: u64,
-}
-
-impl Agent {
-    fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_framegauge-agent"))
-            .arg("host")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the agent starts");
-        let input = process.stdin.take();
-        let output = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let mut agent = Self { process, input, output, last: 0 };
-        agent.call("hello", json!({"protocol": 1, "client": "test"}));
-        agent
-    }
-
-    fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.last += 1;
-        let message = json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
-        writeln!(self.input.as_mut().expect("a pipe"), "{message}").expect("the agent reads");
-        self.last
-    }
-
-    /// The next message that is no progress.
-    fn answer(&mut self) -> Value {
-        loop {
-            let line = self.output.next().expect("an answer").expect("a readable answer");
-            let message: Value = serde_json::from_str(&line).expect("JSON");
-            if message.get("method").is_none() {
-                return message;
-            }
-        }
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Value {
-        let number = self.send(method, params);
-        let answer = self.answer();
-        assert_eq!(answer["id"], number);
-        answer
-    }
-
-    fn serve(&mut self) -> Value {
-        let params = json!({"token": "ab".repeat(16), "address": "127.0.0.1", "nodelay": true});
-        self.call("rr.serve", params)["result"]["port"].clone()
-    }
-
-    fn end(mut self) {
-        drop(self.input.take());
-        assert!(self.process.wait().expect("the agent ends").success());
-    }
+fn serve(agent: &mut Agent) -> Value {
+    let params = json!({"token": "ab".repeat(16), "address": "127.0.0.1", "nodelay": true});
+    agent.call("rr.serve", params)["result"]["port"].clone()
 }
 
 fn order(port: &Value, changes: &Value) -> Value {
@@ -76,7 +23,7 @@ fn order(port: &Value, changes: &Value) -> Value {
 #[test]
 fn requests_are_answered_and_both_ends_agree() {
     let mut agent = Agent::start();
-    let port = agent.serve();
+    let port = serve(&mut agent);
     let changes = json!({"rate_per_second": 200.0, "arrivals": "poisson", "seed": 5});
     let ran = agent.call("rr.run", order(&port, &changes))["result"].clone();
     let closed = agent.call("rr.close", json!({}))["result"].clone();
@@ -97,7 +44,7 @@ fn requests_are_answered_and_both_ends_agree() {
 fn what_cannot_be_done_is_refused_with_its_code() {
     let mut agent = Agent::start();
     assert_eq!(agent.call("rr.close", json!({}))["error"]["code"], -32006);
-    let port = agent.serve();
+    let port = serve(&mut agent);
     let again = json!({"token": "ab".repeat(16), "address": "127.0.0.1", "nodelay": true});
     assert_eq!(agent.call("rr.serve", again)["error"]["code"], -32006);
     for (changes, code) in [
@@ -123,7 +70,7 @@ fn what_cannot_be_done_is_refused_with_its_code() {
 #[test]
 fn a_run_can_be_cancelled_and_its_sockets_are_listed_meanwhile() {
     let mut agent = Agent::start();
-    let port = agent.serve();
+    let port = serve(&mut agent);
     let changes = json!({"duration_seconds": 3600.0, "connections": 3});
     let run = agent.send("rr.run", order(&port, &changes));
     let local = format!("127.0.0.1:{port}");

@@ -151,7 +151,7 @@ impl<'a> Client<'a> {
 
     fn connect_more(&mut self) -> Result<()> {
         while self.started < self.connections.len() && self.started - self.ready < MOST_CONNECTING {
-            let socket = tcp::start_connect(self.order.address)?;
+            let socket = tcp::start_connect(self.order.address, None)?;
             self.epoll.add(socket.as_raw_fd(), self.started as u64, false, true)?;
             self.connections[self.started] = Some(Connection { socket, phase: Phase::Connecting });
             self.started += 1;

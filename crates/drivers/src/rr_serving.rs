@@ -76,7 +76,7 @@ impl RrServing {
     /// Listens on `address`, at one of `ports`, for clients that know `token`; `nodelay` is
     /// set or cleared on every connection.
     pub fn start(address: IpAddr, ports: PortRange, token: Token, nodelay: bool) -> Result<Self> {
-        let listener = tcp::listen(address, ports)?;
+        let listener = tcp::listen(address, ports, None)?;
         let port = listener
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?

@@ -2,7 +2,7 @@
 
 use crate::spool::{self, Column};
 use framegauge_linux::Result;
-use framegauge_linux::tcp::{self, TcpInfo};
+use framegauge_linux::tcp::{self, Buffers, TcpInfo};
 use std::collections::BTreeSet;
 use std::fs::File;
 
@@ -25,14 +25,32 @@ pub(crate) struct SenderLog {
     pub retransmits: u64,
     pub payload_bytes: u64,
     pub payload_segments: u64,
+    buffers: Option<Buffers>,
+    largest_call_bytes: Option<u64>,
 }
 
 impl SenderLog {
+    /// What is read of every socket when all is done, whichever end sent.
+    pub fn socket(&mut self, socket: i32) -> Result<()> {
+        self.congestion_control.insert(tcp::congestion_control(socket)?);
+        let found = tcp::buffers(socket)?;
+        self.buffers = Some(self.buffers.map_or(found, |least| Buffers {
+            send_bytes: least.send_bytes.min(found.send_bytes),
+            receive_bytes: least.receive_bytes.min(found.receive_bytes),
+        }));
+        Ok(())
+    }
+
+    /// One call has sent or received so many bytes of payload.
+    pub fn call(&mut self, bytes: usize) {
+        self.largest_call_bytes = self.largest_call_bytes.max(Some(bytes as u64));
+    }
+
     /// The last reading of a connection whose bytes are all delivered; returns its retransmits.
     pub fn finish(&mut self, socket: i32, time: u64, round: u32, flow: u32) -> Result<u32> {
         let info = tcp::info(socket)?;
         self.samples.push(Sample { time, round, flow, info });
-        self.congestion_control.insert(tcp::congestion_control(socket)?);
+        self.socket(socket)?;
         self.path_mtu.insert(info.path_mtu);
         self.mss.insert(info.mss_bytes);
         self.retransmits += u64::from(info.retransmits);
@@ -55,6 +73,8 @@ impl SenderLog {
             srtt_median_seconds: srtt.get(srtt.len() / 2).copied(),
             mean_segment_payload_bytes: (self.payload_segments > 0)
                 .then(|| self.payload_bytes as f64 / self.payload_segments as f64),
+            buffers: self.buffers,
+            largest_call_bytes: self.largest_call_bytes,
             samples,
         })
     }
@@ -74,6 +94,10 @@ pub struct SenderSummary {
     pub srtt_median_seconds: Option<f64>,
     /// Payload bytes a segment, as its TCP counted them.
     pub mean_segment_payload_bytes: Option<f64>,
+    /// The least buffers of any socket, whichever end sent; `None` without sockets.
+    pub buffers: Option<Buffers>,
+    /// The most payload that one call sent or received.
+    pub largest_call_bytes: Option<u64>,
     /// The samples, as a spool file.
     pub samples: File,
 }

@@ -1,13 +1,13 @@
 //! The serving end of streams: accepts who knows the token, receives and confirms, or sends.
 
 use crate::sender_log::{Sample, SenderLog, SenderSummary};
-use crate::streaming::CHUNK_BYTES;
+use crate::streaming::Sizes;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::listening::PortRange;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
-use framegauge_traffic::{Amount, Hello, Token};
+use framegauge_traffic::{Amount, Hello, Token, next_write_bytes};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Served {
     pub connections: u64,
     /// Connections refused: no token or a wrong one.
     pub refused: u64,
-    /// What its sockets said. Samples only where it was the sender.
+    /// What its sockets said. Where it was not the sender: their congestion control, buffers and calls.
     pub sender: SenderSummary,
 }
 
@@ -41,8 +41,14 @@ pub struct Serving {
 
 impl Serving {
     /// Listens on `address`, at one of `ports`, for clients that know `token`.
-    pub fn start(address: IpAddr, ports: PortRange, token: Token, sample_nanoseconds: u64) -> Result<Self> {
-        let listener = tcp::listen(address, ports)?;
+    pub fn start(
+        address: IpAddr,
+        ports: PortRange,
+        token: Token,
+        sample_nanoseconds: u64,
+        sizes: Sizes,
+    ) -> Result<Self> {
+        let listener = tcp::listen(address, ports, sizes.socket_buffer_bytes)?;
         let port = listener
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?
@@ -56,7 +62,8 @@ impl Serving {
             started: monotonic_nanoseconds(),
             clients: Vec::new(),
             log: SenderLog::default(),
-            buffer: vec![0; CHUNK_BYTES],
+            buffer: sizes.buffer(),
+            sizes,
             bytes: 0,
             connections: 0,
             refused: 0,
@@ -104,6 +111,7 @@ struct Server {
     clients: Vec<Client>,
     log: SenderLog,
     buffer: Vec<u8>,
+    sizes: Sizes,
     bytes: u64,
     connections: u64,
     refused: u64,
@@ -232,6 +240,7 @@ impl Server {
         for _ in 0..8 {
             match tcp::receive(socket, &mut self.buffer)? {
                 Moved::Bytes(count) => {
+                    self.log.call(count);
                     received += count as u64;
                     self.bytes += count as u64;
                 }
@@ -239,7 +248,7 @@ impl Server {
                 Moved::End => ended = true,
             }
             if ended || hello.bytes().is_some_and(|size| received >= size) {
-                self.log.congestion_control.insert(tcp::congestion_control(socket)?);
+                self.log.socket(socket)?;
                 tcp::send(socket, &received.to_be_bytes())?;
                 client.phase = Phase::Draining { round: hello.round, flow: hello.flow, sender: false };
                 return Ok(!ended);
@@ -270,12 +279,14 @@ impl Server {
             });
         }
         for _ in 0..if writable { 8 } else { 0 } {
-            let rest =
-                hello.bytes().map_or(CHUNK_BYTES as u64, |size| size - sent).min(CHUNK_BYTES as u64) as usize;
-            if rest == 0 {
+            let rest = hello.bytes().map_or(u64::MAX, |size| size - sent);
+            let asked = next_write_bytes(sent, rest, self.sizes.message_bytes);
+            let asked = asked.min(self.buffer.len() as u64) as usize;
+            if asked == 0 {
                 break;
             }
-            let Moved::Bytes(count) = tcp::send(socket, &self.buffer[..rest])? else { break };
+            let Moved::Bytes(count) = tcp::send(socket, &self.buffer[..asked])? else { break };
+            self.log.call(count);
             sent += count as u64;
             self.bytes += count as u64;
         }

@@ -10,11 +10,27 @@ use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{Action, Amount, Hello, Stream, StreamSpec, Token};
 use std::fs::File;
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::os::fd::AsRawFd;
 
-/// What is sent or received at once, in bytes.
-pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
+/// What is sent or received at once without a size of messages, in bytes.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// What an application chooses of its sockets and calls; `None`: the kernel tunes the buffers, and calls are large.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sizes {
+    /// `SO_SNDBUF` and `SO_RCVBUF`, before the handshake.
+    pub socket_buffer_bytes: Option<u32>,
+    /// Of each write and each read.
+    pub message_bytes: Option<NonZeroU32>,
+}
+
+impl Sizes {
+    /// Room for what one call sends or receives.
+    pub(crate) fn buffer(&self) -> Vec<u8> {
+        vec![0; self.message_bytes.map_or(CHUNK_BYTES, |size| size.get() as usize)]
+    }
+}
 
 /// A stream to run.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +45,8 @@ pub struct StreamOrder {
     pub sample_nanoseconds: u64,
     /// What a flow may send at most, in payload bytes a second; `None`: as fast as it goes.
     pub pacing_bytes_per_second: Option<NonZeroU64>,
+    /// Of this end; the serving end has its own.
+    pub sizes: Sizes,
 }
 
 /// What a stream came to.
@@ -41,7 +59,7 @@ pub struct StreamOutcome {
     pub active_seconds: f64,
     /// When it began, on `CLOCK_MONOTONIC`.
     pub started_seconds: f64,
-    /// What the client's sockets said, if it was the sender; else their congestion control alone.
+    /// What the client's sockets said, if it was the sender; else their congestion control, buffers and calls.
     pub sender: SenderSummary,
     /// One row a finished transfer, as a spool file.
     pub transfers: File,
@@ -99,7 +117,7 @@ impl<'a> Client<'a> {
             connections: (0..order.spec.flows).map(|_| None).collect(),
             log: SenderLog::default(),
             transfer_retransmits: Vec::new(),
-            buffer: vec![0; CHUNK_BYTES],
+            buffer: order.sizes.buffer(),
             moved: 0,
         }
     }
@@ -141,7 +159,7 @@ impl<'a> Client<'a> {
             flow,
             round,
         };
-        let socket = tcp::start_connect(self.order.address)?;
+        let socket = tcp::start_connect(self.order.address, self.order.sizes.socket_buffer_bytes)?;
         if let Some(rate) = self.order.pacing_bytes_per_second.filter(|_| !self.order.spec.reverse) {
             tcp::pace(socket.as_raw_fd(), rate.get())?;
         }
@@ -216,7 +234,7 @@ impl<'a> Client<'a> {
         let Some(bytes) = ended else { return Ok(false) };
         let now = monotonic_nanoseconds();
         let retransmits = if self.order.spec.reverse {
-            self.log.congestion_control.insert(tcp::congestion_control(socket)?);
+            self.log.socket(socket)?;
             0
         } else {
             self.log.finish(socket, now - self.started, self.stream.round(), connection.number)?
@@ -240,13 +258,15 @@ impl<'a> Client<'a> {
     fn push(&mut self, connection: &Connection) -> Result<()> {
         // A bound on the turn keeps parallel flows and the sampler served.
         for _ in 0..8 {
-            let allowance = self.stream.allowance(connection.number, monotonic_nanoseconds());
-            let count = allowance.min(CHUNK_BYTES as u64) as usize;
+            let (message, now) = (self.order.sizes.message_bytes, monotonic_nanoseconds());
+            let asked = self.stream.next_write(connection.number, message, now);
+            let count = asked.min(self.buffer.len() as u64) as usize;
             if count == 0 {
                 break;
             }
             match tcp::send(connection.socket.as_raw_fd(), &self.buffer[..count])? {
                 Moved::Bytes(count) => {
+                    self.log.call(count);
                     self.stream.sent(connection.number, count as u64);
                     self.moved += count as u64;
                 }
@@ -280,6 +300,7 @@ impl<'a> Client<'a> {
                     if self.stream.is_to_be_counted(connection.number, now) {
                         self.stream.counted(connection.number, connection.received, now);
                     }
+                    self.log.call(count);
                     connection.received += count as u64;
                     self.moved += count as u64;
                 }

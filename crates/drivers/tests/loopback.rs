@@ -3,22 +3,32 @@
 
 use framegauge_drivers::PortRange;
 use framegauge_drivers::serving::Serving;
-use framegauge_drivers::streaming::{StreamOrder, StreamOutcome, run};
+use framegauge_drivers::streaming::{Sizes, StreamOrder, StreamOutcome, run};
 use framegauge_drivers::traffic::{Amount, StreamSpec};
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::num::NonZeroU32;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: [u8; 16] = [7; 16];
 
+fn serve(sample_nanoseconds: u64) -> Serving {
+    Serving::start(HERE, PortRange::ANY, TOKEN, sample_nanoseconds, Sizes::default()).expect("a port")
+}
+
 fn stream(port: u16, flows: u32, amount: Amount, repeat: u64, reverse: bool) -> StreamOutcome {
     let spec = StreamSpec { flows, amount, repeat_nanoseconds: repeat, reverse };
+    sized(SocketAddr::new(HERE, port), spec, Sizes::default())
+}
+
+fn sized(address: SocketAddr, spec: StreamSpec, sizes: Sizes) -> StreamOutcome {
     let order = StreamOrder {
-        address: SocketAddr::new(HERE, port),
+        address,
         token: TOKEN,
         spec,
         sample_nanoseconds: 1_000_000,
         pacing_bytes_per_second: None,
+        sizes,
     };
     run(&order, &mut |_, _| true).expect("the stream runs")
 }
@@ -27,7 +37,7 @@ fn stream(port: u16, flows: u32, amount: Amount, repeat: u64, reverse: bool) -> 
 fn every_byte_arrives_in_every_shape() {
     for reverse in [false, true] {
         for (flows, bytes) in [(1, 1), (1, 100_000), (8, 1_000_001)] {
-            let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 1_000_000).expect("a port");
+            let serving = serve(1_000_000);
             let outcome = stream(serving.port(), flows, Amount::Bytes(bytes), 0, reverse);
             let served = serving.finish().expect("the server ends");
             assert_eq!(outcome.bytes, u64::from(flows) * bytes);
@@ -41,7 +51,7 @@ fn every_byte_arrives_in_every_shape() {
 
 #[test]
 fn rounds_are_new_connections() {
-    let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
+    let serving = serve(0);
     let outcome = stream(serving.port(), 2, Amount::Bytes(10_000), 20_000_000, false);
     let served = serving.finish().expect("the server ends");
     assert!(outcome.rounds > 1);
@@ -52,7 +62,7 @@ fn rounds_are_new_connections() {
 #[test]
 fn a_duration_is_kept() {
     for reverse in [false, true] {
-        let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
+        let serving = serve(0);
         let outcome = stream(serving.port(), 1, Amount::Nanoseconds(50_000_000), 0, reverse);
         assert_eq!(serving.finish().expect("the server ends").bytes, outcome.bytes);
         assert!(outcome.active_seconds >= 0.05);
@@ -61,7 +71,7 @@ fn a_duration_is_kept() {
 
 #[test]
 fn a_stranger_gets_nothing() {
-    let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0).expect("a port");
+    let serving = serve(0);
     let mut stranger = TcpStream::connect(SocketAddr::new(HERE, serving.port())).expect("it listens");
     stranger.write_all(&[0x46; 48]).expect("it reads");
     let mut answer = Vec::new();
@@ -69,4 +79,55 @@ fn a_stranger_gets_nothing() {
     assert!(answer.is_empty());
     let served = serving.finish().expect("the server ends");
     assert_eq!((served.connections, served.refused, served.bytes), (0, 1, 0));
+}
+
+/// The sender's largest call is a whole message, the receiver's at most one: 100000 bytes in writes of 16384 are six whole
+/// messages, which fit into the empty buffer of 2 * 131072, and one of 1696.
+#[test]
+fn sizes_are_those_of_the_sockets_and_of_the_calls() {
+    let sizes = Sizes { socket_buffer_bytes: Some(131_072), message_bytes: NonZeroU32::new(16_384) };
+    for reverse in [false, true] {
+        let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0, sizes).expect("a port");
+        let spec = StreamSpec { flows: 2, amount: Amount::Bytes(100_000), repeat_nanoseconds: 0, reverse };
+        let client = sized(SocketAddr::new(HERE, serving.port()), spec, sizes).sender;
+        let served = serving.finish().expect("the server ends").sender;
+        for end in [&client, &served] {
+            let found = end.buffers.expect("sockets");
+            assert_eq!((found.send_bytes, found.receive_bytes), (262_144, 262_144));
+        }
+        let (sender, receiver) = if reverse { (served, client) } else { (client, served) };
+        assert_eq!(sender.largest_call_bytes, Some(16_384));
+        assert!((1..=16_384).contains(&receiver.largest_call_bytes.expect("payload")));
+    }
+}
+
+#[test]
+fn each_end_has_its_own_sizes_and_without_any_calls_are_large() {
+    let sizes = Sizes { socket_buffer_bytes: Some(57_344), message_bytes: NonZeroU32::new(1_000) };
+    let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0, sizes).expect("a port");
+    let spec =
+        StreamSpec { flows: 1, amount: Amount::Bytes(1_000_000), repeat_nanoseconds: 0, reverse: false };
+    let client = sized(SocketAddr::new(HERE, serving.port()), spec, Sizes::default()).sender;
+    let served = serving.finish().expect("the server ends").sender;
+    assert_eq!(served.buffers.expect("sockets").receive_bytes, 114_688);
+    assert!(served.largest_call_bytes.expect("payload") <= 1_000);
+    assert!(client.largest_call_bytes.expect("payload") > 1_000);
+}
+
+#[test]
+fn a_server_without_connections_has_no_buffers_and_one_on_all_addresses_is_found_at_each() {
+    let nobody = serve(0).finish().expect("the server ends").sender;
+    assert_eq!((nobody.buffers.is_none(), nobody.largest_call_bytes), (true, None));
+    let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let serving = Serving::start(any, PortRange::ANY, TOKEN, 0, Sizes::default()).expect("a port");
+    let spec = StreamSpec { flows: 1, amount: Amount::Bytes(1000), repeat_nanoseconds: 0, reverse: false };
+    for last in [1, 2] {
+        let here = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        assert_eq!(sized(SocketAddr::new(here, serving.port()), spec, Sizes::default()).bytes, 1000);
+    }
+    assert_eq!(serving.finish().expect("the server ends").connections, 2);
+    let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let serving = Serving::start(any, PortRange::ANY, TOKEN, 0, Sizes::default()).expect("a port");
+    let here = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), serving.port());
+    assert_eq!(sized(here, spec, Sizes::default()).bytes, 1000);
 }

@@ -64,14 +64,14 @@ mod tests {
 
     #[test]
     fn takes_the_first_that_is_free_and_says_when_none_is() {
-        let taken = tcp::listen(HERE, PortRange::ANY).expect("a port");
+        let taken = tcp::listen(HERE, PortRange::ANY, None).expect("a port");
         let port = taken.local_addr().expect("an address").port();
         let one = range(&port.to_string());
-        let refused = tcp::listen(HERE, one).expect_err("it is taken").to_string();
+        let refused = tcp::listen(HERE, one, None).expect_err("it is taken").to_string();
         assert!(refused.contains(&format!("ports {port}-{port}, all of which are in use")), "{refused}");
         if port < u16::MAX {
             let two = range(&format!("{port}-{}", port.saturating_add(20)));
-            let next = tcp::listen(HERE, two).expect("one of twenty");
+            let next = tcp::listen(HERE, two, None).expect("one of twenty");
             assert!(next.local_addr().expect("an address").port() > port);
         }
     }

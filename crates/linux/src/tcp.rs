@@ -5,13 +5,16 @@ use crate::listening::PortRange;
 use crate::socket_address::raw_address;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Room for `struct tcp_info` of any kernel; newer ones only append to it.
 const INFO_BYTES: usize = 256;
 
 /// `TCPI_OPT_TIMESTAMPS`.
 const OPTION_TIMESTAMPS: u8 = 1;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: libc::c_int = 128;
 
 /// A snapshot of a connection. Names as in `tcp_info` of `linux/tcp.h`, with units.
 #[derive(Debug, Clone, Copy, Default)]
@@ -145,33 +148,75 @@ pub fn congestion_control(socket: RawFd) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// Listens on `address` at one of `ports`; non-blocking.
-pub fn listen(address: IpAddr, ports: PortRange) -> Result<TcpListener> {
-    let operation = format!("listen on {address}");
-    let listener =
-        ports.open(|port| TcpListener::bind(SocketAddr::new(address, port)).during(operation.clone()))?;
-    listener.set_nonblocking(true).during(operation)?;
-    Ok(listener)
+/// A socket's buffers as the kernel keeps them (`SO_SNDBUF`, `SO_RCVBUF`): twice what was asked, to make up for its own
+/// book-keeping, unless `net.core.wmem_max` or `rmem_max` is less than what was asked (socket(7)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffers {
+    /// `SO_SNDBUF`.
+    pub send_bytes: u32,
+    /// `SO_RCVBUF`.
+    pub receive_bytes: u32,
 }
 
-/// Starts to connect; the socket becomes writable when the handshake is over.
-pub fn start_connect(address: SocketAddr) -> Result<TcpStream> {
-    let operation = format!("connect to {address}");
+/// Reads a socket's buffers.
+pub fn buffers(socket: RawFd) -> Result<Buffers> {
+    let read = |name| {
+        let mut bytes = [0; 4];
+        option(socket, libc::SOL_SOCKET, name, &mut bytes, "read a socket's buffers")?;
+        Ok(u32::from_ne_bytes(bytes))
+    };
+    Ok(Buffers { send_bytes: read(libc::SO_SNDBUF)?, receive_bytes: read(libc::SO_RCVBUF)? })
+}
+
+/// A new socket, non-blocking. Its buffers are set before anything is sent: a SYN's window scale follows them.
+fn open(address: SocketAddr, buffer_bytes: Option<u32>, operation: &str) -> Result<OwnedFd> {
     let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no memory is passed.
     let raw = check(
         unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) },
-        &operation,
+        operation,
     )?;
     // SAFETY: `raw` is a descriptor that this function just opened.
-    let stream = unsafe { TcpStream::from_raw_fd(raw) };
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    if let Some(bytes) = buffer_bytes {
+        for name in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+            set_option(raw, libc::SOL_SOCKET, name, &bytes.to_ne_bytes(), "set a socket's buffers")?;
+        }
+    }
+    Ok(socket)
+}
+
+/// Listens on `address` at one of `ports`; non-blocking. Accepted sockets have buffers of `buffer_bytes`; `None`: the
+/// kernel tunes them.
+pub fn listen(address: IpAddr, ports: PortRange, buffer_bytes: Option<u32>) -> Result<TcpListener> {
+    let operation = format!("listen on {address}");
+    ports.open(|port| {
+        let address = SocketAddr::new(address, port);
+        let socket = open(address, buffer_bytes, &operation)?;
+        let reuse = 1_i32.to_ne_bytes();
+        set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &reuse, &operation)?;
+        let (storage, length) = raw_address(address);
+        // SAFETY: `storage` holds a socket address of `length` bytes.
+        let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const storage).cast(), length) };
+        check(bound, &operation)?;
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) }, &operation)?;
+        Ok(TcpListener::from(socket))
+    })
+}
+
+/// Starts to connect, with buffers of `buffer_bytes` (`None`: the kernel tunes them); the socket becomes writable when
+/// the handshake is over.
+pub fn start_connect(address: SocketAddr, buffer_bytes: Option<u32>) -> Result<TcpStream> {
+    let operation = format!("connect to {address}");
+    let socket = open(address, buffer_bytes, &operation)?;
     let (storage, length) = raw_address(address);
     // SAFETY: `storage` holds a socket address of `length` bytes.
-    let started = unsafe { libc::connect(raw, (&raw const storage).cast(), length) };
+    let started = unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), length) };
     if started < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EINPROGRESS) {
         return Err(OsError::last(operation));
     }
-    Ok(stream)
+    Ok(TcpStream::from(socket))
 }
 
 /// The outcome of a connect that was in progress.
@@ -234,4 +279,58 @@ pub fn reset_on_close(stream: &TcpStream) {
             size_of::<libc::linger>() as u32,
         )
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// Both ends of a connection with buffers of so many bytes.
+    fn connected(buffer_bytes: Option<u32>) -> (TcpStream, TcpStream) {
+        let listener = listen(HERE, PortRange::ANY, buffer_bytes).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let client = start_connect(address, buffer_bytes).expect("it begins");
+        client.set_nonblocking(false).expect("it may wait");
+        client.set_write_timeout(Some(Duration::from_secs(5))).expect("within a time");
+        // On loopback the handshake is over when connect() returns: the connection waits to be accepted.
+        let (server, _) = listener.accept().expect("a connection");
+        (client, server)
+    }
+
+    /// The window scale that this end announced: the upper four bits of byte 6 of `struct tcp_info`.
+    fn announced_window_scale(stream: &TcpStream) -> u8 {
+        let mut bytes = [0u8; INFO_BYTES];
+        option(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "").expect("TCP_INFO");
+        bytes[6] >> 4
+    }
+
+    #[test]
+    fn buffers_of_both_ends_are_twice_what_was_asked() {
+        for asked in [57_344, 131_072] {
+            let (client, server) = connected(Some(asked));
+            let twice = Buffers { send_bytes: 2 * asked, receive_bytes: 2 * asked };
+            assert_eq!(buffers(client.as_raw_fd()).expect("client"), twice);
+            assert_eq!(buffers(server.as_raw_fd()).expect("server"), twice);
+        }
+    }
+
+    /// A window that fits into 16 bits needs no scale: 57344 < 65536. The scale is settled by the SYN and the SYN-ACK, so
+    /// that buffers which are set later would leave it at that of `tcp_rmem`'s 6 MB or more, which needs 7:
+    /// 65535 * 2^6 < 6291456 <= 65535 * 2^7.
+    #[test]
+    fn the_window_scale_of_both_ends_obeys_the_buffers() {
+        let largest = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a sysctl");
+        let largest: u64 = largest.split_whitespace().nth(2).expect("a third").parse().expect("a number");
+        for (asked, least, most) in [(Some(57_344), 0, 0), (None, u8::from(largest > 65_535), 14)] {
+            let (client, server) = connected(asked);
+            for end in [client, server] {
+                let found = announced_window_scale(&end);
+                assert!((least..=most).contains(&found), "{asked:?}: found {found}");
+            }
+        }
+    }
 }

@@ -3,12 +3,14 @@
 
 mod arrivals;
 mod hello;
+mod message;
 mod rr;
 mod rr_hello;
 mod stream;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use hello::{Hello, HelloError, TOKEN_BYTES, Token};
+pub use message::next_write_bytes;
 pub use rr::{Load, Rr, RrSpec, RrSummary, Transaction};
 pub use rr_hello::RrHello;
 pub use stream::{Action, Amount, Stream, StreamSpec, Transfer};

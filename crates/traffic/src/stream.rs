@@ -1,5 +1,8 @@
 //! Long one-way transfers: rounds of parallel flows, each a new connection.
 
+use crate::message::next_write_bytes;
+use std::num::NonZeroU32;
+
 /// How much a flow carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
@@ -161,6 +164,11 @@ impl Stream {
             Amount::Nanoseconds(_) if self.time_left(flow as usize, now) > 0 => u64::MAX,
             Amount::Nanoseconds(_) => 0,
         }
+    }
+
+    /// How many bytes `flow` is to send with its next call, in messages of `message_bytes`.
+    pub fn next_write(&self, flow: u32, message_bytes: Option<NonZeroU32>, now: u64) -> u64 {
+        next_write_bytes(self.flows[flow as usize].moved, self.allowance(flow, now), message_bytes)
     }
 
     /// `flow` has sent `bytes` more.

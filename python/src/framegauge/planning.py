@@ -9,6 +9,7 @@ from typing import Any, Literal
 from framegauge import disciplines, topologies
 from framegauge.blocks import Slot, block_order
 from framegauge.study import NETWORK, OFFLOADS, Study, host_mtus, nic_of
+from framegauge.study_sizes import at_mtu
 from framegauge.testbeds.base import Conditions
 from framegauge.workloads.base import Workload
 from framegauge.workloads.ftp import Ftp
@@ -91,8 +92,14 @@ def _seed(study: Study, slot: Slot) -> int:
     return (study.seed * 10_007 + slot.block) * 1000
 
 
+def _stream(parameters: Mapping[str, Any], mtu: Any) -> Stream:
+    """With the sizes at this MTU: the workload knows of none."""
+    given = {name: value for name, value in parameters.items() if name != "sizes"}
+    return Stream(**given, **at_mtu(parameters.get("sizes"), mtu))
+
+
 _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
-    "stream": lambda _study, slot, _factors: Stream(**slot.cell.parameters),
+    "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors["mtu"]),
     "rr": lambda study, slot, factors: RequestResponse(
         **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
     ),

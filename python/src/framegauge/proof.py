@@ -15,7 +15,7 @@ from framegauge.proof_network import handshake_range, network_failures, network_
 from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, overlay_bytes, segment_bytes
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
-__all__ = ["failures", "readings"]
+__all__ = ["failures", "readings", "sizes_failures"]
 
 BULK_SHARE = 0.9  # of the full frame, that the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
@@ -56,7 +56,7 @@ def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
     """Both SYNs, seen at every host that takes part, announce the MSS of the host that sent them."""
-    names = {host["address"]: host["name"] for host in record["rack"]["hosts"]}
+    names = {address: host["name"] for host in record["rack"]["hosts"] for address in _addresses(host)}
     taking_part = _taking_part(record)
     for host, wire in record.get("wire", {}).items():
         if wire["lost"]:
@@ -76,6 +76,12 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
                 kind = "SYN-ACK" if syn["ack"] else "SYN"
                 wrong.add(_differs(f"MSS in the {kind} of {sender}, seen at {host}", expected, syn["mss_bytes"]))
         yield from sorted(wrong)
+
+
+def _addresses(host: Json) -> Iterator[str]:
+    """Of all NICs of a host; some testbeds tell the first alone."""
+    yield host["address"]
+    yield from (nic["address"] for nic in host.get("nics", ()))
 
 
 def _taking_part(record: Json) -> set[str]:
@@ -202,6 +208,24 @@ def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
             yield _differs(f"TCP_NODELAY of live sockets on {host}", asked, shown)
 
 
+def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
+    """Buffers of live sockets: Linux keeps twice what was asked, up to twice its limit (socket(7)). And no call has
+    moved more than a message."""
+    work = record["workload"]
+    asked, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
+    for host, found in work.get("sockets", {}).items():
+        for way, limit in (("send", "wmem_max"), ("receive", "rmem_max")):
+            kept = found[f"{way}_buffer_bytes"]
+            if asked is None or kept == 2 * asked:
+                continue
+            line = _differs(f"{way} buffer of live sockets on {host}", f"{asked} bytes, kept as {2 * asked}", kept)
+            less = kept is not None and kept < 2 * asked
+            yield line + (f": raise net.core.{limit} of its kernel to {asked} or more" if less else "")
+        largest = found["largest_call_bytes"]
+        if message is not None and (largest is None or largest > message):
+            yield _differs(f"bytes of the largest write or read on {host}", f"at most {message}", largest)
+
+
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.testbed == "fabric"
     for where, _, reading in _readings(record):
@@ -256,10 +280,10 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, _shaper, _sysctls, _clean_start, _rtt,
-    network_failures,
+    _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures, _shaper,
+    _sysctls, _clean_start, _rtt, network_failures,
 )  # fmt: skip
 # Of a host of the user's own nothing is asked that others' traffic or settings would decide.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, _sysctls,
+    _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures, _sysctls,
 )  # fmt: skip

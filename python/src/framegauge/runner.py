@@ -261,7 +261,7 @@ def _checked(
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
-    ceiling = None if None in ceilings else min(ceilings)
+    ceiling = None if None in ceilings else min(ceilings) * done.get("nics", 1)
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings["ceiling_bits_per_second"] = ceiling
     readings["steady"] = None if part is None else part.as_json()

@@ -145,11 +145,20 @@ def _is_sound(name: str, value: object) -> bool:
         return all(
             not isinstance(each, dict) and key == one_line(key) and _is_sound(key, each) for key, each in value.items()
         )
+    if isinstance(value, dict) and name == "sizes":
+        parts = value.values() if all(key.isdecimal() for key in value) else [value]  # by MTU, or at any
+        return bool(value) and all(isinstance(part, dict) and _are_sizes(part) for part in parts)
     if isinstance(value, dict):  # MTUs by host
         return all(isinstance(key, str) and as_number(each) is not None for key, each in value.items())
     if isinstance(value, str):
         return value == one_line(value)
     return value is None or isinstance(value, bool) or as_number(value) is not None
+
+
+def _are_sizes(value: Mapping[str, object]) -> bool:
+    """Of socket buffers, of messages, or of both."""
+    known = {"socket_buffer_bytes", "message_bytes"}
+    return bool(value) and value.keys() <= known and all(as_number(each) is not None for each in value.values())
 
 
 def _began(run: Run) -> datetime | None:

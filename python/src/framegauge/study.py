@@ -250,6 +250,10 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if hosts < least:
             where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
             yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
+        if workload.stream is not None:
+            for problem in workload.stream.misfits(study.testbed.nics_of_hosts, study.factors.mtu.levels):
+                problem.path = ("workloads", index, "stream", *problem.path)
+                yield problem
         if study.testbed.kind == "ssh" and parameters.key in ("iperf3", "ftp"):
             expected = "stream, rr or mixed on testbed ssh: no programs are started there"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)

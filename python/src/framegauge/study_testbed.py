@@ -136,3 +136,8 @@ class Testbed(Model):
         if self.kind == "ssh":
             return [each.name for each in full(self.machines)]
         return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
+
+    @property
+    def nics_of_hosts(self) -> int:
+        """The number of NICs that every host has at least; of hosts of the user's own one is used."""
+        return 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from framegauge.errors import QuantityError
+from framegauge.study_sizes import SizesLevels, sizes_problems
 from framegauge.study_types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
 
 __all__ = ["WORKLOADS", "Bulk", "Ftp", "Iperf3", "Mixed", "Parameters", "RequestResponse", "Stream", "Workload"]
@@ -48,6 +49,8 @@ def _frequency(value: object) -> float | None:
 
 _FREQUENCY = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}], "description": RATE_EXPECTED}
 Frequency = Annotated[float | None, PlainValidator(_frequency), WithJsonSchema(_FREQUENCY)]
+Nic = Annotated[StrictInt, Field(ge=1)]
+Nics = Annotated[list[Nic], BeforeValidator(as_list, json_schema_input_type=Nic | list[Nic])]
 Frequencies = Annotated[list[Frequency], BeforeValidator(as_list, json_schema_input_type=Frequency | list[Frequency])]
 
 
@@ -81,7 +84,9 @@ class Stream(Parameters):
     """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions.
 
     `rate`: each client offers no more, so that what is compared carries an equal load; a run that carries less is no
-    evidence. null: as fast as it goes.
+    evidence. null: as fast as it goes. `nics`: how many NICs of each host are used, each with `flows` of its own to the
+    NIC of the same number. `sizes`: those of the sockets' buffers and of each write and read, at both ends; null: the
+    kernel tunes the buffers.
     """
 
     key: ClassVar[str] = "stream"
@@ -93,6 +98,8 @@ class Stream(Parameters):
     bidir: Flags = [False]
     pattern: Patterns = ["one-to-one"]
     rate: Rates = [None]
+    nics: Nics = [1]
+    sizes: SizesLevels = [None]
     repeat: Seconds = 0.5
     sample: Seconds = 0.01
 
@@ -111,14 +118,26 @@ class Stream(Parameters):
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """One of size_bytes and duration_seconds in each."""
+        """One of size_bytes and duration_seconds in each. `sizes` may still be by MTU (study_sizes.at_mtu)."""
         axes: dict[str, list[Any]] = (
             {"size_bytes": self.size} if self.size is not None else {"duration_seconds": self.duration or []}
         )
         axes |= {"flows": self.flows, "reverse": self.reverse, "bidir": self.bidir, "pattern": self.pattern}
         if self.rate != [None]:
             axes["offered_bits_per_second"] = self.rate
+        if self.nics != [1]:
+            axes["nics"] = self.nics
+        if self.sizes != [None]:
+            axes["sizes"] = self.sizes
         return _grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
+
+    def misfits(self, nics_of_hosts: int, mtus: Sequence[Any]) -> Iterator[Problem]:
+        """More NICs than every host has, and sizes that do not fit the levels of the factor mtu; paths below these
+        parameters."""
+        if max(self.nics, default=1) > nics_of_hosts:
+            expected = f"at most {nics_of_hosts}: that is how many NICs every host has"
+            yield Problem(("nics",), max(self.nics), f"{expected} (topology: {{rack: {{nics: 2}}}} gives each two)")
+        yield from sizes_problems(self.sizes, mtus)
 
 
 class RequestResponse(Parameters):

@@ -189,8 +189,8 @@ def _expand(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> li
     for node in nodes:
         if "$ref" in node:
             found += _expand(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
-        elif "anyOf" in node:
-            found += _expand(schema, node["anyOf"])
+        elif "anyOf" in node or "oneOf" in node:
+            found += _expand(schema, [*node.get("anyOf", ()), *node.get("oneOf", ())])
         else:
             found.append(node)
     return found

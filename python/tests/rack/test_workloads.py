@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,23 @@ def test_ftp_end_to_end(rack_agent: Agent, tmp_path: Path, pattern: str) -> None
         ceiling = each.readings["ceiling_bits_per_second"]
         least = 0.8 if each.conditions["size_bytes"] == 2_000_000 else 0.2
         assert least * ceiling < each.metrics["goodput"] < 1.002 * ceiling, (each.conditions, each.metrics)
+
+
+def test_socket_buffers_bound_what_is_under_way_and_the_window_scale(rack_agent: Agent, tmp_path: Path) -> None:
+    """Buffers of 57344, kept as 114688: a round trip of 10 ms carries no more payload, 8 * 114688 / 0.01 = 91.8 Mb/s of
+    200. Such a window fits into 16 bits, so the SYNs announce no scale; the kernel's own, of megabytes, needs one."""
+    runs = proven(
+        rack_agent, tmp_path / "out", blocks=2, factors={"mtu": 1500, "rtt": "10 ms"},
+        workloads=[{"stream": {
+            "duration": "1 s", "reverse": [False, True], "sizes": [None, {"socket_buffer": 57344, "message": 16384}],
+        }}],
+    )  # fmt: skip
+    for each in runs:
+        record = json.loads((tmp_path / "out" / "runs" / str(each.number) / "record.json").read_text())
+        scales = {syn["window_scale"] for wire in record["wire"].values() for syn in wire["syns"]}
+        if each.conditions["sizes"] is None:
+            assert min(scales) > 0
+            assert each.metrics["goodput"] > 91.8e6
+        else:
+            assert scales == {0}
+            assert each.metrics["goodput"] <= 91.8e6

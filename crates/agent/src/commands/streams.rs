@@ -4,14 +4,18 @@ use super::fields::{nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
 use framegauge_drivers::serving::Serving;
-use framegauge_drivers::streaming::{self, SenderSummary, StreamOrder};
+use framegauge_drivers::streaming::{self, SenderSummary, Sizes, StreamOrder};
 use framegauge_drivers::traffic::{Amount, StreamSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 const MOST_FLOWS: u32 = 512;
+
+/// The kernel raises what is less, and cannot double what is much more.
+const SOCKET_BUFFER_BYTES: (u32, u32) = (4096, 1 << 29);
+const MESSAGE_BYTES: (u32, u32) = (1, 1 << 24);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +23,23 @@ struct Serve {
     token: String,
     address: IpAddr,
     sample_seconds: f64,
+    socket_buffer_bytes: Option<u32>,
+    message_bytes: Option<u32>,
+}
+
+/// What was asked of sockets and calls.
+fn sizes(
+    method: &str,
+    socket_buffer_bytes: Option<u32>,
+    message_bytes: Option<u32>,
+) -> Result<Sizes, Failure> {
+    let checked = |name, value: Option<u32>, (least, most)| {
+        value.map(|value| within(method, name, value, least, most)).transpose()
+    };
+    Ok(Sizes {
+        socket_buffer_bytes: checked("socket_buffer_bytes", socket_buffer_bytes, SOCKET_BUFFER_BYTES)?,
+        message_bytes: checked("message_bytes", message_bytes, MESSAGE_BYTES)?.and_then(NonZeroU32::new),
+    })
 }
 
 /// Starts the serving end.
@@ -26,11 +47,12 @@ pub fn serve(call: &Call) -> Answer {
     let asked: Serve = params(&call.request)?;
     let token = token("stream.serve", &asked.token)?;
     let sample = nanoseconds("stream.serve", "sample_seconds", asked.sample_seconds, 60.0)?;
+    let sizes = sizes("stream.serve", asked.socket_buffer_bytes, asked.message_bytes)?;
     let mut serving = lock(&call.session.host.serving);
     if serving.is_some() {
         return Err(Failure::state("this host serves streams already; stream.close first"));
     }
-    let started = Serving::start(asked.address, call.session.host.ports, token, sample)?;
+    let started = Serving::start(asked.address, call.session.host.ports, token, sample, sizes)?;
     let port = started.port();
     *serving = Some(started);
     Ok(json!({"port": port}))
@@ -45,6 +67,9 @@ fn add_sender(call: &Call, mut answer: Value, sender: SenderSummary) -> Value {
     answer["mean_segment_payload_bytes"] = json!(sender.mean_segment_payload_bytes);
     answer["path_mtu"] = json!(sender.path_mtu);
     answer["sender_mss_bytes"] = json!(sender.sender_mss_bytes);
+    answer["send_buffer_bytes"] = json!(sender.buffers.map(|buffers| buffers.send_bytes));
+    answer["receive_buffer_bytes"] = json!(sender.buffers.map(|buffers| buffers.receive_bytes));
+    answer["largest_call_bytes"] = json!(sender.largest_call_bytes);
     answer["samples"] = json!(samples);
     answer
 }
@@ -71,6 +96,8 @@ struct Run {
     reverse: bool,
     sample_seconds: f64,
     pacing_bits_per_second: Option<u64>,
+    socket_buffer_bytes: Option<u32>,
+    message_bytes: Option<u32>,
 }
 
 /// Below this a single segment would take seconds, above it no link is known.
@@ -110,6 +137,7 @@ pub fn run(call: &Call) -> Answer {
         },
         sample_nanoseconds: nanoseconds(method, "sample_seconds", asked.sample_seconds, 60.0)?,
         pacing_bytes_per_second: pacing,
+        sizes: sizes(method, asked.socket_buffer_bytes, asked.message_bytes)?,
     };
     let expected = asked.duration_seconds.unwrap_or(asked.repeat_seconds);
     let outcome = streaming::run(&order, &mut |bytes, seconds| {

@@ -57,7 +57,7 @@ impl Responder {
             Desk { token, sockets: Vec::new(), listeners: Vec::new(), answered: Answered::default() };
         let mut endpoints = Vec::new();
         for &address in addresses {
-            let listener = tcp::listen(address, among)?;
+            let listener = tcp::listen(address, among, None)?;
             let unknown = |source| OsError { operation: "read the listening port".into(), source };
             let tcp_port = listener.local_addr().map_err(unknown)?.port();
             desk.listeners.push(listener);

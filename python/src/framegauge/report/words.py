@@ -31,7 +31,9 @@ _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
+    "nics": "NICs",
 }  # fmt: skip
+_SIZES = {"socket_buffer_bytes", "message_bytes"}
 _FORMS = {
     "per_second": "{:.4g}/s",
     "per_gigabyte": "{:.4g}/GB",
@@ -60,6 +62,10 @@ def level(value: Any) -> str:
     """A factor's level; floats are seconds: `levels` and `condition` know of which factors they are not."""
     if isinstance(value, Mapping) and "kind" in value:
         return disciplines.text(value)
+    if isinstance(value, Mapping) and (
+        _SIZES & value.keys() or any(isinstance(each, Mapping) for each in value.values())
+    ):
+        return _sizes(value)
     if isinstance(value, Mapping):
         if "default" in value:
             return "/".join(f"{mtu}" if host == "default" else f"{host} {mtu}" for host, mtu in value.items())
@@ -67,6 +73,17 @@ def level(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return quantities.print_seconds(value) if isinstance(value, float) else str(value)
+
+
+def _sizes(value: Mapping[str, Any]) -> str:
+    """Of sockets' buffers and messages: "57344/16384", or of each MTU in its order: "by MTU (57344/16384, …)"."""
+    if not _SIZES & value.keys():
+        each = [_sizes(value[mtu]) for mtu in sorted(value, key=int)]
+        return f"by MTU ({', '.join(each)})"
+    buffer, message = value.get("socket_buffer_bytes"), value.get("message_bytes")
+    if buffer is None:
+        return f"of messages {message}"
+    return f"of socket buffers {buffer}" if message is None else f"{buffer}/{message}"
 
 
 def levels(side: Mapping[str, Any]) -> str:
@@ -148,6 +165,10 @@ def condition(name: str, value: Any) -> str:
     """One condition at one level: "RTT 1.2 ms", "size 1 MB", "TSO off"."""
     if name in ("buffer_bytes", "skew_ppm"):
         return f"{word(name)} {'-' if value is None else _of(name, value)}"
+    if name == "nics":
+        return f"{value} NIC{'' if value == 1 else 's'}"
+    if name == "sizes" and value is None:
+        return "the kernel's sizes"
     if name.endswith("_bytes"):
         text = name.removesuffix("_bytes").replace("_", " ")
         return text + " " + ("-" if value is None else quantities.print_bytes(value))
@@ -185,6 +206,10 @@ def _shape(given: Mapping[str, Any]) -> Iterator[str]:
     for name in ("flows", "connections"):
         if given.get(name, 1) != 1:
             yield f"x{given[name]}"
+    if given.get("nics", 1) != 1:
+        yield condition("nics", given["nics"])
+    if given.get("sizes") is not None:
+        yield condition("sizes", given["sizes"])
     if given.get("pattern", "one-to-one") != "one-to-one":
         yield str(given["pattern"])
     if given.get("offered_bits_per_second") is not None:

@@ -90,11 +90,16 @@ def is_qdisc(reading: Mapping[str, object], asked: str) -> bool:
 
 @dataclass(frozen=True)
 class Host:
-    """A host that is up: its name, its address, and its agent."""
+    """A host that is up: its name, its address, and its agent. `addresses`: of all its NICs, `address` first."""
 
     name: str
     address: str
     agent: Requests
+    addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.addresses:
+            object.__setattr__(self, "addresses", (self.address,))
 
 
 @dataclass(frozen=True)

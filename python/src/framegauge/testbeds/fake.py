@@ -131,6 +131,7 @@ class FakeRack:
                 "interface": f"fg{index}",
                 "address": rack.address(name),
                 "mac": "02:00",
+                **_nics(rack, name),
             }
             for index, name in enumerate(rack.names)
         ]
@@ -212,6 +213,19 @@ def _check_nic(nic: Json, kernel: bool) -> None:
     if kernel and nic["moderation_seconds"] > 0 and (nic["tso"] or not nic["gro"]):
         data = {"what": "moderation on the kernel testbed", "asked": nic["moderation_seconds"], "limit": 0}
         raise FakeError(-32003, "the kernel's link polls with gro and without tso only", data)
+
+
+def _nics(rack: BuiltRack, host: str) -> Json:
+    """`nics` of a host that has several."""
+    if rack.nics == 1:
+        return {}
+    numbers = range(rack.nics)
+    return {
+        "nics": [
+            {"interface": f"fg{nic}", "address": rack.address(host, nic), "mac": "02:00", "end": f"{host}.{nic + 1}"}
+            for nic in numbers
+        ]
+    }
 
 
 class Answered:

@@ -21,7 +21,7 @@ FAULTS = (
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
     "loss", "background", "unshaped", "ecn",
-    "untagged", "own_buffers",
+    "untagged", "own_buffers", "capped", "calls",
 )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class BuiltRack:
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
     connections: set[tuple[str, str]] = field(default_factory=set)  # client and server of each pair
-    serving: set[str] = field(default_factory=set)  # streams
+    serving: dict[str, Json] = field(default_factory=dict)  # streams: what `stream.serve` was asked, by host
     sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
     nodelay: dict[str, bool] = field(default_factory=dict)
 
@@ -95,14 +95,20 @@ class BuiltRack:
         """Bytes of IP and TCP headers with timestamps."""
         return 52 if self.up["family"] == 4 else 72
 
-    def address(self, host: str) -> str:
-        """Of one host."""
+    @property
+    def nics(self) -> int:
+        """Of every host."""
+        return int((self.up.get("topology") or {}).get("nics", 1))
+
+    def address(self, host: str, nic: int = 0) -> str:
+        """Of one NIC of a host."""
         number = self.names.index(host) + 1
-        return f"10.77.0.{number}" if self.up["family"] == 4 else f"fd77::{number}"
+        return f"10.77.{nic}.{number}" if self.up["family"] == 4 else f"fd77:{nic or ''}::{number}".replace(":::", "::")
 
     def host_at(self, address: str) -> str:
         """The host with this address."""
-        return next(name for name in self.names if self.address(name) == address.strip("[]"))
+        ends = ((name, nic) for name in self.names for nic in range(self.nics))
+        return next(name for name, nic in ends if self.address(name, nic) == address.strip("[]"))
 
     def payload(self, one: str, other: str) -> int:
         """Of a full segment between two hosts."""

@@ -19,6 +19,9 @@ __all__ = ["FakeTraffic"]
 
 STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 STREAM_PORT, RR_PORT = 40001, 40002
+TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, as a kernel has them at first
+LARGE_CALL_BYTES = 262_144  # where nobody asks for messages
+LIMIT_BYTES = 16_384  # of what may be asked for, where that is sabotaged
 LOGIN_SECONDS = 0.003
 SAMPLE_SECONDS = 0.01
 SERVER_SECONDS = 2e-5  # a server's own time for a response
@@ -35,7 +38,7 @@ class FakeTraffic:
     def methods(self, host: str, asked: Json) -> dict[str, Callable[[], Json]]:
         """What a host answers."""
         return {
-            "stream.serve": lambda: self._serve_stream(host),
+            "stream.serve": lambda: self._serve_stream(host, asked),
             "stream.run": lambda: self._stream(host, asked),
             "stream.close": lambda: self._close_stream(host),
             "rr.serve": lambda: self._serve_rr(host, asked),
@@ -49,9 +52,19 @@ class FakeTraffic:
             "process.output": lambda: self._output(asked),
         }
 
-    def _serve_stream(self, host: str) -> Json:
-        self.rack.serving.add(host)
+    def _serve_stream(self, host: str, asked: Json) -> Json:
+        self.rack.serving[host] = asked
         return {"port": STREAM_PORT}
+
+    def _sockets_of(self, asked: Json) -> Json:
+        """Buffers as a kernel keeps them, and calls as large as they were asked."""
+        buffer, message = asked.get("socket_buffer_bytes"), asked.get("message_bytes") or LARGE_CALL_BYTES
+        send, receive = TUNED_BUFFERS_BYTES if buffer is None else (2 * buffer, 2 * buffer)
+        return {
+            "send_buffer_bytes": min(send, 2 * LIMIT_BYTES) if self._fault("capped") else send,
+            "receive_buffer_bytes": receive,
+            "largest_call_bytes": LARGE_CALL_BYTES if self._fault("calls") else message,
+        }
 
     def _congestion_control(self) -> str:
         return "reno" if self._fault("congestion_control") else str(self.rack.up["congestion_control"])
@@ -113,6 +126,7 @@ class FakeTraffic:
             "active_seconds": rounds * one,
             "started_seconds": STARTED_SECONDS,
             "congestion_control": [rack.up["congestion_control"]],
+            **self._sockets_of(asked),
             "transfers": self._spool(_transfers(rounds, flows, one, self._rtt + 1e-6, amount)),
             **({**quiet, "samples": None} if asked["reverse"] else {**said, "samples": self._spool(samples)}),
         }
@@ -127,6 +141,7 @@ class FakeTraffic:
             "connections": 1,
             "refused": 0,
             "congestion_control": [self._congestion_control()],
+            **self._sockets_of(self.rack.serving.get(host, {})),
             **said,
         }
 

@@ -104,7 +104,13 @@ class RackTestbed:
             **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
-        self._hosts = [Host(host["name"], host["address"], Relay(self._agent, host["name"])) for host in built["hosts"]]
+        self._hosts = [
+            Host(
+                host["name"], host["address"], Relay(self._agent, host["name"]),
+                tuple(nic["address"] for nic in host.get("nics", ())),
+            )
+            for host in built["hosts"]
+        ]  # fmt: skip
         return built
 
     def hosts(self) -> Sequence[Host]:

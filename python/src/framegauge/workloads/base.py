@@ -56,7 +56,9 @@ class Executed:
     - `active_seconds`: while data was under way (may come with `evidence`)
 
     It may have `only_bulk`: False if small messages share the wire with bulk; `not_measured`: why, by metric;
-    `not_proved`: what a program was told that nobody can read back.
+    `not_proved`: what a program was told that nobody can read back; `nics`: how many of each host's were used, one if
+    it is missing; `sizes`: what was asked of sockets and calls, and `sockets`: what was read of them, by host, both
+    under the names that `stream.run` has.
     """
 
     record: Json

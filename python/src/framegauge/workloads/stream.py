@@ -20,9 +20,12 @@ UNSHAPED_BITS_PER_SECOND = 10e9  # a guess, for progress only
 GRACE_SECONDS = 30.0
 
 
-def serve(stack: ExitStack, server: Host, token: str, sample_seconds: float, closed: dict[str, Json]) -> int:
-    """Serve streams on a host until the stack is left; the port. `closed` then has what `stream.close` said."""
-    asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds}
+def serve(
+    stack: ExitStack, server: Host, token: str, sample_seconds: float, closed: dict[str, Json], **rest: Any
+) -> int:
+    """Serve streams on a host until the stack is left; the port. `closed` then has what `stream.close` said. What is in
+    `rest` goes before the usual params, or beside them."""
+    asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds, **rest}
     port = int(server.agent.request("stream.serve", asked)["port"])
     stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("stream.close")})))
     return port
@@ -48,10 +51,11 @@ def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class _Run:
-    """One `stream.run`: who asked whom, which way, and under which name its spools are kept."""
+    """One `stream.run`: who asked whom, by which NIC, which way, and under which name its spools are kept."""
 
     client: Host
     server: Host
+    nic: int  # of both, from 0
     reverse: bool
     label: str
 
@@ -71,6 +75,8 @@ class Stream:
     """Exactly one of `size_bytes` (a transfer of that size a flow, in rounds) and `duration_seconds`.
 
     `offered_bits_per_second` bounds each client's payload (the kernel paces payload, so that MTUs carry the same).
+    With `nics` a client has `flows` on each of so many NICs, from the NIC of a number to that of the same number.
+    `socket_buffer_bytes` and `message_bytes` are those of both ends; None: the kernel tunes buffers, calls are large.
     """
 
     size_bytes: int | None = None
@@ -80,6 +86,9 @@ class Stream:
     bidir: bool = False
     pattern: str = "one-to-one"
     offered_bits_per_second: int | None = None
+    nics: int = 1
+    socket_buffer_bytes: int | None = None
+    message_bytes: int | None = None
     repeat_seconds: float = 0.5
     sample_seconds: float = 0.01
     name: str = "stream"
@@ -100,22 +109,10 @@ class Stream:
         patience += 8.0 * (self.size_bytes or 0) * self.flows * len(planned) / SLOWEST_BITS_PER_SECOND
         with ExitStack() as stack:
             servers = {run.server.name: run.server for run in planned}
-            ports = {name: serve(stack, host, token, self.sample_seconds, closed) for name, host in servers.items()}
+            ports = {name: self._serve(stack, host, token, closed) for name, host in servers.items()}
 
             def task(run: _Run, progress: Progress | None) -> Callable[[Host], Json]:
-                asked = request(
-                    run.server,
-                    ports[run.server.name],
-                    token,
-                    flows=self.flows,
-                    size_bytes=self.size_bytes,
-                    duration_seconds=self.duration_seconds,
-                    # Rounds are for sizes: with a duration there is nothing to repeat.
-                    repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
-                    reverse=run.reverse,
-                    sample_seconds=self.sample_seconds,
-                    pacing_bits_per_second=self._pacing,
-                )
+                asked = self._request(run, ports[run.server.name], token)
                 return lambda host: host.agent.request(
                     "stream.run", asked, timeout_seconds=patience, on_progress=progress
                 )
@@ -126,17 +123,54 @@ class Stream:
         return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
 
     @property
+    def _sizes(self) -> dict[str, int]:
+        """Those that are asked; agents that know of none do everything else."""
+        asked = {"socket_buffer_bytes": self.socket_buffer_bytes, "message_bytes": self.message_bytes}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    def _serve(self, stack: ExitStack, server: Host, token: str, closed: dict[str, Json]) -> int:
+        """On all NICs where several are used."""
+        everywhere = "::" if ":" in server.address else "0.0.0.0"
+        address = {"address": everywhere} if self.nics > 1 else {}
+        return serve(stack, server, token, self.sample_seconds, closed, **address, **self._sizes)
+
+    def _request(self, run: _Run, port: int, token: str) -> Json:
+        return request(
+            run.server,
+            port,
+            token,
+            address=run.server.addresses[run.nic],
+            flows=self.flows,
+            size_bytes=self.size_bytes,
+            duration_seconds=self.duration_seconds,
+            # Rounds are for sizes: with a duration there is nothing to repeat.
+            repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
+            reverse=run.reverse,
+            sample_seconds=self.sample_seconds,
+            pacing_bits_per_second=self._pacing,
+            **self._sizes,
+        )
+
+    @property
     def _pacing(self) -> int | None:
         """Of each flow."""
-        return None if self.offered_bits_per_second is None else self.offered_bits_per_second // self.flows
+        offered = self.offered_bits_per_second
+        return None if offered is None else offered // (self.flows * self.nics)
 
     def _plan(self, hosts: Sequence[Host]) -> list[_Run]:
         ways = (False, True) if self.bidir else (self.reverse,)
-        chosen = [(client, server, back) for client, server in pairs(self.pattern, hosts) for back in ways]
-        one = len(chosen) == 1
+        talking = pairs(self.pattern, hosts)
+        several = len(talking) * self.nics * len(ways) > 1
+
+        def label(client: Host, server: Host, nic: int, back: bool) -> str:
+            by = f"-nic{nic + 1}" if self.nics > 1 else ""
+            return f"-{client.name}-{server.name}{by}" + ("-reverse" if back else "") if several else ""
+
         return [
-            _Run(client, server, back, "" if one else f"-{client.name}-{server.name}" + ("-reverse" if back else ""))
-            for client, server, back in chosen
+            _Run(client, server, nic, back, label(client, server, nic, back))
+            for client, server in talking
+            for nic in range(self.nics)
+            for back in ways
         ]
 
     def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
@@ -156,17 +190,21 @@ class Stream:
             "received_bytes": received,
             "bytes": sum(received.values()),
             "transfer_bytes": self.size_bytes,
-            # One connection after the other, and none beside: what a model of a new connection can say something of.
-            "alone_bytes": self.size_bytes if self.flows == 1 and len(planned) == 1 else None,
+            # One connection after the other, none beside, no window but the kernel's: what a model of a new
+            # connection can say something of.
+            "alone_bytes": self.size_bytes if self.flows == 1 and len(planned) == 1 and not self._sizes else None,
             "offered_bits_per_second": None if self._pacing is None else self._pacing * self.flows * len(planned),
             "congestion_control": {host: sorted(names) for host, names in control.items()},
             "srtt_median_seconds": _median(each["srtt_median_seconds"] for each in said),
             "mean_segment_payload_bytes": _mean(each["mean_segment_payload_bytes"] for each in said),
             "retransmits": sum(each["retransmits"] or 0 for each in said),
             "refused": sum(each["refused"] for each in closed.values()),
+            "nics": self.nics,
+            "sizes": self._sizes,
+            "sockets": _sockets(planned, results, closed) if self._sizes else {},
             "runs": [
                 {
-                    "client": run.client.name, "server": run.server.name, "reverse": run.reverse,
+                    "client": run.client.name, "server": run.server.name, "nic": run.nic + 1, "reverse": run.reverse,
                     "transfers": f"transfers{run.label}", "result": result,
                 }
                 for run, result in zip(planned, results, strict=True)
@@ -211,6 +249,23 @@ class Stream:
             found["fairness"] = jain(flows)
             found["smallest_goodput"] = 8.0 * min(flows)
         return found
+
+
+def _sockets(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
+    """By host, what its agent read of the run's sockets: the least buffers, and the most that one call moved."""
+    said: dict[str, list[Json]] = {}
+    for run, result in zip(planned, results, strict=True):
+        said.setdefault(run.client.name, []).append(result)
+    for name, answer in closed.items():
+        said.setdefault(name, []).append(answer)
+    taken = {"send_buffer_bytes": min, "receive_buffer_bytes": min, "largest_call_bytes": max}
+    return {
+        host: {
+            name: take((each[name] for each in answers if each[name] is not None), default=None)
+            for name, take in taken.items()
+        }
+        for host, answers in said.items()
+    }
 
 
 def _tables(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
