@@ -22,6 +22,8 @@ pub struct Rack {
     pub fabric: Option<RunningFabric>,
     /// What the fabric is, as it was asked for and in numbers, changes included.
     pub network: Option<(NetworkSpec, Network)>,
+    /// Which share of its link a host's shaper lets pass, if there are shapers.
+    pub shaper_factor: Option<f64>,
     /// What joins three or more hosts on the kernel testbed.
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
@@ -33,7 +35,15 @@ pub struct Rack {
 impl Rack {
     /// A rack without anything.
     pub fn empty(cpus: CpuPlan) -> Self {
-        Self { hosts: BTreeMap::new(), fabric: None, network: None, switch: None, cpus, begun: None }
+        Self {
+            hosts: BTreeMap::new(),
+            fabric: None,
+            network: None,
+            shaper_factor: None,
+            switch: None,
+            cpus,
+            begun: None,
+        }
     }
 }
 

@@ -180,7 +180,14 @@ impl Applied {
     /// A host that is not ours: it is read as it is, and nothing is changed. `watched` are sysctls to read with it.
     pub fn adopt(interface: String, address: IpAddr, watched: Vec<String>) -> Result<Self> {
         let mtu = rtnetlink::link(&interface)?.mtu;
-        let nic = Nic { interface, hardware: [0; 6], address, neighbours: Vec::new(), routes: Vec::new() };
+        let nic = Nic {
+            interface,
+            hardware: [0; 6],
+            address,
+            neighbours: Vec::new(),
+            routes: Vec::new(),
+            bits_per_second: None,
+        };
         let settings = HostSettings {
             nics: vec![nic],
             mtu,
@@ -270,7 +277,8 @@ impl Applied {
     }
 
     fn shape(&self, nic: &Nic) -> Result<()> {
-        let Some(shaping) = self.settings.shaping else { return Ok(()) };
+        let Some(mut shaping) = self.settings.shaping else { return Ok(()) };
+        shaping.bits_per_second = nic.bits_per_second.unwrap_or(shaping.bits_per_second);
         let family = if nic.address.is_ipv4() { Family::V4 } else { Family::V6 };
         qdisc::set_token_bucket(
             &nic.interface,
@@ -292,6 +300,16 @@ impl Applied {
             rtnetlink::change_link(&nic.interface, change)?;
             self.shape(nic)
         })
+    }
+
+    /// Lets the shaper of one NIC pass another rate, if it has one.
+    pub fn change_rate(&mut self, nic: usize, bits_per_second: u64) -> Result<()> {
+        let Some(place) = self.settings.nics.get_mut(nic) else {
+            return Err(OsError::errno(format!("find NIC {}", nic + 1), 19));
+        };
+        place.bits_per_second = Some(bits_per_second);
+        let place = place.clone();
+        self.shape(&place)
     }
 
     /// Reads everything back.

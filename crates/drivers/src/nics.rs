@@ -21,6 +21,8 @@ pub struct Nic {
     pub neighbours: Vec<(IpAddr, [u8; 6])>,
     /// Subnets that packets go to through a router: an address of each, and the router's.
     pub routes: Vec<(IpAddr, IpAddr)>,
+    /// What its shaper lets pass, where that is not what the host's shaping says.
+    pub bits_per_second: Option<u64>,
 }
 
 /// The address of an end: its subnet, and whose it is among `hosts` hosts and the routers after them.
@@ -53,6 +55,7 @@ pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8) -> Vec<Nic> {
             .filter(|(_, leg)| leg.from == *end)
             .map(|(subnet, leg)| (rack::address_in_subnet(*subnet, 0, version), at(leg.to)))
             .collect(),
+        bits_per_second: None,
     };
     own.iter().map(nic).collect()
 }

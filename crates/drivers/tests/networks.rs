@@ -268,4 +268,6 @@ fn a_change_says_a_host_and_means_all_of_its_nics() {
     let change = two.changed(&names(2), &network, &link, None).unwrap();
     let changed: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();
     assert_eq!(changed, ["h2.1>switch", "h2.2>switch"]);
+    let shapers = [("h2".to_owned(), 0, 4_995_000), ("h2".to_owned(), 1, 4_995_000)];
+    assert_eq!(change.shapers(0.999), shapers);
 }

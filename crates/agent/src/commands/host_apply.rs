@@ -38,6 +38,7 @@ struct Place {
     address: IpAddr,
     neighbours: Vec<Neighbour>,
     routes: Vec<Route>,
+    bits_per_second: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +56,7 @@ impl Place {
             address: self.address,
             neighbours: self.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
             routes: self.routes.into_iter().map(|route| (route.subnet, route.gateway)).collect(),
+            bits_per_second: self.bits_per_second,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `host.set`: the MTU of a rack's host, while it works.
+//! `host.set`: the MTU of a rack's host, or the rate of a NIC's shaper, while it works.
 
 use crate::message::Failure;
 use crate::message::{Answer, params};
@@ -10,7 +10,16 @@ use serde_json::json;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Set {
-    mtu: u32,
+    mtu: Option<u32>,
+    shaper: Option<NicRate>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NicRate {
+    /// From 0.
+    nic: usize,
+    bits_per_second: u64,
 }
 
 /// Changes it; connections that are there keep their MSS.
@@ -19,6 +28,11 @@ pub fn run(call: &Call) -> Answer {
     let mut applied = lock(&call.session.host.applied);
     let applied = applied.as_mut().filter(|applied| !applied.is_adopted());
     let applied = applied.ok_or_else(|| Failure::state("only a rack's own host is changed so"))?;
-    applied.change_mtu(asked.mtu)?;
+    if let Some(mtu) = asked.mtu {
+        applied.change_mtu(mtu)?;
+    }
+    if let Some(NicRate { nic, bits_per_second }) = asked.shaper {
+        applied.change_rate(nic, bits_per_second)?;
+    }
     Ok(json!({"time_seconds": monotonic_nanoseconds() as f64 * 1e-9}))
 }

@@ -8,6 +8,7 @@ use crate::rack_state::Rack;
 use crate::session::Call;
 use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
 use framegauge_drivers::model::{Ends, Owner};
+use framegauge_drivers::network::Network;
 use framegauge_drivers::nics::{self, Nic};
 use framegauge_drivers::{process, rack};
 use serde_json::{Value, json};
@@ -72,17 +73,29 @@ pub struct Member {
 
 impl Up {
     /// Hosts, then routers.
-    pub fn members(&self, ends: &Ends) -> Vec<Member> {
+    pub fn members(&self, ends: &Ends, network: Option<&Network>) -> Vec<Member> {
         let hosts = self.hosts.iter().enumerate().map(|(host, Host { name, .. })| (Owner::Host(host), name));
         let routers = self.topology.routers().iter().enumerate();
         let routers = routers.map(|(router, spec)| (Owner::Router(router), &spec.name));
         let member = |(owner, name): (Owner, &String)| Member {
             owner,
             name: name.clone(),
-            nics: nics::of(ends, owner, self.hosts.len(), self.family),
+            nics: self.nics_of(owner, ends, network),
             packet_bytes: nics::largest_packet(ends, owner, |owner| self.mtu(owner)),
         };
         hosts.chain(routers).map(member).collect()
+    }
+
+    /// With the rates of their own links, where a fabric has them.
+    fn nics_of(&self, owner: Owner, ends: &Ends, network: Option<&Network>) -> Vec<Nic> {
+        let mut found = nics::of(ends, owner, self.hosts.len(), self.family);
+        if let (Some(network), Some(shaper)) = (network, &self.shaper) {
+            for (nic, end) in found.iter_mut().zip(ends.ends_of(owner)) {
+                let rate = network.link_rate(end).bits_per_second();
+                nic.bits_per_second = Some((rate as f64 * shaper.factor) as u64);
+            }
+        }
+        found
     }
 
     /// The rate of the links and what bounds the hosts' queues, where both are given.
@@ -93,7 +106,6 @@ impl Up {
     fn shaping(&self, packet_bytes: u32) -> Option<Value> {
         let kernel = self.testbed == Testbed::Kernel;
         self.shaped().map(|(rate, shaper)| {
-            let rate = if kernel { rate } else { (rate as f64 * shaper.factor) as u64 };
             // Between two hosts the bucket is the link and its buffer; a switch has buffers of its own.
             let limit = if kernel && self.hosts.len() == 2 {
                 self.link.buffer_bytes
@@ -188,6 +200,7 @@ fn nic_value(nic: &Nic) -> Value {
     let routes = nic.routes.iter();
     json!({
         "interface": nic.interface, "hardware": nic.hardware, "address": nic.address,
+        "bits_per_second": nic.bits_per_second,
         "neighbours": neighbours
             .map(|(address, hardware)| json!({"address": address, "hardware": hardware}))
             .collect::<Vec<_>>(),

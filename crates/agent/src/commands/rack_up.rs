@@ -24,6 +24,7 @@ pub fn up(call: &Call) -> Answer {
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(rack::plan_cpus(fabric));
     rack.network = network;
+    rack.shaper_factor = asked.shaper.as_ref().map(|shaper| shaper.factor);
     match asked.build(call, &mut rack) {
         Ok(answer) => {
             *current = Some(rack);
@@ -47,7 +48,7 @@ pub fn down(call: &Call) -> Answer {
 impl Up {
     fn build(&self, call: &Call, rack: &mut Rack) -> Answer {
         let ends = self.ends()?;
-        let members = self.members(&ends);
+        let members = self.members(&ends, rack.network.as_ref().map(|(_, network)| network));
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let threads = rack_members::start(call, &names, rack)?;
         match (&rack.network, threads.as_slice()) {

@@ -1,6 +1,6 @@
 //! Changes of a network that works.
 
-use framegauge_fabric::{PortChange, PortConfig, PortIndex};
+use framegauge_fabric::{Owner, PortChange, PortConfig, PortIndex};
 
 use super::{LinkOverride, Network, NetworkSpec, names_of};
 
@@ -13,6 +13,23 @@ pub struct NetworkChange {
     pub network: Network,
     /// By port.
     pub ports: Vec<(PortIndex, PortChange)>,
+}
+
+impl NetworkChange {
+    /// Hosts' NICs, from 0, whose links have another rate now, and which rate a shaper that lets so much of it pass has.
+    pub fn shapers(&self, factor: f64) -> Vec<(String, usize, u64)> {
+        let Network { config, ends } = &self.network;
+        let of_host = |(port, change): &(PortIndex, PortChange)| {
+            let rate = change.rate?;
+            let end = config.uplinks.iter().position(|uplink| uplink == port)?;
+            let own = ends.ends_of(ends.owner(end));
+            let nic = own.iter().position(|other| *other == end)?;
+            let bits_per_second = (rate.bits_per_second() as f64 * factor) as u64;
+            matches!(ends.owner(end), Owner::Host(_))
+                .then(|| (ends.owner_name(end).to_owned(), nic, bits_per_second))
+        };
+        self.ports.iter().filter_map(of_host).collect()
+    }
 }
 
 impl NetworkSpec {

@@ -27,6 +27,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// The rate of an end's own link, without skew.
+    pub fn link_rate(&self, end: usize) -> BitRate {
+        self.config.ports[usize::from(self.config.uplinks[end].0)].rate
+    }
+
     /// The names of its hosts, in order.
     pub fn hosts(&self) -> Vec<String> {
         let ends = &self.ends;
