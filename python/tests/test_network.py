@@ -243,7 +243,8 @@ ROUTED = (
     "topology: {custom: {switches: [near, far], routers: [r1], links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}"
 )
 BAD_ROUTERS = {
-    ("[r1]", "[h1]"): 'topology.custom.routers.0: found "h1", expected a router\'s name: letters, digits, - and _, and not that of a host',
+    ("[r1]", "[h1]"): 'topology.custom.routers.0: found "h1", expected a router\'s name: letters, digits and -, and not that of a host',
+    ("[r1]", "[r_1]"): 'topology.custom.routers.0: found "r_1", expected a router\'s name',
     ("[r1]", "[r.1]"): 'topology.custom.routers.0: found "r.1", expected a router\'s name',
     ("[r1]", "[r1, r1]"): 'topology.custom.routers.1: found "r1", expected each router once',
     ("[r1]", "[r1, far]"): 'topology.custom.routers.1: found "far", expected a name of its own: a switch has this one',
@@ -271,7 +272,7 @@ BAD_ROUTERS = {
     ("}}", "}}, family: 6", "[r1]", "[{name: r1, mtu: 1279}]"): "topology.custom.routers.0.mtu: found 1279, expected at least 1280 with family: 6",
     ("}}", "}}, link: {port_mtu: 9000}", "[r1]", "[{name: r1, mtu: 9001}]"): "topology.custom.routers.0.mtu: found 9001, expected at most link.port_mtu 9000",
     ("}}", "}}, links: [{from: r1, to: far, mtu: 9000}]"):
-        "links.0.mtu: found 9000, expected no router in from: r1 has an mtu of its own, in routers",
+        "links.0.mtu: found 9000, expected the mtu of r1 in topology.custom.routers: a router has its own",
     ("}}", "}}, links: [{from: r1.3, to: far, loss: 1 %}]"): 'links.0.from: found "r1.3", expected a node, * for any: "r1.',
     ("}}", "}}, links: [{from: r1, to: r1, loss: 1 %}]"): 'links.0: found "r1 to r1", expected two nodes with a link, such as h1 to near',
     ("}}", "}}, background: [{from: h1, to: h2, share: 1 %}]"):

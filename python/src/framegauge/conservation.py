@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.proof_nic import deltas
+from framegauge.proof_nic import deltas, fabric_hosts
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["disagreements"]
@@ -47,7 +47,7 @@ def _ports(record: Json) -> Iterator[str]:
 
 
 def _interfaces(record: Json) -> Iterator[str]:
-    for host in record["measure"]["fabric"]["hosts"]:
+    for host in fabric_hosts(record):
         name = host["host"]
         kernel = deltas(record, name, "interface")
         yield from _unequal(
@@ -65,7 +65,7 @@ def _interfaces(record: Json) -> Iterator[str]:
 
 
 def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
-    for host in record["measure"]["fabric"]["hosts"]:
+    for host in fabric_hosts(record):
         name = host["host"]
         nstat = deltas(record, name, "nstat")
         dropped = deltas(record, name, "interface")["tx_dropped"]
@@ -147,12 +147,20 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
-    """How many times the rate of the usual link all links to a host have together; ceilings are of one such link."""
+    """How many times the rate of the usual link all links to a host have together, as far as the run uses them;
+    ceilings are of one such link."""
     network = record["rack"].get("network")
     if network is None or not conditions.bits_per_second:
         return 1.0
-    together: int = sum(port["bits_per_second"] for port in network["ports"] if port["to"] == receiver)
+    used = record["workload"].get("nics", 1)
+    together: int = sum(port["bits_per_second"] for port in network["ports"] if _is_of(port["to"], receiver, used))
     return max(1.0, together / conditions.bits_per_second)
+
+
+def _is_of(end: str, host: str, nics: int) -> bool:
+    """Whether an end of a link is one of the first so many NICs of a host: h1, or h1.1, h1.2."""
+    node, _, number = end.partition(".")
+    return node == host and int(number or 1) <= nics
 
 
 def _others(work: Json, receiver: str) -> set[str]:

@@ -16,6 +16,7 @@ __all__ = ["network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
 SMALLEST_IPV6_MTU = 1280  # RFC 8200
+MOST_MEMBERS = 250  # hosts and routers of which one subnet has room for the addresses
 Where = tuple[str | int, ...]
 
 
@@ -101,9 +102,13 @@ def _overlay(
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:
-    custom = bed.topology.custom
-    for index, each in enumerate((custom.routers if custom is not None else None) or ()):
-        where: Where = ("testbed", "topology", "custom", "routers", index, "mtu")
+    routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    place: Where = ("testbed", "topology", "custom", "routers")
+    members = len(bed.host_names) + len(routers)
+    if members > MOST_MEMBERS:
+        yield Problem(place, f"{members} with the hosts", f"at most {MOST_MEMBERS}: a subnet has no more addresses")
+    for index, each in enumerate(routers):
+        where: Where = (*place, index, "mtu")
         if each.mtu is not None and each.mtu > bed.link.port_mtu:
             expected = f"at most link.port_mtu {bed.link.port_mtu}: larger frames die at the switch"
             yield Problem(where, each.mtu, expected)
@@ -137,9 +142,9 @@ def _links(
             yield Problem(
                 (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames die there"
             )
-        if each.mtu is not None and not begins.isdisjoint(routers):
-            name = next(router for router in routers if router in begins)
-            yield Problem((*where, "mtu"), each.mtu, f"no router in from: {name} has an mtu of its own, in routers")
+        if each.mtu is not None and begins and begins <= set(routers):
+            expected = f"the mtu of {', '.join(sorted(begins))} in topology.custom.routers: a router has its own"
+            yield Problem((*where, "mtu"), each.mtu, expected)
 
 
 def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterator[Problem]:

@@ -27,7 +27,11 @@ from framegauge.study_types import HOST, FrameLimit, Model, Problem, Sparse, nea
 __all__ = ["LEVELLED", "Custom", "Topology"]
 
 RACK_HOSTS = 12
-NODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# A router's is that of a cgroup and a word on command lines, too.
+NAMES: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "switch": (re.compile(r"[A-Za-z][A-Za-z0-9_-]*"), "letters, digits, - and _"),
+    "router": (re.compile(r"[A-Za-z][A-Za-z0-9-]*"), "letters, digits and -"),
+}
 MOST_NICS = 2
 ROUTER_LINKS = (2, 8)
 
@@ -204,8 +208,9 @@ class Custom(Sparse, Shape):
         for kind, names in (("switch", self.switches), ("router", self.router_names)):
             for index, name in enumerate(names):
                 where = (f"{kind}es" if kind == "switch" else "routers", index)
-                if not NODE.fullmatch(name) or HOST.fullmatch(name):
-                    yield Problem(where, name, f"a {kind}'s name: letters, digits, - and _, and not that of a host")
+                pattern, letters = NAMES[kind]
+                if not pattern.fullmatch(name) or HOST.fullmatch(name):
+                    yield Problem(where, name, f"a {kind}'s name: {letters}, and not that of a host")
                 if name in names[:index]:
                     yield Problem(where, name, f"each {kind} once")
                 if kind == "router" and name in self.switches:

@@ -122,6 +122,7 @@ class Ways:
     """
 
     def __init__(self, links: Sequence[Link], routers: Sequence[str]) -> None:
+        # By end or switch: its segment, and how many NICs its node has there before.
         self._subnets: dict[str, tuple[int, int]] = {}
         for number, segment in enumerate(segments(links)):
             seen: Counter[str] = Counter()
@@ -129,6 +130,10 @@ class Ways:
                 self._subnets[end] = number, seen[node_of(end)]
                 seen[node_of(end)] += 1
         self._sides = {name: [self._subnets[end] for end in ends_of(links, name)] for name in routers}
+
+    def subnet(self, end: str) -> tuple[int, int]:
+        """The same for all ends of one subnet."""
+        return self._subnets[end]
 
     def routers(self, one: str, other: str) -> list[str] | None:
         """The routers from one end, or switch, to another; None if no way leads there.

@@ -11,8 +11,8 @@ __all__ = ["inputs", "ports_to"]
 
 
 def ports_to(record: Mapping[str, Any], host: str) -> list[str]:
-    """The switch ports whose link leads to a host; none on the kernel's own link."""
-    named = [link["port"] for link in _links(record) if link["to"] == host]
+    """The switch ports whose links lead to a host, one a NIC; none on the kernel's own link."""
+    named = [link["port"] for link in _links(record) if _node(link["to"]) == host]
     # Records of older versions do not tell the network: there a port is called by its two ends.
     all_ports = [port["port"] for port in dig(record, "measure", "fabric", "ports") or ()]
     return named or [port for port in all_ports if port.endswith(f">{host}")]
@@ -32,6 +32,11 @@ def inputs(
     return {sender: _input(sender, receiver, links, seen, senders) for sender in senders}
 
 
+def _node(end: str) -> str:
+    """Whose end of a link it is: h1.2 is the second NIC of h1. On a rack no name has a dot."""
+    return end.partition(".")[0]
+
+
 def _links(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     found = dig(record, "rack", "network", "ports")
     return found if isinstance(found, list) else ()
@@ -44,21 +49,22 @@ def _input(
     shortest = set(_last_links(sender, receiver, links))
     if found := shortest & seen if seen else shortest:
         return " or ".join(sorted(found))
-    own = {port for port in seen if port.startswith(f"{sender}>")}
-    others = {port for port in seen if port.partition(">")[0] not in senders}
+    own = {port for port in seen if _node(port.partition(">")[0]) == sender}
+    others = {port for port in seen if _node(port.partition(">")[0]) not in senders}
     found = own or others
     return found.pop() if len(found) == 1 else None
 
 
 def _last_links(sender: str, receiver: str, links: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The links that enter the receiver's switch on shortest paths from the sender."""
+    joined = [(_node(link["from"]), _node(link["to"]), link["port"]) for link in links]
     hops, reached = {sender: 0}, [sender]
     for node in reached:  # grows as it goes
-        for link in links:
-            if link["from"] == node and link["to"] not in hops:
-                hops[link["to"]] = hops[node] + 1
-                reached.append(link["to"])
-    last = {link["from"] for link in links if link["to"] == receiver}
-    for link in links:
-        if link["to"] in last and link["from"] in hops and hops[link["from"]] + 1 == hops.get(link["to"]):
-            yield link["port"]
+        for one, other, _ in joined:
+            if one == node and other not in hops:
+                hops[other] = hops[node] + 1
+                reached.append(other)
+    last = {one for one, other, _ in joined if other == receiver}
+    for one, other, port in joined:
+        if other in last and one in hops and hops[one] + 1 == hops.get(other):
+            yield port

@@ -128,16 +128,18 @@ class FakeRack:
                 "name": name,
                 "pid": 100 + index,
                 "thread": 101 + index,
-                "interface": f"fg{index}",
+                "interface": fake_network.nics(rack, name)[0]["interface"],
                 "address": rack.address(name),
                 "mac": "02:00",
+                "nics": fake_network.nics(rack, name)[: 1 if self._fault("nic_missing") else None],
             }
             for index, name in enumerate(rack.names)
         ]
         return {
             "hosts": hosts,
+            "routers": fake_network.routers(rack, self._fault),
             "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
-            "network": fake_network.answer(params, self._fault),
+            "network": fake_network.answer(rack, self._fault),
         }
 
     def _bare(self, params: Json) -> Json:
