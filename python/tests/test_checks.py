@@ -33,9 +33,18 @@ CAUGHT_BY = {
     "own_buffers": "proof: shared buffer of each switch: asked {'bytes': 1000000, 'alpha': 1.0}, found None",
     "capped": "proof: send buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 32768: raise net.core.wmem_max",
     "calls": "proof: bytes of the largest write or read on h1: asked at most 16384, found 262144",
+    "second_nic": "proof: MTU of h1.2 before the run: asked 9000, found 8999",
+    "nic_missing": "proof: NICs of h1: asked h1.1, h1.2, found h1.1",
+    "router_mtu": "proof: MTU of router r1: asked 4000, found 3999",
+    "router_icmp": "proof: ICMP errors of router r1: asked filtered, found on",
+    "router_missing": "proof: routers: asked r1, found none",
 }  # fmt: skip
 
 
+ROUTED = (
+    "{kind: fake, topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 4000, icmp: filtered}], "
+    "links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}}"
+)
 # What a fault needs to show, where a stream on a pair of the rack does not have it.
 NEEDS = {
     "nodelay": {"stream: {size: 10 MB}": "rr: {duration: 0.1 s}", "factors: {": "factors: {nagle: on, ", "goodput": "latency_p50"},
@@ -53,6 +62,8 @@ NEEDS = {
     "ecn": {"factors: {": "factors: {ecn: on, "},
     "capped": {"size: 10 MB": "size: 10 MB, sizes: {socket_buffer: 57344}"},
     "calls": {"size: 10 MB": "size: 10 MB, sizes: {message: 16384}"},
+    **{fault: {"{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}"} for fault in ("second_nic", "nic_missing")},
+    **{fault: {"{kind: fake}": ROUTED} for fault in ("router_mtu", "router_icmp", "router_missing")},
 }  # fmt: skip
 
 

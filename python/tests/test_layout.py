@@ -12,7 +12,7 @@ BOTTOM = {"errors", "quantities", "margins", ""}
 NETWORK = {"topologies", "disciplines"}
 SHAPE = {
     "study_types", "study_workloads", "study_sizes", "study_margins", "study_testbed", "study_queue", "study_network",
-    "study_network_rules", *NETWORK,
+    "study_network_rules", "study_topology", *NETWORK,
 }  # fmt: skip
 STUDY = {"study", "study_file", "blocks"} | SHAPE
 # What each module or package may use, besides itself.
@@ -29,9 +29,10 @@ MAY_USE = {
     "topologies": set(),
     "disciplines": {"quantities"},
     "study_queue": BOTTOM | {"study_types", "disciplines"},
-    "study_network": BOTTOM | {"study_types", "study_queue"} | NETWORK,
-    "study_testbed": BOTTOM | {"study_types", "study_network", "machines"},
-    "study_network_rules": BOTTOM | {"study_types", "study_network", "study_testbed"} | NETWORK,
+    "study_network": BOTTOM | {"study_types", "study_queue", "disciplines"},
+    "study_topology": BOTTOM | {"study_types", "topologies"},
+    "study_testbed": BOTTOM | {"study_types", "study_network", "study_topology", "machines"},
+    "study_network_rules": BOTTOM | {"study_types", "study_topology", "study_testbed"} | NETWORK,
     "study": BOTTOM | SHAPE,
     "yaml_file": BOTTOM | {"study_types"},
     "study_file": BOTTOM | {"study", "yaml_file", "inventory", "machines"} | SHAPE,

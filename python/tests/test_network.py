@@ -136,6 +136,9 @@ def test_skew_is_of_the_switches_ports_to_hosts_and_links_of_the_file_go_before_
     ("bed", "hosts", "asked"),
     [
         ("topology: rack", 12, None),
+        ("topology: {rack: {nics: 1}}", 12, None),
+        ("topology: {rack: {nics: 2}}, hosts: 4", 4, {"kind": "rack", "nics": 2}),
+        ("topology: {pair: {nics: 2}}", 2, {"kind": "rack", "nics": 2}),
         ("topology: dumbbell, hosts: 5", 5, {"kind": "dumbbell", "left": 2}),
         ("topology: {dumbbell: {left: 3}}", 12, {"kind": "dumbbell", "left": 3}),
         ("topology: leaf-spine", 12, {"kind": "leaf-spine", "leaves": 2, "spines": 2}),
@@ -169,7 +172,10 @@ BAD = {
     "topology: {fat-tree: {K: 4}}": 'study.yaml:2: testbed.topology.fat-tree.K: found an unknown key, expected',
     "topology: {fattree: {k: 4}}": 'study.yaml:2: testbed.topology.fattree: found an unknown key, expected "fat-tree"',
     "topology: {rack: {}, pair: {}}": 'study.yaml:2: testbed.topology: found "pair, rack", expected exactly one of',
-    "topology: {rack: {nics: 2}}": "study.yaml:2: testbed.topology.rack.nics: found an unknown key, expected",
+    "topology: {rack: {nics: 3}}": "study.yaml:2: testbed.topology.rack.nics: found 3, expected at most 2",
+    "topology: {pair: {nics: true}}": "study.yaml:2: testbed.topology.pair.nics: found true, expected a whole number",
+    "topology: {pair: {nic: 2}}": 'study.yaml:2: testbed.topology.pair.nic: found an unknown key, expected "nics"',
+    "topology: {fat-tree: {nics: 2}}": "study.yaml:2: testbed.topology.fat-tree.nics: found an unknown key, expected",
     "topology: {dumbbell: {left: 4}}, hosts: 4": "study.yaml:2: testbed.topology.dumbbell.left: found 4, expected 1 to 3",
     "topology: {leaf-spine: {leaves: 3}}, hosts: 4": "study.yaml:2: testbed.hosts: found 4, expected a multiple of 3",
     "topology: {custom: {links: [[h1, s1], [h2, s1]]}}": "study.yaml:2: testbed.topology.custom.switches: found nothing, expected this key",
@@ -178,8 +184,8 @@ BAD = {
         'study.yaml:2: testbed.topology.custom.links.1: found "s3", expected a host, or a switch that there is: one of s1, s2',
     "topology: {custom: {switches: [s1, t], links: [[h1, s1], [h2, core]]}}":
         'study.yaml:2: testbed.topology.custom.links.1: found "core", expected a host, or a switch that there is: one of s1, t',
-    "topology: {custom: {switches: [s1], links: [[h1, s1], [h1, s1]]}}":
-        'study.yaml:2: testbed.topology.custom.links.1: found "h1", expected each host once',
+    "topology: {custom: {switches: [s1], links: [[h1, s1], [h1, s1], [h2, s1], [h1, s1]]}}":
+        'study.yaml:2: testbed.topology.custom.links: found "h1 with 3 links", expected at most 2 links of a host',
     "topology: {custom: {switches: [s1, s1], links: [[h1, s1], [h2, s1]]}}":
         'study.yaml:2: testbed.topology.custom.switches.1: found "s1", expected each switch once',
     "topology: {custom: {switches: [s1, h1], links: [[h1, s1], [h2, s1]]}}":
@@ -195,6 +201,12 @@ BAD = {
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h3, s1]]}}":
         'study.yaml:2: testbed.topology.custom.links: found "h1, h3", expected two hosts or more, h1, h2 and so on: there is no h2',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h2, s1]]}}, hosts: 3": "study.yaml:2: testbed.hosts: found 3, expected 2, or no such key",
+    # h1 is on both, and forwards nothing.
+    "topology: {custom: {switches: [a, b], links: [[h1, a], [h1, b], [h2, a], [h3, b]]}}":
+        'study.yaml:2: testbed.topology.custom.links: found "b, h3", expected a network that is connected: nothing leads there from h1.1',
+    # h1's second NIC shares the first one's wires, in a subnet of its own.
+    "topology: {custom: {switches: [a, b], links: [[h1, a], [h1, a], [h2, a], [h2, b]]}}":
+        'study.yaml:2: testbed.topology.custom.links: found "a, b, h2.2", expected a network that is connected: nothing leads there from h1.2',
     "link: {buffer: 9017}": "study.yaml:2: testbed.link.buffer: found 9017, expected 9018 bytes or more: one full frame",
     "shared_buffer: {bytes: 9000}": "study.yaml:2: testbed.shared_buffer.bytes: found 9000, expected 9018 bytes or more",
     "shared_buffer: {bytes: 9 MB, alpha: 0}": "study.yaml:2: testbed.shared_buffer.alpha: found 0, expected more than 0",
@@ -224,6 +236,162 @@ BAD = {
     "background: [{from: h1, to: h2, share: 1 %, mean_on: 1 ms}]": "study.yaml:2: testbed.background.0.mean_on: found 0.001, expected no such key with process: constant",
     "background: [{from: h1, to: h2, share: 1 %, process: burst}]": 'study.yaml:2: testbed.background.0.process: found "burst", expected',
 }  # fmt: skip
+
+
+# With a router r1 between h1 on `near` and h2 on `far`: what is other, and what is then said of `testbed`.
+ROUTED = (
+    "topology: {custom: {switches: [near, far], routers: [r1], links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}"
+)
+BAD_ROUTERS = {
+    ("[r1]", "[h1]"): 'topology.custom.routers.0: found "h1", expected a router\'s name: letters, digits and -, and not that of a host',
+    ("[r1]", "[r_1]"): 'topology.custom.routers.0: found "r_1", expected a router\'s name',
+    ("[r1]", "[r.1]"): 'topology.custom.routers.0: found "r.1", expected a router\'s name',
+    ("[r1]", "[r1, r1]"): 'topology.custom.routers.1: found "r1", expected each router once',
+    ("[r1]", "[r1, far]"): 'topology.custom.routers.1: found "far", expected a name of its own: a switch has this one',
+    ("[r1]", "[r1, r2]"): 'topology.custom.routers.1: found "r2 with 0 links", expected 2 to 8 links of a router',
+    ("[r1]", "r1"): 'topology.custom.routers: found "r1", expected a list',
+    ("[r1]", "[5]"): "topology.custom.routers.0: found 5, expected a router's name, or more, such as {name: r1",
+    ("[r1]", "[{mtu: 1500}]"): "topology.custom.routers.0.name: found nothing, expected this key",
+    ("[r1]", "[{name: r1, mut: 1500}]"): 'topology.custom.routers.0.mut: found an unknown key, expected "mtu"',
+    ("[r1]", "[{name: r1, mtu: jumbo}]"): 'topology.custom.routers.0.mtu: found "jumbo", expected bytes',
+    ("[r1]", "[{name: r1, mtu: 67}]"): "topology.custom.routers.0.mtu: found 67, expected at least 68",
+    ("[r1]", "[{name: r1, mtu: 9217}]"): "topology.custom.routers.0.mtu: found 9217, expected at most link.port_mtu 9216: larger frames die",
+    ("[r1]", "[{name: r1, icmp: off}]"): "topology.custom.routers.0.icmp: found false, expected 'on' or 'filtered'",
+    ("[r1]", "[{name: r1, icmp: dropped}]"): "topology.custom.routers.0.icmp: found \"dropped\", expected 'on' or 'filtered'",
+    ("[r1, far]", "[r2, far]"): 'topology.custom.links.2: found "r2", expected a host, or a switch or router that there is: one of near, far, r1',
+    ("[near, r1], ", ""): 'topology.custom.routers.0: found "r1 with 1 link", expected 2 to 8 links of a router',
+    ("[near, r1], ", "[near, r1], [h1, r1], "):
+        'topology.custom.links.2: found "h1 to r1", expected a switch at one end: hosts and routers are not joined to each other',
+    ("[r1]", "[r1, r2]", "[near, r1], ", "[near, r1], [r1, r2], "):
+        'topology.custom.links.2: found "r1 to r2", expected a switch at one end: hosts and routers are not joined',
+    ("[near, r1], ", "[near, r1], [far, r1], "): 'topology.custom.routers.0: found "r1", expected links that lead apart',
+    ("[far, h2]", "[near, h2]"): None,
+    # r1 leads to no host, and far to nowhere.
+    ("[near, far]", "[near, far, off1]", "[near, r1]", "[off1, r1]", "[far, h2]", "[near, h2]"):
+        'topology.custom.links: found "far, off1, r1", expected a network that is connected: nothing leads there from h1',
+    ("}}", "}}, family: 6", "[r1]", "[{name: r1, mtu: 1279}]"): "topology.custom.routers.0.mtu: found 1279, expected at least 1280 with family: 6",
+    ("}}", "}}, link: {port_mtu: 9000}", "[r1]", "[{name: r1, mtu: 9001}]"): "topology.custom.routers.0.mtu: found 9001, expected at most link.port_mtu 9000",
+    ("}}", "}}, links: [{from: r1, to: far, mtu: 9000}]"):
+        "links.0.mtu: found 9000, expected the mtu of r1 in topology.custom.routers: a router has its own",
+    ("}}", "}}, links: [{from: r1.3, to: far, loss: 1 %}]"): 'links.0.from: found "r1.3", expected a node, * for any: "r1.',
+    ("}}", "}}, links: [{from: r1, to: r1, loss: 1 %}]"): 'links.0: found "r1 to r1", expected two nodes with a link, such as h1 to near',
+    ("}}", "}}, background: [{from: h1, to: h2, share: 1 %}]"):
+        'background.0: found "h1 to h2", expected two hosts that switches join: no router forwards what no host sends',
+    ("}}", "}}, background: [{from: h1, to: r1, share: 1 %}]"): 'background.0.to: found "r1", expected a host:',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", BAD_ROUTERS)
+def test_routers_that_cannot_be_are_one_line(change):
+    bed, line = ROUTED, BAD_ROUTERS[change]
+    for old, new in zip(change[::2], change[1::2], strict=True):
+        assert old in bed
+        bed = bed.replace(old, new, 1)
+    if line is None:
+        parse(bed)
+        return
+    with pytest.raises(StudyError) as error:
+        parse(bed)
+    assert error.value.problems[0].startswith(f"study.yaml:2: testbed.{line}"), error.value.problems[0]
+    assert all("\n" not in each for each in error.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("bed", "nics"),
+    [
+        ("", 1), ("topology: {pair: {nics: 2}}", 2), ("topology: {rack: {nics: 2}}, hosts: 3", 2),
+        ("topology: dumbbell", 1), (ROUTED, 1),
+        ("topology: {custom: {switches: [a, b], links: [[h1, a], [h1, b], [h2, a], [h2, b]]}}", 2),
+        ("topology: {custom: {switches: [a, b], links: [[h1, a], [h1, b], [h2, a], [h2, b], [h3, a]]}}", 1),
+    ],
+)  # fmt: skip
+def test_how_many_nics_every_host_has(bed, nics):
+    assert parse(bed).testbed.nics_of_hosts == nics
+
+
+def test_hosts_of_ones_own_have_one_nic_that_is_used():
+    text = STUDY.replace("{kind: fake}", "{kind: ssh, machines: [a, b]}")
+    assert study_file.parse(text, "x").testbed.nics_of_hosts == 1
+
+
+def test_a_router_is_a_name_or_more_and_yaml_reads_on_as_true():
+    routers = "[r1, {name: r2}, {name: r3, icmp: on}, {name: r4, mtu: 1500, icmp: filtered}]"
+    links = "[h1, near], [far, h2], " + ", ".join(f"[near, r{number}], [r{number}, far]" for number in range(1, 5))
+    text = f"topology: {{custom: {{switches: [near, far], routers: {routers}, links: [{links}]}}}}"
+    study = parse(text)
+    assert conditions(study).network["topology"]["routers"] == [
+        {"name": "r1"}, {"name": "r2"}, {"name": "r3"}, {"name": "r4", "mtu": 1500, "icmp": "filtered"},
+    ]  # fmt: skip
+    assert study.testbed.topology.text() == (
+        "custom (2 switches, 10 links, router r1, router r2, router r3, router r4 MTU 1500 ICMP filtered)"
+    )
+    assert study_file.parse(study_file.dump(study), "y") == study
+    for each in (study_file.dump(study), STUDY.replace("{kind: fake}", f"{{kind: fake, {text}}}")):
+        jsonschema.validate(yaml.safe_load(each), study_file.json_schema())
+
+
+@pytest.mark.parametrize(
+    ("bed", "line"),
+    [
+        (ROUTED, 'found "vxlan", expected none where there are routers (r1): it joins one segment'),
+        ("topology: {pair: {nics: 2}}", 'found "vxlan", expected none where hosts have two NICs (h1): it takes one'),
+        (
+            "topology: {custom: {switches: [a], links: [[h1, a], [h2, a], [h2, a]]}}",
+            'found "vxlan", expected none where hosts have two NICs (h2): it takes one',
+        ),
+    ],
+)
+def test_an_overlay_takes_one_nic_and_one_segment(bed, line):
+    with pytest.raises(StudyError) as error:
+        study_file.parse(
+            STUDY.replace("{kind: fake}", f"{{kind: rack, {bed}}}").replace(
+                "factors:", "factors:\n  overlay: [none, vxlan]"
+            ),
+            "study.yaml",
+        )
+    assert error.value.problems[0] == f"study.yaml:4: factors.overlay: {line}"
+
+
+@pytest.mark.parametrize(
+    ("bed", "watch", "line"),
+    [
+        ("", "switch>h1", None),
+        ("", "switch>h3", '"switch>h3", expected a port: "switch>h'),
+        ("topology: {pair: {nics: 2}}", "switch>h1.2", None),
+        ("topology: {pair: {nics: 2}}", "switch>h1", '"switch>h1", expected a port: one of switch>h1.1, switch>h1.2'),
+        (ROUTED, "r1.2>far", None),
+        (ROUTED, "r1>far", '"r1>far", expected a port: one of r1.2>far'),
+        ("topology: {custom: {switches: [a, b], links: [[h1, a], [a, b], [a, b], [b, h2]]}}", "'a>b#2'", None),
+        ("topology: {custom: {switches: [a, b], links: [[h1, a], [a, b], [a, b], [b, h2]]}}", "'a>b#3'", '"a>b#3", expected'),
+    ],
+)  # fmt: skip
+def test_what_is_watched_is_a_port_by_its_ends(bed, watch, line):
+    rest = f"meters: {{watch: [{watch}]}}\n"
+    if line is None:
+        assert parse(bed, rest=rest).meters.watch == [watch.strip("'")]
+        return
+    with pytest.raises(StudyError) as error:
+        parse(bed, "ecn: on", rest)
+    assert error.value.problems[0].startswith(f"study.yaml:10: meters.watch.0: found {line}"), error.value.problems[0]
+
+
+def test_names_of_hosts_stand_for_all_of_their_nics_and_ends_for_themselves():
+    study = parse(
+        "topology: {pair: {nics: 2}}, links: [{from: switch, to: h1.2, loss: 1 %}, {from: h2, to: switch, rate: 100 Mb/s}], "
+        "background: [{from: h1, to: h2.2, share: 1 %}, {from: h1.2, to: h2.1, share: 1 %}]",
+        "queue: {blackout: {input_port: h1.1>switch}}",
+    )
+    found = conditions(study).network
+    assert found["topology"] == {"kind": "rack", "nics": 2}
+    assert [(load["from"], load["to"]) for load in found["background"]] == [("h1", "h2.2"), ("h1.2", "h2.1")]
+    for bed, line in (
+        ("background: [{from: h1.1, to: h1.2, share: 1 %}]", 'background.0: found "h1.1 to h1.2", expected two hosts'),
+        ("background: [{from: h1.3, to: h2, share: 1 %}]", 'background.0.from: found "h1.3", expected a host: "h1'),
+        ("links: [{from: h1.2, to: switch, queue: codel}]", 'links.0.queue: found "codel", expected switches alone in from'),
+    ):  # fmt: skip
+        with pytest.raises(StudyError) as error:
+            parse(f"topology: {{pair: {{nics: 2}}}}, {bed}")
+        assert line in error.value.problems[0], error.value.problems[0]
 
 
 @pytest.mark.parametrize("bed", BAD)
@@ -263,6 +431,7 @@ def test_ecn_and_its_sysctl_are_not_both_given():
     ("bed", "factors", "line"),
     [
         ("topology: dumbbell", "", 'testbed.topology: found "dumbbell", expected pair or rack with kind: veth'),
+        ("topology: {pair: {nics: 2}}", "", 'testbed.topology: found "pair (nics 2)", expected pair or rack with kind: veth'),
         ("links: [{from: switch, to: h1, loss: 1 %}]", "", 'testbed.links: found "links", expected no such key unless kind: rack'),
         ("shared_buffer: {bytes: 9 MB}", "", "testbed.shared_buffer: found"),
         ("background: [{from: h1, to: h2, share: 1 %}]", "", "testbed.background: found"),

@@ -6,7 +6,7 @@ import pytest
 
 from framegauge import queueing, study_file
 from framegauge.conservation import disagreements
-from framegauge.proof_network import handshake_range, network_failures, network_readings
+from framegauge.proof_network import handshake_range, network_failures, network_readings, path_mtu
 from framegauge.testbeds.base import Conditions
 from framegauge.testbeds.fake import FakeModel, Fault
 
@@ -51,6 +51,26 @@ HONEST = {
         "topology: rack, hosts: 4, background: [{from: h3, to: h4, share: 30 %, process: poisson}, "
         "{from: h1, to: h4, rate: 10 Mb/s, frame: 64}, {from: h2, to: h4, share: 5 %, process: on-off}]",
         "shaping: [on, off]",
+    ),
+    "two nics": (
+        "topology: {rack: {nics: 2}}, hosts: 3, links: [{from: h1, to: switch, rate: 300 Mb/s}, "
+        "{from: switch, to: h2.1, loss: 1 %}], background: [{from: h1, to: h3.2, share: 5 %}]",
+        "queue: [sfq, {blackout: {input_port: h1.2>switch}}]",
+    ),
+    "router": (
+        "topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 1500}], "
+        "links: [[h1, near], [near, r1], [r1, far], [far, h2], [far, h3]]}}, "
+        "links: [{from: r1, to: far, buffer: 64 KiB, queue: codel}], background: [{from: h2, to: h3, share: 1 %}]",
+        "buffer: [128 KiB, 1 MiB]",
+    ),
+    "routers in a row": (
+        "topology: {custom: {switches: [a, b, c], routers: [r1, {name: r2, mtu: 4000, icmp: filtered}], "
+        "links: [[h1, a], [a, r1], [r1, b], [b, r2], [r2, c], [c, h2], [b, h3]]}}",
+        "queue: [taildrop, {red: {ecn: on}}]",
+    ),
+    "two networks": (
+        "topology: {custom: {switches: [a, b], links: [[h1, a], [h2, a], [h3, a], [h1, b], [h2, b]]}}",
+        "skew: [0, 125 ppm]",
     ),
     "queues": (
         "topology: rack, hosts: 3",
@@ -175,6 +195,151 @@ def test_numbers_of_a_discipline_are_compared_as_far_as_they_were_asked():
     for each in found["rack"]["network"]["ports"]:
         each["queue"] = None if each["from"] != "switch" else {"kind": "priority", "bands": 2, "limit_frames": 30}
     assert lines(asked(queue={"kind": "priority", "limit_frames": 30}), found) == []
+
+
+ROUTED = {
+    "kind": "custom", "switches": ["near", "far"], "routers": [{"name": "r1", "mtu": 1500, "icmp": "filtered"}],
+    "links": [["h1", "near"], ["near", "r1"], ["r1", "far"], ["far", "h2"]],
+}  # fmt: skip
+
+
+def nic(end):
+    return {"interface": "fg1", "address": "10.77.0.1", "mac": "02:00", "end": end}
+
+
+def routed():
+    """Of ROUTED, as an honest fabric has it."""
+    taildrop = {"kind": "taildrop", "limit_bytes": 65536}
+    ways = [("h1", "near"), ("near", "h1"), ("near", "r1.1"), ("r1.1", "near"), ("r1.2", "far"), ("far", "r1.2"),
+            ("far", "h2"), ("h2", "far")]  # fmt: skip
+    found = record()
+    found["rack"]["network"]["ports"] = [
+        {
+            **port(one, other, None if one[0] == "h" else dict(taildrop), mtu=1500 if one[0] == "r" else 9216),
+            "filters_icmp_errors": one[0] == "r",
+        }
+        for one, other in ways
+    ]
+    found["measure"]["fabric"]["ports"] = []
+    found["rack"]["hosts"] = [{"name": name, "nics": [nic(name)]} for name in ("h1", "h2")]
+    router = {"name": "r1", "pid": 1, "thread": 2, "mtu": 1500, "icmp": "filtered", "nics": [nic("r1.1"), nic("r1.2")]}
+    found["rack"]["routers"] = [router]
+    return found
+
+
+def test_a_router_is_proven_by_its_name_its_links_its_mtu_and_its_filter():
+    conditions = asked(topology=ROUTED)
+    assert lines(conditions, routed()) == []
+    for key, value, line in (
+        ("name", "r2", "routers: asked r1, found r2"),
+        ("mtu", 9216, "MTU of router r1: asked 1500, found 9216"),
+        ("icmp", "on", "ICMP errors of router r1: asked filtered, found on"),
+        ("nics", [nic("r1")], "NICs of router r1: asked r1.1, r1.2, found r1"),
+    ):
+        found = routed()
+        found["rack"]["routers"][0][key] = value
+        assert lines(conditions, found) == [line]
+    del found["rack"]["routers"]
+    assert lines(conditions, found) == ["routers: asked r1, found none"]
+    assert "routers: asked none, found r1" in lines(CONDITIONS, routed())
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "line"),
+    [
+        (3, "mtu", 9216, "MTU of port r1.1>near: asked 1500, found 9216"),
+        (2, "mtu", 1500, "MTU of port near>r1.1: asked 9216, found 1500"),
+        (4, "queue", None, "queue of port r1.2>far: asked taildrop, found none"),
+        (0, "queue", {"kind": "taildrop"}, "queue of the NIC h1>near: asked none, found taildrop"),
+        (3, "filters_icmp_errors", False, "ICMP errors at port r1.1>near: asked filtered, found on"),
+        (2, "filters_icmp_errors", True, "ICMP errors at port near>r1.1: asked on, found filtered"),
+        (4, "from", "r1.3", "links of the network: asked one from r1.2 to far, found none"),
+    ],
+)  # fmt: skip
+def test_a_port_of_a_router_that_is_not_as_asked(place, key, value, line):
+    found = routed()
+    found["rack"]["network"]["ports"][place][key] = value
+    assert line in lines(asked(topology=ROUTED), found)
+
+
+def two_nics(**workload):
+    """Of a pair with two NICs each, as an honest fabric has it: a thousand frames passed every port."""
+    found, taildrop = record(), {"kind": "taildrop", "limit_bytes": 65536}
+    ends = ["h1.1", "h1.2", "h2.1", "h2.2"]
+    ports = [(end, "switch", None) for end in ends] + [("switch", end, dict(taildrop)) for end in ends]
+    found["rack"]["network"]["ports"] = [port(*each) for each in ports]
+    found["measure"]["fabric"]["ports"] = [
+        {"port": f"{one}>{other}", "sent_frames": 1000, "marked_frames": 0, "lost_frames": 0} for one, other, _ in ports
+    ]
+    found["rack"]["hosts"] = [{"name": host, "nics": [nic(f"{host}.1"), nic(f"{host}.2")]} for host in ("h1", "h2")]
+    found["before"] = found["after"] = {host: {"nics": [{}, {}]} for host in ("h1", "h2")}
+    found["workload"] |= workload
+    return found
+
+
+TWO = {"kind": "rack", "nics": 2}
+
+
+def test_how_many_nics_a_host_has_is_proven_by_what_was_built_and_by_what_it_reads():
+    assert lines(asked(topology=TWO), two_nics()) == []
+    found = two_nics()
+    found["rack"]["hosts"][1]["nics"].pop()
+    assert lines(asked(topology=TWO), found) == ["NICs of h2: asked h2.1, h2.2, found h2.1"]
+    found = two_nics()
+    found["after"] = {**found["after"], "h1": {"nics": [{}]}}
+    assert lines(asked(topology=TWO), found) == ["NICs that h1 reads after the run: asked 2, found 1"]
+    # An agent that tells of no NICs builds one.
+    found = two_nics()
+    del found["rack"]["hosts"]
+    assert "NICs of h1: asked h1.1, h1.2, found h1" in lines(asked(topology=TWO), found)
+    assert "NICs of h1: asked h1, found h1.1, h1.2" in lines(CONDITIONS, two_nics())
+
+
+@pytest.mark.parametrize(
+    ("reverse", "second", "fits"),
+    [
+        # Segments of 1460 bytes at most: a thousand frames carry 1,460,000 bytes.
+        (False, 1_460_000, []),
+        (False, 1_460_001, ["frames that h1.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
+        (True, 1_460_001, ["frames that h2.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
+    ],
+)
+def test_every_nic_of_a_sender_carried_what_its_flows_delivered(reverse, second, fits):
+    runs = [
+        {"client": "h1", "server": "h2", "nic": number, "reverse": reverse, "result": {"bytes": amount}}
+        for number, amount in ((1, 1_400_000), (2, second))
+    ]
+    assert lines(asked(topology=TWO), two_nics(nics=2, runs=runs)) == fits
+    assert lines(asked(topology=TWO), two_nics(nics=1, runs=runs)) == []
+    one = record(workload={"receivers": [], "nics": 2, "runs": runs})
+    sender = "h2" if reverse else "h1"
+    assert lines(CONDITIONS, one)[-1] == f"NICs of {sender} that flows went by: asked number 2, found 1 of them"
+
+
+def test_what_passes_from_host_to_host_is_what_every_router_between_lets_through():
+    # h1 a r1 (4000) b r2 (1500) c h3; h2 on b, with a second NIC on c; r3, which comes later, joins a and c as well.
+    links = [["h1", "a"], ["a", "r1"], ["r1", "b"], ["b", "r2"], ["r2", "c"], ["c", "h3"], ["h2", "b"], ["h2", "c"]]
+    mtus = dict.fromkeys(("h1", "h2", "h3"), 9000)
+    routers = [{"name": "r1", "mtu": 4000}, {"name": "r2", "mtu": 1500}]
+    topology = {"kind": "custom", "switches": ["a", "b", "c"], "routers": routers, "links": links}
+    conditions = Conditions(**{**asked(topology=topology).__dict__, "mtu": mtus})
+    assert [path_mtu(conditions, "h1", other) for other in ("h2", "h3")] == [4000, 1500]
+    assert path_mtu(conditions, "h3", "h2") == 1500
+    short = {**topology, "routers": [*routers, {"name": "r3"}], "links": [*links, ["a", "r3"], ["r3", "c"]]}
+    conditions = Conditions(**{**asked(topology=short).__dict__, "mtu": {**mtus, "h3": 9100}, "port_mtu": 9050})
+    # By r3 alone, whose MTU is that of the ports: the hosts' is smaller.
+    assert path_mtu(conditions, "h1", "h3") == 9000
+    assert path_mtu(asked(), "h1", "h2") == 1500
+
+
+def test_jumbo_hosts_behind_a_router_of_1500_prove_themselves_by_frames_of_1500(execute):
+    bed = (
+        "topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 1500}], "
+        "links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}"
+    )
+    text = STUDY.replace("mtu: 1500", "mtu: 9000").replace("BED", bed).replace("FACTORS", "rtt: 0.2 ms")
+    _, runs = execute(study_file.parse(text.replace("WORK", STREAM), "x"))
+    assert {line for run in runs for line in run.excluded} == set()
 
 
 def test_of_many_wrong_ports_three_are_named():

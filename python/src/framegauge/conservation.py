@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.proof_nic import deltas
+from framegauge.proof_nic import deltas, fabric_hosts
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["disagreements"]
@@ -47,7 +47,7 @@ def _ports(record: Json) -> Iterator[str]:
 
 
 def _interfaces(record: Json) -> Iterator[str]:
-    for host in record["measure"]["fabric"]["hosts"]:
+    for host in fabric_hosts(record):
         name = host["host"]
         kernel = deltas(record, name, "interface")
         yield from _unequal(
@@ -65,7 +65,7 @@ def _interfaces(record: Json) -> Iterator[str]:
 
 
 def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
-    for host in record["measure"]["fabric"]["hosts"]:
+    for host in fabric_hosts(record):
         name = host["host"]
         nstat = deltas(record, name, "nstat")
         dropped = deltas(record, name, "interface")["tx_dropped"]

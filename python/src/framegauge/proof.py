@@ -11,8 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge import proof_nic
-from framegauge.proof_network import handshake_range, network_failures, network_readings
-from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk, nic_failures, overlay_bytes, segment_bytes
+from framegauge.proof_network import handshake_range, network_failures, network_readings, path_mtu
+from framegauge.proof_nic import (
+    HEADERS_BYTES,
+    deltas,
+    fabric_hosts,
+    is_bulk,
+    nic_failures,
+    nic_readings,
+    overlay_bytes,
+    segment_bytes,
+)
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings", "sizes_failures"]
@@ -46,9 +55,10 @@ def _readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 
 def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
+    for where, host, nic in nic_readings(record):
+        if nic["mtu"] != conditions.mtu[host]:
+            yield _differs(f"MTU of {where}", conditions.mtu[host], nic["mtu"])
     for where, host, reading in _readings(record):
-        if reading["mtu"] != conditions.mtu[host]:
-            yield _differs(f"MTU of {where}", conditions.mtu[host], reading["mtu"])
         inside = None if conditions.overlay is None else conditions.mtu[host] - overlay_bytes(record, host)
         if reading.get("overlay_mtu") != inside:
             yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
@@ -95,18 +105,24 @@ def _full_frames(record: Json, sender: str, receivers: set[str]) -> list[int]:
     return sorted(frame[min(mtu[sender], mtu[other])] for other in receivers - {sender})
 
 
+def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[int]:
+    """The same of what routers between let through, once they have said what that is."""
+    ceiling = record["rack"]["ceilings"][sender]
+    outside = ceiling["frame_bytes"] - ceiling["mtu"]
+    return sorted(path_mtu(conditions, sender, other) + outside for other in receivers - {sender})
+
+
 def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
     """Frames with data, as the fabric counted them by sending host: none too large, and bulk near the full frame."""
-    fabric = record["measure"]["fabric"]
-    if fabric is None:
+    if record["measure"]["fabric"] is None:
         return
     senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
-    sent = [host for host in fabric["hosts"] if host["host"] in senders]
+    sent = [host for host in fabric_hosts(record) if host["host"] in senders]
     count = sum(host["data_frames"] for host in sent)
     if not count:
         yield "data frames on the wire: found none, expected some"
         return
-    for host in fabric["hosts"]:
+    for host in fabric_hosts(record):
         name, largest = host["host"], host["largest_frame_bytes"]
         full = max(_full_frames(record, name, _taking_part(record)), default=0)
         if largest > full:
@@ -114,11 +130,12 @@ def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
     if not is_bulk(conditions, record):
         return
     for host in sent:
-        full = max(_full_frames(record, host["host"], receivers))
+        full = max(_path_frames(conditions, record, host["host"], receivers))
         if host["largest_frame_bytes"] < full:
             found = host["largest_frame_bytes"]
             yield f"largest frame of {host['host']}: expected {full} bytes at this MTU, found {found}"
-    least = BULK_SHARE * min(size for name in senders for size in _full_frames(record, name, receivers))
+    paths = (_path_frames(conditions, record, name, receivers) for name in senders)
+    least = BULK_SHARE * min(size for sizes in paths for size in sizes)
     mean = sum(host["data_frame_bytes"] for host in sent) / count
     if record["workload"].get("only_bulk", True) and mean < least:
         yield f"mean data frame: expected at least {least:.0f} bytes, found {mean:.1f}"
@@ -187,7 +204,7 @@ def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
     for host, found in record["workload"]["congestion_control"].items():
         if list(found) != [asked]:
             yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
-    for where, _, reading in _readings(record):
+    for where, _, reading in nic_readings(record):
         if reading["congestion_control_route"] != asked:
             yield _differs(f"congestion control of the route of {where}", asked, reading["congestion_control_route"])
 
@@ -228,7 +245,7 @@ def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.testbed == "fabric"
-    for where, _, reading in _readings(record):
+    for where, _, reading in nic_readings(record):
         qdisc, line = reading["qdisc"], conditions.bits_per_second
         if line is None or not conditions.shaping:
             if qdisc["kind"] == "tbf":

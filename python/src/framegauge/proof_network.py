@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge import disciplines, topologies
-from framegauge.proof_nic import deltas, is_bulk
+from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["handshake_range", "network_failures", "network_readings"]
+__all__ = ["handshake_range", "network_failures", "network_readings", "path_mtu"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
@@ -60,6 +60,18 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
     return answer["rtt_seconds"]["least"], answer["rtt_seconds"]["most"]
 
 
+def path_mtu(conditions: Conditions, one: str, other: str) -> int:
+    """Of the largest packet that gets from a host to another, by whichever of their NICs of one number."""
+    found = min(conditions.mtu[one], conditions.mtu[other])
+    routers = {name: mtu for name, (mtu, _) in _routers_asked(conditions).items()}
+    if routers:
+        links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+        ways = topologies.Ways(links, list(routers))
+        for ends in zip(topologies.ends_of(links, one), topologies.ends_of(links, other), strict=False):
+            found = min(found, *(routers[name] for name in ways.routers(*ends) or ()), found)
+    return found
+
+
 def _answer(record: Json) -> Json | None:
     found: Json | None = record["rack"].get("network")
     return found
@@ -68,6 +80,12 @@ def _answer(record: Json) -> Json | None:
 def _topology(conditions: Conditions) -> Mapping[str, Any]:
     found: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack"})
     return found
+
+
+def _routers_asked(conditions: Conditions) -> dict[str, tuple[int, str]]:
+    """MTU and ICMP of each router, by name."""
+    asked = _topology(conditions).get("routers", ())
+    return {each["name"]: (each.get("mtu", conditions.port_mtu), each.get("icmp", "on")) for each in asked}
 
 
 def _setting(conditions: Conditions, one: str, other: str) -> dict[str, Any]:
@@ -80,10 +98,10 @@ def _rate(conditions: Conditions, one: str, other: str) -> int:
     return topologies.skewed(rate, found.get("skew_ppm", 0))
 
 
-def _first_rate(conditions: Conditions, host: str) -> int:
-    """Of a host's own link, the first if it has two."""
+def _first_rate(conditions: Conditions, end: str) -> int:
+    """Of a NIC's own link; a host's name stands for its first NIC."""
     ways = topologies.directed(_topology(conditions), conditions.hosts)
-    return next(_rate(conditions, one, other) for one, other in ways if one == host)
+    return next(_rate(conditions, one, other) for one, other in ways if end in (one, topologies.node_of(one)))
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -100,17 +118,80 @@ def _links(conditions: Conditions, record: Json) -> Iterator[str]:
         yield f"links of the network: asked none from {one} to {other}, found one"
 
 
+def _nics(conditions: Conditions, record: Json) -> Iterator[str]:
+    """How many NICs every host has: of what was built, and of what the host itself reads."""
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    told = {each["name"]: each for each in record["rack"].get("hosts", ())}
+    for host in conditions.hosts:
+        asked = topologies.ends_of(links, host)
+        # Agents that tell of no NICs build one for each host.
+        found = [nic["end"] for nic in told.get(host, {}).get("nics", [{"end": host}])]
+        if found != asked:
+            yield _differs(f"NICs of {host}", ", ".join(asked), ", ".join(found) or "none")
+        for when in ("before", "after"):
+            count = len(record.get(when, {}).get(host, {}).get("nics", asked[:1]))
+            if count != len(asked):
+                yield _differs(f"NICs that {host} reads {when} the run", len(asked), count)
+
+
+def _routers(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Every router with its MTU, its links, and what becomes of the errors that it sends."""
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    asked = _routers_asked(conditions)
+    told = {each["name"]: each for each in record["rack"].get("routers", ())}
+    if list(told) != list(asked):
+        yield _differs("routers", ", ".join(asked) or "none", ", ".join(told) or "none")
+        return
+    for name, (mtu, icmp) in asked.items():
+        if told[name]["mtu"] != mtu:
+            yield _differs(f"MTU of router {name}", mtu, told[name]["mtu"])
+        if told[name]["icmp"] != icmp:
+            yield _differs(f"ICMP errors of router {name}", icmp, told[name]["icmp"])
+        ends, found = topologies.ends_of(links, name), [nic["end"] for nic in told[name]["nics"]]
+        if found != ends:
+            yield _differs(f"NICs of router {name}", ", ".join(ends), ", ".join(found) or "none")
+
+
+def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Where a workload uses several NICs: by each of a sender's went as many frames as its flows' bytes need."""
+    if record["workload"].get("nics", 1) == 1:
+        return
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    begins = {port["port"]: port["from"] for port in record["rack"]["network"]["ports"]}
+    sent, carried = Counter[str](), Counter[str]()
+    for port in record["measure"]["fabric"]["ports"]:
+        sent[begins.get(port["port"], "")] += port["sent_frames"]
+    for run in record["workload"]["runs"]:
+        sender = run["server" if run["reverse"] else "client"]
+        ends = topologies.ends_of(links, sender)
+        if run["nic"] > len(ends):
+            yield _differs(f"NICs of {sender} that flows went by", f"number {run['nic']}", f"{len(ends)} of them")
+            continue
+        carried[ends[run["nic"] - 1]] += run["result"]["bytes"]
+    for end, amount in carried.items():
+        payload = conditions.mtu[topologies.node_of(end)] - HEADERS_BYTES[conditions.family]
+        least = math.ceil(amount / payload)
+        if sent[end] < least:
+            yield f"frames that {end} sent: expected {least} or more for the {amount} bytes by it, found {sent[end]}"
+
+
 def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Rate and MTU of every port; a host's own MTU is proven by its frames."""
-    hosts = set(conditions.hosts)
+    """Rate and MTU of every port, and what of ICMP it lets out; a host's own MTU is proven by its frames."""
+    hosts, routers = set(conditions.hosts), _routers_asked(conditions)
     for port in record["rack"]["network"]["ports"]:
         one, other = port["from"], port["to"]
         rate = _rate(conditions, one, other)
         if abs(port["bits_per_second"] - rate) > 1:
             yield _differs(f"rate of port {port['port']}", f"{rate} b/s", port["bits_per_second"])
-        mtu = _setting(conditions, one, other).get("mtu", conditions.port_mtu)
-        if one not in hosts and port["mtu"] != mtu:
+        node = topologies.node_of(one)
+        usual = _setting(conditions, one, other).get("mtu", conditions.port_mtu)
+        mtu, icmp = routers.get(node, (usual, "on"))
+        if node not in hosts and port["mtu"] != mtu:
             yield _differs(f"MTU of port {port['port']}", mtu, port["mtu"])
+        # Agents that know of no routers filter nothing.
+        filters = port.get("filters_icmp_errors", False)
+        if filters != (icmp == "filtered"):
+            yield _differs(f"ICMP errors at port {port['port']}", icmp, "filtered" if filters else "on")
 
 
 def _impairments(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -133,11 +214,11 @@ def _shared_buffer(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Discipline, limit and every number that was asked, of every switch port; a host's NIC has none."""
+    """Discipline, limit and every number that was asked, of each port of switches and routers; hosts' have none."""
     hosts = set(conditions.hosts)
     for port in record["rack"]["network"]["ports"]:
         name, found = port["port"], port["queue"]
-        if port["from"] in hosts:
+        if topologies.node_of(port["from"]) in hosts:
             if found is not None:
                 yield _differs(f"queue of the NIC {name}", "none", found["kind"])
             continue
@@ -216,5 +297,5 @@ def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 _CHECKS: Sequence[Callable[[Conditions, Json], Iterator[str]]] = (
-    _links, _ports, _queues, _impairments, _shared_buffer, _rtt, _losses, _background,
+    _links, _nics, _routers, _by_nics, _ports, _queues, _impairments, _shared_buffer, _rtt, _losses, _background,
 )  # fmt: skip

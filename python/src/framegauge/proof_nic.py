@@ -14,9 +14,11 @@ from framegauge.testbeds.base import Conditions, Json
 
 __all__ = [
     "deltas",
+    "fabric_hosts",
     "frames_per_aggregate",
     "is_bulk",
     "nic_failures",
+    "nic_readings",
     "overlay_bytes",
     "readings",
     "receives_bulk",
@@ -63,6 +65,26 @@ def deltas(record: Json, host: str, group: str) -> dict[str, int]:
     return {name: after[name] - before.get(name, 0) for name in after}
 
 
+def fabric_hosts(record: Json) -> list[Json]:
+    """What the fabric counted of each host, all of its NICs together; routers, which it counts likewise, are left out.
+    Empty where there is no fabric."""
+    fabric = record["measure"]["fabric"]
+    routers = {each["name"] for each in record["rack"].get("routers", ())} if fabric is not None else ()
+    return [each for each in fabric["hosts"] if each["host"] not in routers] if fabric is not None else []
+
+
+def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """What was read of every NIC before and after the run: where, whose it is, and the reading.
+
+    Of the first NIC that is the host's own reading, which has more.
+    """
+    for when in ("before", "after"):
+        for host, reading in record[when].items():
+            yield f"{host} {when} the run", host, reading
+            for number, nic in enumerate(reading.get("nics", ())[1:], 2):
+                yield f"{host}.{number} {when} the run", host, nic
+
+
 def frames_per_aggregate(record: Json, host: str) -> float | None:
     """How many frames each packet that a host's stack took in was made of: 1 if nothing merged any.
 
@@ -73,8 +95,7 @@ def frames_per_aggregate(record: Json, host: str) -> float | None:
     layer = "IpExt" if nstat.get("IpInReceives", 0) >= nstat.get("Ip6InReceives", 0) else "Ip6"
     received = nstat.get("IpInReceives" if layer == "IpExt" else "Ip6InReceives", 0)
     segments = sum(nstat.get(f"{layer}In{field}Pkts", 0) for field in FIELDS)
-    fabric = record["measure"]["fabric"]
-    hosts = {each["host"]: each for each in fabric["hosts"]} if fabric is not None else {}
+    hosts = {each["host"]: each for each in fabric_hosts(record)}
     lro = _ratio(hosts, [host], "written_frames", "written_packets") if hosts else None
     return segments / received * (lro or 1.0) if received else None
 
@@ -94,13 +115,13 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
 
 def readings(record: Json) -> dict[str, Any]:
     """How well things came in bunches: for the report, whatever the verdict."""
-    work, fabric = record["workload"], record["measure"]["fabric"]
+    work = record["workload"]
     found: dict[str, Any] = {}
     merged = [each for host in work["receivers"] if (each := frames_per_aggregate(record, host)) is not None]
     found["frames_per_aggregate"] = sum(merged) / len(merged) if merged else None
-    if fabric is None:
+    hosts = {each["host"]: each for each in fabric_hosts(record)}
+    if not hosts:
         return found
-    hosts = {each["host"]: each for each in fabric["hosts"]}
     found["frames_per_interrupt"] = _ratio(hosts, work["receivers"], "written_frames", "interrupts")
     found["frames_per_read"] = _ratio(hosts, work["senders"], "read_frames", "read_packets")
     return found
@@ -116,17 +137,15 @@ def _read(conditions: Conditions, record: Json) -> Iterator[str]:
     asked = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
     }  # fmt: skip
-    for when in ("before", "after"):
-        for host, reading in record[when].items():
-            for name, on in asked.items():
-                if reading["offloads"][name] is not on:
-                    yield f"{name} of {host} {when} the run: asked {on}, found {reading['offloads'][name]}"
+    for where, _, reading in nic_readings(record):
+        for name, on in asked.items():
+            if reading["offloads"][name] is not on:
+                yield f"{name} of {where}: asked {on}, found {reading['offloads'][name]}"
 
 
 def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
     """Aggregates that the fabric read from hosts."""
-    fabric = record["measure"]["fabric"]
-    for host in fabric["hosts"] if fabric is not None else []:
+    for host in fabric_hosts(record):
         name = host["host"]
         if not conditions.tso and host["aggregates"]:
             yield f"aggregates from {name} with TSO off: expected none, found {host['aggregates']}"
@@ -142,8 +161,7 @@ def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _lro(conditions: Conditions, record: Json) -> Iterator[str]:
     """Frames that the fabric handed up in aggregates."""
-    fabric = record["measure"]["fabric"]
-    for host in fabric["hosts"] if fabric is not None else []:
+    for host in fabric_hosts(record):
         name, merged = host["host"], host["merged_frames"]
         if not conditions.lro and merged:
             yield f"frames merged for {name} with LRO off: expected none, found {merged}"
@@ -166,8 +184,8 @@ def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
     """Whether hosts left checksums to their NIC, as the fabric saw, and that none came out wrong."""
-    fabric, work = record["measure"]["fabric"], record["workload"]
-    for each in fabric["hosts"] if fabric is not None else []:
+    work = record["workload"]
+    for each in fabric_hosts(record):
         left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
         if left and not conditions.checksum:
             yield f"{whose} with checksum offload off: expected none, found {left}"
@@ -191,8 +209,9 @@ def _moderation(conditions: Conditions, record: Json) -> Iterator[str]:
         return
     if asked <= 0:
         return
-    most = record["measure"]["elapsed_seconds"] / asked + SPARE_INTERRUPTS
-    for each in fabric["hosts"]:
+    nics = {host["name"]: len(host.get("nics", ())) for host in record["rack"].get("hosts", ())}
+    for each in fabric_hosts(record):
+        most = (record["measure"]["elapsed_seconds"] / asked + SPARE_INTERRUPTS) * (nics.get(each["host"]) or 1)
         if each["interrupts"] > most:
             yield f"interrupts of {each['host']}: expected at most {most:.0f}, found {each['interrupts']}"
 

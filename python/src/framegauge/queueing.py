@@ -26,10 +26,13 @@ def readings(record: Json) -> Json:
 
 
 def _between(record: Json, client: str, server: str) -> list[tuple[str, str]]:
-    """Ports from the client to a switch, and from the same switch to the server."""
+    """Ports from the client to a switch, and from the same switch to the server; of hosts with several NICs, the
+    first ones."""
     network = record["rack"].get("network")
     if network is None:  # agents that knew one switch only did not name its ports
         return [(f"{client}>switch", f"switch>{server}")]
+    first = {host["name"]: host["nics"][0]["end"] for host in record["rack"].get("hosts", ()) if "nics" in host}
+    client, server = first.get(client, client), first.get(server, server)
     return [
         (link["port"], port["port"])
         for link in network["ports"]

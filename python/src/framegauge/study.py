@@ -235,7 +235,7 @@ def _network_problems(study: Study) -> Iterator[Problem]:
     names = study.testbed.host_names
     mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
     given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
-    yield from network_problems(study.testbed, given, mtus, study.sysctls)
+    yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
 
 
 def _on(value: bool) -> str:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge import disciplines, topologies
 from framegauge.quantities import exact_bytes
-from framegauge.study_network import LEVELLED
 from framegauge.study_testbed import Testbed
-from framegauge.study_types import HOST, Problem, nearest
+from framegauge.study_topology import LEVELLED
+from framegauge.study_types import HOST, Problem, nearest, one_of
 
 __all__ = ["network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
+SMALLEST_IPV6_MTU = 1280  # RFC 8200
+MOST_MEMBERS = 250  # hosts and routers of which one subnet has room for the addresses
 Where = tuple[str | int, ...]
 
 
 def network_problems(
-    bed: Testbed, levels: Mapping[str, Sequence[Any]], mtus: Sequence[int], sysctls: Mapping[str, str]
+    bed: Testbed,
+    levels: Mapping[str, Sequence[Any]],
+    mtus: Sequence[int],
+    sysctls: Mapping[str, str],
+    watch: Sequence[str] = (),
 ) -> Iterator[Problem]:
-    """`levels`: of the network's factors, by name, those that are given; `mtus`: every one that a host may have."""
+    """`levels`: of the network's factors, by name, those that are given; `mtus`: every one that a host may have;
+    `watch`: the ports of which everything is to be kept."""
     if "ecn" in levels and "net.ipv4.tcp_ecn" in sysctls:
         found = sysctls["net.ipv4.tcp_ecn"]
         yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key beside factors.ecn, which sets it")
@@ -32,12 +40,16 @@ def network_problems(
     hosts = bed.host_names
     drawn = topologies.drawn_links(bed.topology.as_json(), hosts)
     ports = [way for one, other in drawn for way in ((one, other), (other, one))]
+    routers = topologies.routers(bed.topology.as_json())
     largest = min(max(mtus), bed.link.port_mtu) + FRAME_OVERHEAD_BYTES
     yield from _routing(bed, levels.get("routing", ()), topologies.has_choice(drawn))
-    yield from _links(bed, ports, mtus)
+    yield from _overlay(bed, levels.get("overlay", ()), drawn, routers)
+    yield from _routers(bed)
+    yield from _links(bed, ports, mtus, routers)
     yield from _buffers(bed, levels.get("buffer", ()), largest)
     yield from _queues(bed, levels, ports)
-    yield from _background(bed, hosts)
+    yield from _background(bed, drawn)
+    yield from _watch(watch, ports)
 
 
 def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
@@ -76,22 +88,53 @@ def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Prob
             )
 
 
-def _links(bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int]) -> Iterator[Problem]:
-    names = {node for port in ports for node in port}
+def _overlay(
+    bed: Testbed, levels: Sequence[str], drawn: Sequence[tuple[str, str]], routers: Sequence[str]
+) -> Iterator[Problem]:
+    if "vxlan" not in levels:
+        return
+    where: Where = ("factors", "overlay")
+    if routers:
+        yield Problem(where, "vxlan", f"none where there are routers ({', '.join(routers)}): it joins one segment")
+    several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
+    if several:
+        yield Problem(where, "vxlan", f"none where hosts have two NICs ({several[0]}): it takes one")
+
+
+def _routers(bed: Testbed) -> Iterator[Problem]:
+    routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    place: Where = ("testbed", "topology", "custom", "routers")
+    members = len(bed.host_names) + len(routers)
+    if members > MOST_MEMBERS:
+        yield Problem(place, f"{members} with the hosts", f"at most {MOST_MEMBERS}: a subnet has no more addresses")
+    for index, each in enumerate(routers):
+        where: Where = (*place, index, "mtu")
+        if each.mtu is not None and each.mtu > bed.link.port_mtu:
+            expected = f"at most link.port_mtu {bed.link.port_mtu}: larger frames die at the switch"
+            yield Problem(where, each.mtu, expected)
+        if bed.family == 6 and each.mtu is not None and each.mtu < SMALLEST_IPV6_MTU:
+            yield Problem(where, each.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
+
+
+def _links(
+    bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int], routers: Sequence[str]
+) -> Iterator[Problem]:
+    names = {end for port in ports for end in port}
     for index, each in enumerate(bed.links):
         where: Where = ("testbed", "links", index)
         for key, pattern in (("from", each.from_), ("to", each.to)):
-            if not any(topologies.matches(pattern, name) for name in names):
+            if not any(topologies.fits(pattern, name) for name in names):
                 yield Problem((*where, key), pattern, f"a node, * for any: {nearest(pattern, names)}")
         meant = [
             (one, other) for one, other in ports
-            if topologies.matches(each.from_, one) and topologies.matches(each.to, other)
+            if topologies.fits(each.from_, one) and topologies.fits(each.to, other)
         ]  # fmt: skip
         if not meant:
             one, other = ports[0]
             yield Problem(where, f"{each.from_} to {each.to}", f"two nodes with a link, such as {one} to {other}")
+        begins = {topologies.node_of(one) for one, _ in meant}
         for key in ("queue", "buffer"):
-            if getattr(each, key) is not None and any(HOST.fullmatch(one) for one, _ in meant):
+            if getattr(each, key) is not None and any(map(HOST.fullmatch, begins)):
                 yield Problem(
                     (*where, key), _text(getattr(each, key)), "switches alone in from: a host's NIC has no limit"
                 )
@@ -99,6 +142,9 @@ def _links(bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int]) 
             yield Problem(
                 (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames die there"
             )
+        if each.mtu is not None and begins and begins <= set(routers):
+            expected = f"the mtu of {', '.join(sorted(begins))} in topology.custom.routers: a router has its own"
+            yield Problem((*where, "mtu"), each.mtu, expected)
 
 
 def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterator[Problem]:
@@ -143,14 +189,34 @@ def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> It
         yield Problem((*where, "step", "threshold"), shown, f"at most the buffer of {exact_bytes(buffer_bytes)}")
 
 
-def _background(bed: Testbed, hosts: Sequence[str]) -> Iterator[Problem]:
+def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     most = bed.link.port_mtu + FRAME_OVERHEAD_BYTES
+    # A host's own name is that of its first NIC.
+    ends = {host: topologies.ends_of(drawn, host)[0] for host in bed.host_names}
+    ends |= {end: end for host in bed.host_names for end in topologies.ends_of(drawn, host)}
+    parts = topologies.segments(drawn)
     for index, each in enumerate(bed.background):
         where: Where = ("testbed", "background", index)
-        for key, name in (("from", each.from_), ("to", each.to)):
-            if name not in hosts:
-                yield Problem((*where, key), name, f"a host: {nearest(name, hosts)}")
-        if each.from_ == each.to:
+        unknown = [(key, name) for key, name in (("from", each.from_), ("to", each.to)) if name not in ends]
+        for key, name in unknown:
+            yield Problem((*where, key), name, f"a host: {nearest(name, ends)}")
+        if topologies.node_of(each.from_) == topologies.node_of(each.to):
             yield Problem(where, f"{each.from_} to {each.to}", "two hosts")
+        if not unknown and not any({ends[each.from_], ends[each.to]} <= part for part in parts):
+            expected = "two hosts that switches join: no router forwards what no host sends"
+            yield Problem(where, f"{each.from_} to {each.to}", expected)
         if each.frame > most:
             yield Problem((*where, "frame"), each.frame, f"at most {most} bytes: larger frames die at the switch")
+
+
+def _watch(names: Sequence[str], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    known, seen, by_node = [], Counter[tuple[str, str]](), dict[str, list[str]]()
+    for one, other in ports:
+        seen[one, other] += 1
+        # The second of two links between the same is called switch>h1#2.
+        known.append(f"{one}>{other}" + (f"#{seen[one, other]}" if seen[one, other] > 1 else ""))
+        by_node.setdefault(f"{topologies.node_of(one)}>{topologies.node_of(other)}", []).append(known[-1])
+    for index, name in enumerate(names):
+        if name not in known:
+            expected = one_of(by_node[name]) if name in by_node else nearest(name, known)
+            yield Problem(("meters", "watch", index), name, f"a port: {expected}")

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validator
 
 from framegauge.machines import Machine, full, named
-from framegauge.study_network import Background, LinkSettings, SharedBuffer, Topology
+from framegauge.study_network import Background, LinkSettings, SharedBuffer
+from framegauge.study_topology import Topology
 from framegauge.study_types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
 
 __all__ = ["Testbed"]
@@ -112,9 +113,9 @@ class Testbed(Model):
             raise Problem(("hosts",), self.hosts, "machines: they are the hosts")
         if self.kind in ("veth", "ssh"):
             if self.topology.text() is not None:
-                raise Problem(
-                    ("topology",), self.topology.kind, f"pair or rack with kind: {self.kind}: its switch is not ours"
-                )
+                kind = self.topology.kind
+                found = self.topology.text() if kind in ("pair", "rack") else kind
+                raise Problem(("topology",), found, f"pair or rack with kind: {self.kind}: its switch is not ours")
             for key in ("links", "shared_buffer", "background"):
                 if getattr(self, key):
                     raise Problem((key,), key, "no such key unless kind: rack")
@@ -140,4 +141,4 @@ class Testbed(Model):
     @property
     def nics_of_hosts(self) -> int:
         """The number of NICs that every host has at least; of hosts of the user's own one is used."""
-        return 1
+        return 1 if self.kind == "ssh" else self.topology.shape.nics_of_hosts()

@@ -1,15 +1,35 @@
 """The networks that a rack can be, as nodes and links: what `topology` and `links` of `rack.up` come to. Pure.
 
-A topology is the mapping that the pipe knows (pipe/README.md). Hosts are leaves; all other nodes are switches.
+A topology is the mapping that the pipe knows (pipe/README.md). Hosts and routers are leaves; all other nodes are
+switches. A leaf with several links has an end for each, numbered in their order: `h1.1`, `h1.2`. The only end of any
+other node has its name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["ROUTINGS", "directed", "drawn_links", "has_choice", "joined", "matches", "setting", "skewed", "switches"]
+__all__ = [
+    "ROUTINGS",
+    "Ways",
+    "directed",
+    "drawn_links",
+    "ends_of",
+    "fits",
+    "has_choice",
+    "joined",
+    "matches",
+    "node_of",
+    "numbered",
+    "routers",
+    "segments",
+    "setting",
+    "skewed",
+    "switches",
+]
 
 Json = Mapping[str, Any]
 Link = tuple[str, str]
@@ -24,19 +44,46 @@ ROUTINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def drawn_links(topology: Json, hosts: Sequence[str]) -> list[Link]:
-    """Every link once, as one would draw it: hosts' first, in their order. The number of hosts must fit."""
-    return list(_DRAWN[topology["kind"]](topology, hosts))
+    """Every link once, by its ends, as one would draw it: hosts' first, in order. The number of hosts must fit."""
+    return numbered(list(_DRAWN[topology["kind"]](topology, hosts)), {*hosts, *routers(topology)})
 
 
 def directed(topology: Json, hosts: Sequence[str]) -> list[Link]:
-    """Every link both ways: each is a port of the node that it comes from."""
+    """Every link both ways: each is a port of the end that it comes from."""
     return [way for one, other in drawn_links(topology, hosts) for way in ((one, other), (other, one))]
 
 
-def switches(links: Sequence[Link], hosts: Sequence[str]) -> list[str]:
-    """All nodes that are no hosts, in the order in which links name them."""
-    known = set(hosts)
-    return list(dict.fromkeys(node for link in links for node in link if node not in known))
+def routers(topology: Json) -> list[str]:
+    """The names of its routers, in order."""
+    return [each["name"] for each in topology.get("routers", ())]
+
+
+def numbered(links: Sequence[Link], leaves: Collection[str]) -> list[Link]:
+    """Links between nodes as those between ends, where each of `leaves` with several links has one for each."""
+    count, seen = Counter(node for link in links for node in link), Counter[str]()
+
+    def end(node: str) -> str:
+        if node not in leaves or count[node] == 1:
+            return node
+        seen[node] += 1
+        return f"{node}.{seen[node]}"
+
+    return [(end(one), end(other)) for one, other in links]
+
+
+def node_of(end: str) -> str:
+    """Whose end it is: names of nodes have no dot."""
+    return end.partition(".")[0]
+
+
+def ends_of(links: Sequence[Link], node: str) -> list[str]:
+    """The ends of a node, in order."""
+    return list(dict.fromkeys(end for link in links for end in link if node_of(end) == node))
+
+
+def switches(links: Sequence[Link], leaves: Collection[str]) -> list[str]:
+    """All nodes but the hosts and routers in `leaves`, in the order in which links name them."""
+    return list(dict.fromkeys(end for link in links for end in link if node_of(end) not in leaves))
 
 
 def joined(links: Sequence[Link], start: str) -> set[str]:
@@ -53,9 +100,64 @@ def joined(links: Sequence[Link], start: str) -> set[str]:
     return found
 
 
+def segments(links: Sequence[Link]) -> list[set[str]]:
+    """What switches join without a router: the ends and switches of each segment, of links between ends."""
+    found: list[set[str]] = []
+    for one, _ in links:
+        if not any(one in each for each in found):
+            found.append(joined(links, one))
+    return found
+
+
 def has_choice(links: Sequence[Link]) -> bool:
-    """Whether there is more than one path between any two nodes of a connected network: it is no tree."""
-    return len(links) >= len({node for link in links for node in link})
+    """Whether switches have more than one path between any two ends: a segment is no tree."""
+    return len(links) > len({end for link in links for end in link}) - len(segments(links))
+
+
+class Ways:
+    """How packets get from end to end, by links between ends and through `routers`, by name in their order.
+
+    A subnet is a segment, of each host one NIC: the second NIC that a host has there is in a subnet of its own, with
+    the second ones of others, over the same wires. No router is in that.
+    """
+
+    def __init__(self, links: Sequence[Link], routers: Sequence[str]) -> None:
+        # By end or switch: its segment, and how many NICs its node has there before.
+        self._subnets: dict[str, tuple[int, int]] = {}
+        for number, segment in enumerate(segments(links)):
+            seen: Counter[str] = Counter()
+            for end in dict.fromkeys(end for link in links for end in link if end in segment):
+                self._subnets[end] = number, seen[node_of(end)]
+                seen[node_of(end)] += 1
+        self._sides = {name: [self._subnets[end] for end in ends_of(links, name)] for name in routers}
+
+    def subnet(self, end: str) -> tuple[int, int]:
+        """The same for all ends of one subnet."""
+        return self._subnets[end]
+
+    def routers(self, one: str, other: str) -> list[str] | None:
+        """The routers from one end, or switch, to another; None if no way leads there.
+
+        The fewest, and of as few the first, as everybody's routes have it.
+        """
+        to_go, edge = {self._subnets[other]: 0}, {self._subnets[other]}
+        while edge:
+            near = (side for sides in self._sides.values() if edge.intersection(sides) for side in sides)
+            edge = set(near) - to_go.keys()
+            to_go |= dict.fromkeys(edge, max(to_go.values()) + 1)
+        here, found = self._subnets[one], []
+        if here not in to_go:
+            return None
+        while to_go[here]:
+            name, here = next(
+                (name, side)
+                for name, sides in self._sides.items()
+                if here in sides
+                for side in sides
+                if to_go[side] < to_go[here]
+            )
+            found.append(name)
+        return found
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -63,11 +165,16 @@ def matches(pattern: str, name: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
+def fits(pattern: str, end: str) -> bool:
+    """Whether an end is meant, by its own name or by that of its node."""
+    return matches(pattern, end) or matches(pattern, node_of(end))
+
+
 def setting(overrides: Sequence[Json], one: str, other: str) -> dict[str, Any]:
-    """What overrides say of the link from one node to another; later entries go before earlier ones, key by key."""
+    """What overrides say of the link from one end to another; later entries go before earlier ones, key by key."""
     found: dict[str, Any] = {}
     for each in overrides:
-        if matches(each["from"], one) and matches(each["to"], other):
+        if fits(each["from"], one) and fits(each["to"], other):
             found |= {name: value for name, value in each.items() if name not in ("from", "to")}
     return found
 
@@ -77,8 +184,8 @@ def skewed(bits_per_second: int, ppm: int) -> int:
     return (bits_per_second * (1_000_000 + ppm) + 500_000) // 1_000_000
 
 
-def _rack(_: Json, hosts: Sequence[str]) -> Iterator[Link]:
-    yield from ((host, "switch") for host in hosts)
+def _rack(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
+    yield from ((host, "switch") for host in hosts for _ in range(topology.get("nics", 1)))
 
 
 def _dumbbell(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:

@@ -128,17 +128,18 @@ class FakeRack:
                 "name": name,
                 "pid": 100 + index,
                 "thread": 101 + index,
-                "interface": f"fg{index}",
+                "interface": fake_network.nics(rack, name)[0]["interface"],
                 "address": rack.address(name),
                 "mac": "02:00",
-                **_nics(rack, name),
+                "nics": fake_network.nics(rack, name)[: 1 if self._fault("nic_missing") else None],
             }
             for index, name in enumerate(rack.names)
         ]
         return {
             "hosts": hosts,
+            "routers": fake_network.routers(rack, self._fault),
             "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
-            "network": fake_network.answer(params, self._fault),
+            "network": fake_network.answer(rack, self._fault),
         }
 
     def _bare(self, params: Json) -> Json:
@@ -213,19 +214,6 @@ def _check_nic(nic: Json, kernel: bool) -> None:
     if kernel and nic["moderation_seconds"] > 0 and (nic["tso"] or not nic["gro"]):
         data = {"what": "moderation on the kernel testbed", "asked": nic["moderation_seconds"], "limit": 0}
         raise FakeError(-32003, "the kernel's link polls with gro and without tso only", data)
-
-
-def _nics(rack: BuiltRack, host: str) -> Json:
-    """`nics` of a host that has several."""
-    if rack.nics == 1:
-        return {}
-    numbers = range(rack.nics)
-    return {
-        "nics": [
-            {"interface": f"fg{nic}", "address": rack.address(host, nic), "mac": "02:00", "end": f"{host}.{nic + 1}"}
-            for nic in numbers
-        ]
-    }
 
 
 class Answered:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from framegauge import topologies
 from framegauge.testbeds.base import Json
 
 __all__ = ["AGGREGATE_FRAMES", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
@@ -21,7 +23,8 @@ FAULTS = (
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
     "loss", "background", "unshaped", "ecn",
-    "untagged", "own_buffers", "capped", "calls",
+    "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu", "router_icmp",
+    "router_missing",
 )  # fmt: skip
 
 
@@ -69,6 +72,8 @@ class BuiltRack:
     noise: float = 1.0  # of this run's goodput
     sent: Counter[str] = field(default_factory=Counter)  # frames by host
     received: Counter[str] = field(default_factory=Counter)
+    sent_by: Counter[str] = field(default_factory=Counter)  # frames by NIC
+    received_by: Counter[str] = field(default_factory=Counter)
     data_sent: Counter[str] = field(default_factory=Counter)  # of these, with payload
     data_received: Counter[str] = field(default_factory=Counter)
     data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
@@ -96,36 +101,75 @@ class BuiltRack:
         return 52 if self.up["family"] == 4 else 72
 
     @property
-    def nics(self) -> int:
-        """Of every host."""
-        return int((self.up.get("topology") or {}).get("nics", 1))
+    def topology(self) -> Json:
+        """As it was asked, or as it is unless asked."""
+        return self.up.get("topology") or {"kind": "rack"}
 
-    def address(self, host: str, nic: int = 0) -> str:
-        """Of one NIC of a host."""
-        number = self.names.index(host) + 1
-        return f"10.77.{nic}.{number}" if self.up["family"] == 4 else f"fd77:{nic or ''}::{number}".replace(":::", "::")
+    @property
+    def routers(self) -> list[str]:
+        """In order."""
+        return topologies.routers(self.topology)
+
+    @functools.cached_property
+    def links(self) -> list[tuple[str, str]]:
+        """Between ends."""
+        return topologies.drawn_links(self.topology, self.names)
+
+    @functools.cached_property
+    def ways(self) -> topologies.Ways:
+        """Between them."""
+        return topologies.Ways(self.links, self.routers)
+
+    def ends(self, node: str) -> list[str]:
+        """Of a host or a router, in order."""
+        return topologies.ends_of(self.links, node)
+
+    @functools.cached_property
+    def _addresses(self) -> dict[str, str]:
+        """By end."""
+        members = [*self.names, *self.routers]
+        places = [(number, end) for number, name in enumerate(members, 1) for end in self.ends(name)]
+        subnets = list(dict.fromkeys(self.ways.subnet(end) for _, end in places))
+        found = {}
+        for number, end in places:
+            subnet = subnets.index(self.ways.subnet(end))
+            prefix = f"10.77.{subnet}." if self.up["family"] == 4 else f"fd77:{subnet}::" if subnet else "fd77::"
+            found[end] = f"{prefix}{number}"
+        return found
+
+    def address(self, node: str, nic: int = 0) -> str:
+        """Of one NIC of a host or a router."""
+        return self._addresses[self.ends(node)[nic]]
+
+    def place(self, address: str) -> tuple[str, int]:
+        """The host with this address, and which of its NICs has it."""
+        end = next(end for end, found in self._addresses.items() if found == address.strip("[]"))
+        host = topologies.node_of(end)
+        return host, self.ends(host).index(end)
 
     def host_at(self, address: str) -> str:
         """The host with this address."""
-        ends = ((name, nic) for name in self.names for nic in range(self.nics))
-        return next(name for name, nic in ends if self.address(name, nic) == address.strip("[]"))
+        return self.place(address)[0]
 
     def payload(self, one: str, other: str) -> int:
-        """Of a full segment between two hosts."""
-        return min(self.mtus[one], self.mtus[other]) - self.headers
+        """Of a full segment between two hosts, whatever routers are between."""
+        mtus = {each["name"]: each.get("mtu", self.up["link"]["port_mtu"]) for each in self.topology.get("routers", ())}
+        between = self.ways.routers(self.ends(one)[0], self.ends(other)[0]) or ()
+        smallest: int = min(self.mtus[one], self.mtus[other], *(mtus[name] for name in between))
+        return smallest - self.headers
 
-    def connect(self, client: str, server: str, times: int) -> None:
-        """New connections: their SYNs, and the frames of opening and closing."""
+    def connect(self, client: str, server: str, times: int, nic: int = 0) -> None:
+        """New connections: their SYNs, and the frames of opening and closing; from each host's NIC of that number."""
         self.connections.add((client, server))
-        self._frames(client, server, 3 * times)
-        self._frames(server, client, 2 * times)
+        self._frames(client, server, 3 * times, nic)
+        self._frames(server, client, 2 * times, nic)
 
-    def move(self, sender: str, receiver: str, size: int, times: int = 1) -> int:
+    def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0) -> int:
         """Payload from one host to another, and its acknowledgements; the number of data frames."""
         payload = self.payload(sender, receiver)
         each = math.ceil(size / payload)
-        self._frames(sender, receiver, each * times)
-        self._frames(receiver, sender, each * times // 2)
+        self._frames(sender, receiver, each * times, nic)
+        self._frames(receiver, sender, each * times // 2, nic)
         self.data_sent[sender] += each * times
         self.data_received[receiver] += each * times
         self.data_bytes[sender] += (size + each * (self.headers + 18)) * times
@@ -133,9 +177,11 @@ class BuiltRack:
         self.largest[sender] = max(full, self.largest.get(sender, 0))
         return each * times
 
-    def _frames(self, sender: str, receiver: str, count: int) -> None:
+    def _frames(self, sender: str, receiver: str, count: int, nic: int) -> None:
         self.sent[sender] += count
         self.received[receiver] += count
+        self.sent_by[self.ends(sender)[nic]] += count
+        self.received_by[self.ends(receiver)[nic]] += count
 
     def packets(self, host: str, way: str) -> int:
         """Packets on a host's interface, aggregates counted once; `way` is sent or received."""

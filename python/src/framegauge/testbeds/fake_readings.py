@@ -52,17 +52,29 @@ class FakeReadings:
             "limit_bytes": 10**6 if shaped else None,
             "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
         }  # fmt: skip
-        return {
-            "interface": "fg0",
+        nics = fake_network.nics(rack, host)
+        nic = {
+            "interface": nics[0]["interface"],
             "mtu": 1500 if self.fault("mtu") and last else rack.mtus[host],
             "maximum_mtu": self.model.largest_mtu,
             "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
             "qdisc": qdisc,
             "congestion_control_route": up["congestion_control"],
+        }
+        return {
+            **nic,
+            "nics": [
+                {**nic, "interface": each["interface"]} | (self._other(nic) if place else {})
+                for place, each in enumerate(nics)
+            ],
             "sysctls": sysctls,
             "tcp_metrics_entries": int(self.fault("metrics_cache")),
         }
+
+    def _other(self, nic: Json) -> Json:
+        """What a second NIC has instead: nothing, unless it is sabotaged."""
+        return {"mtu": nic["mtu"] - 1} if self.fault("second_nic") else {}
 
     def counters(self, host: str) -> Json:
         """`host.counters`."""
@@ -194,9 +206,10 @@ class FakeReadings:
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
         ways = sorted(rack.connections | {(server, client) for client, server in rack.connections})
         return [
-            {"port": f"{leaf}>{server}", "input_port": f"{client}>{leaf}", "frames": rack.sent[client], **quantiles}
+            {"port": f"{leaf}>{there}", "input_port": f"{here}>{leaf}", "frames": rack.sent_by[here], **quantiles}
             for client, server in ways
-            for leaf in fake_network.common_switches(rack, client, server)
+            for here, leaf, there in fake_network.common_switches(rack, client, server)
+            if rack.sent_by[here]
         ]
 
     def _fabric_host(self, host: str, elapsed: float) -> Json:

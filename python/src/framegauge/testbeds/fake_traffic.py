@@ -71,7 +71,7 @@ class FakeTraffic:
 
     def _rate(self, one: str, other: str, sharers: int) -> float:
         """Bits a second of one host's payload, of `sharers` that share a link."""
-        mtu = min(self.rack.mtus[one], self.rack.mtus[other])
+        mtu = self.rack.payload(one, other) + self.rack.headers
         ceiling = ceilings(self.rack.up, mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)
         return float(ceiling * 0.999 * self.rack.noise * (1.1 if self._fault("ceiling") else 1) / sharers)
 
@@ -93,7 +93,7 @@ class FakeTraffic:
     def _stream(self, client: str, asked: Json) -> Json:
         if self._fault("lost_stream"):
             raise FakeError(-32007, "the far end of the stream went away", {"what": "stream"})
-        rack, server = self.rack, self.rack.host_at(asked["address"])
+        rack, (server, nic) = self.rack, self.rack.place(asked["address"])
         flows, size = asked["flows"], asked["size_bytes"]
         rate, payload = self._rate(client, server, self._sharers(server)), rack.payload(client, server)
         pace = asked["pacing_bits_per_second"]
@@ -106,15 +106,15 @@ class FakeTraffic:
             rounds = max(1, math.ceil(asked["repeat_seconds"] / one))
             amount = size * flows * rounds
         sender, receiver = (server, client) if asked["reverse"] else (client, server)
-        rack.connect(client, server, rounds * flows)
-        segments = rack.move(sender, receiver, amount)
+        rack.connect(client, server, rounds * flows, nic)
+        segments = rack.move(sender, receiver, amount, nic=nic)
         rack.elapsed = max(rack.elapsed, rounds * one + 0.01)
         samples = _samples(rounds, flows, one, self._rtt, amount, payload)
         said: Json = {
             "retransmits": 0,
             "srtt_median_seconds": self._rtt + 0.001,
             "mean_segment_payload_bytes": amount / segments,
-            "path_mtu": [min(rack.mtus[client], rack.mtus[server])],
+            "path_mtu": [payload + rack.headers],
             "sender_mss_bytes": [payload],
         }
         quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()}
