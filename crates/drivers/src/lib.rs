@@ -34,6 +34,7 @@ mod sender_log;
 mod series;
 pub mod serving;
 pub mod settings;
+mod shaping;
 pub mod sockets;
 pub mod spool;
 pub mod streaming;
