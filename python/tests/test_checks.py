@@ -1,5 +1,7 @@
 """Checks that can fail: every sabotage of the fake rack is caught, by the check that is meant to."""
 
+import json
+
 import jsonschema
 import pytest
 from test_transcripts import SCHEMA
@@ -108,6 +110,18 @@ def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
             assert any(reason.startswith(CAUGHT_BY[fault]) for reason in run.excluded), run.excluded
         else:
             assert run.excluded == []
+
+
+@pytest.mark.parametrize("asked", [100_000_000, 50_000_000])
+def test_a_shaper_has_the_rate_of_its_hosts_own_link(asked, execute, tmp_path):
+    """The sender's: 0.999 of it; the receiver's link is as all others."""
+    links = f"links: [{{from: h1, to: '*', rate: {asked // 10**6} Mb/s, skew: 100 ppm}}]"
+    _, runs = execute(make(**{"{kind: fake}": f"{{kind: fake, {links}}}"}))
+    assert [run.excluded for run in runs] == [[]] * 4
+    for run in runs:
+        before = json.loads((tmp_path / "out" / "runs" / str(run.number) / "record.json").read_text())["before"]
+        rates = {host: before[host]["qdisc"]["bits_per_second"] for host in ("h1", "h2")}
+        assert rates == {"h1": asked * 999 // 1000, "h2": 999_000_000}
 
 
 @pytest.mark.parametrize("family", [4, 6])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge import proof_nic
-from framegauge.proof_network import handshake_range, network_failures, network_readings, path_mtu
+from framegauge.proof_network import handshake_range, network_failures, network_readings, own_rate, path_mtu
 from framegauge.proof_nic import (
     HEADERS_BYTES,
     deltas,
@@ -245,7 +245,7 @@ def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.testbed == "fabric"
-    for where, _, reading in nic_readings(record):
+    for where, host, reading in nic_readings(record):
         qdisc, line = reading["qdisc"], conditions.bits_per_second
         if line is None or not conditions.shaping:
             if qdisc["kind"] == "tbf":
@@ -254,7 +254,8 @@ def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
         if qdisc["kind"] != "tbf":
             yield _differs(f"shaper of {where}", "tbf", qdisc["kind"])
             continue
-        rate = line * (conditions.shaper_factor if fabric else 1)
+        own = own_rate(conditions, record, host, reading["interface"])
+        rate = own * conditions.shaper_factor if fabric else line
         if abs(qdisc["bits_per_second"] - rate) > RATE_SHARE * rate:
             yield _differs(f"rate of the shaper of {where}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
         burst = conditions.shaper_burst_bytes

@@ -15,7 +15,7 @@ from framegauge import disciplines, topologies
 from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["handshake_range", "network_failures", "network_readings", "path_mtu"]
+__all__ = ["handshake_range", "network_failures", "network_readings", "own_rate", "path_mtu"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
@@ -92,16 +92,27 @@ def _setting(conditions: Conditions, one: str, other: str) -> dict[str, Any]:
     return topologies.setting(conditions.network.get("links", ()), one, other)
 
 
+def _nominal_rate(conditions: Conditions, one: str, other: str) -> int:
+    rate: int = _setting(conditions, one, other).get("bits_per_second", conditions.bits_per_second or 0)
+    return rate
+
+
 def _rate(conditions: Conditions, one: str, other: str) -> int:
-    found = _setting(conditions, one, other)
-    rate: int = found.get("bits_per_second", conditions.bits_per_second or 0)
-    return topologies.skewed(rate, found.get("skew_ppm", 0))
+    ppm = _setting(conditions, one, other).get("skew_ppm", 0)
+    return topologies.skewed(_nominal_rate(conditions, one, other), ppm)
 
 
-def _first_rate(conditions: Conditions, end: str) -> int:
-    """Of a NIC's own link; a host's name stands for its first NIC."""
+def _first_link(conditions: Conditions, end: str) -> tuple[str, str]:
+    """A NIC's own link; a host's name stands for its first NIC."""
     ways = topologies.directed(_topology(conditions), conditions.hosts)
-    return next(_rate(conditions, one, other) for one, other in ways if end in (one, topologies.node_of(one)))
+    return next((one, other) for one, other in ways if end in (one, topologies.node_of(one)))
+
+
+def own_rate(conditions: Conditions, record: Json, host: str, interface: str) -> int:
+    """What the link of a host's NIC is asked to have, without skew, in bits a second; 0 unshaped."""
+    told: Json = next((each for each in record["rack"]["hosts"] if each["name"] == host), {})
+    end = next((nic["end"] for nic in told.get("nics", ()) if nic["interface"] == interface), host)
+    return _nominal_rate(conditions, *_first_link(conditions, end))
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -273,7 +284,7 @@ def _background(conditions: Conditions, record: Json) -> Iterator[str]:
     seconds = record["measure"]["elapsed_seconds"]
     for load, told in zip(asked, found, strict=True):
         name = f"background from {load['from']} to {load['to']}"
-        rate = load["bits_per_second"] or load["share"] * _first_rate(conditions, load["from"])
+        rate = load["bits_per_second"] or load["share"] * _rate(conditions, *_first_link(conditions, load["from"]))
         expected = rate * seconds / 8 / (load["frame_bytes"] + WIRE_OVERHEAD_BYTES)
         slack = 3 + BACKGROUND_SHARE * expected
         slack += SIGMAS * math.sqrt(expected) if load["process"] == "poisson" else 0

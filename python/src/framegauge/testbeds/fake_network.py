@@ -8,7 +8,7 @@ from framegauge import disciplines, topologies
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import BuiltRack, FakeError
 
-__all__ = ["answer", "background", "common_switches", "nics", "port_counts", "refuse", "routers"]
+__all__ = ["answer", "background", "common_switches", "nics", "own_rate", "port_counts", "refuse", "routers"]
 
 ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
 MARKED_ONE_IN = 50  # frames, at a port whose queue marks
@@ -139,13 +139,17 @@ def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
     }  # fmt: skip
 
 
-def _line_rate(rack: BuiltRack, end: str) -> int:
-    """Bits a second of a host's own link, the first if it has two."""
+def _own_link(rack: BuiltRack, end: str) -> Json:
+    """What is said of a host's own link, the first if it has two."""
     ways = topologies.directed(rack.topology, rack.names)
     first = next(way for way in ways if end in (way[0], topologies.node_of(way[0])))
-    setting = topologies.setting(rack.up.get("links", ()), *first)
-    rate: int = setting.get("bits_per_second", rack.up["link"]["bits_per_second"])
-    return topologies.skewed(rate, setting.get("skew_ppm", 0))
+    return topologies.setting(rack.up.get("links", ()), *first)
+
+
+def own_rate(rack: BuiltRack, end: str) -> int | None:
+    """Bits a second of that link, without skew; None unshaped."""
+    rate: int | None = _own_link(rack, end).get("bits_per_second", rack.up["link"]["bits_per_second"])
+    return rate
 
 
 def common_switches(rack: BuiltRack, one: str, other: str) -> list[tuple[str, str, str]]:
@@ -161,7 +165,9 @@ def background(rack: BuiltRack, elapsed_seconds: float, fault: Told) -> list[Jso
     """What every background load has sent in so many seconds, all of it delivered."""
     found = []
     for load in rack.up.get("background", ()):
-        rate = load["bits_per_second"] or load["share"] * _line_rate(rack, load["from"])
+        rate = load["bits_per_second"] or load["share"] * topologies.skewed(
+            own_rate(rack, load["from"]) or 0, _own_link(rack, load["from"]).get("skew_ppm", 0)
+        )
         duty = 0.5 if load["process"] == "on-off" else 1.0
         frames = 0 if fault("background") else round(duty * rate * elapsed_seconds / 8 / (load["frame_bytes"] + 20))
         counts = {"sent_frames": frames, "delivered_frames": frames}

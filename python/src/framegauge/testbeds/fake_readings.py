@@ -37,7 +37,8 @@ class FakeReadings:
         rack, up, last = self.rack, self.rack.up, host == self.rack.names[-1]
         flip = self.fault("offloads") and last
         asked = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
-        rate, fabric = up["link"]["bits_per_second"], up["testbed"] == "fabric"
+        fabric = up["testbed"] == "fabric"
+        rate = fake_network.own_rate(rack, host)
         sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
         if self.fault("sysctl") and last:
             sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
@@ -47,7 +48,7 @@ class FakeReadings:
         qdisc = {
             "kind": "tbf" if shaped else "noqueue",
             "default": not shaped,
-            "bits_per_second": round(rate * scale) if shaped else None,
+            "bits_per_second": round((rate or 0) * scale) if shaped else None,
             "burst_bytes": shaper["burst_bytes"] if shaped else None,
             "limit_bytes": 10**6 if shaped else None,
             "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
