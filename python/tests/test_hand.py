@@ -210,6 +210,57 @@ def test_what_is_up_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [host["running"] for host in json.loads(capsys.readouterr().out)["hosts"]] == [True, False]
 
 
+def nics(*addresses: str) -> list[dict[str, str]]:
+    return [{"interface": f"fg{number}", "address": each, "mac": "02:00"} for number, each in enumerate(addresses, 1)]
+
+
+ROUTED = {
+    "hosts": [
+        {"name": "h1", "interface": "fg1", "address": "10.77.0.1", "mtu": 9000, **MINE.as_json(),
+         "nics": nics("10.77.0.1", "10.77.1.1")},
+        {"name": "h2", "interface": "fg3", "address": "10.77.2.2", "mtu": 9000, **MINE.as_json(), "nics": nics("10.77.2.2")},
+    ],
+    "routers": [
+        {"name": "r1", "mtu": 1500, "icmp": "filtered", **MINE.as_json(), "nics": nics("10.77.0.3", "10.77.2.3")},
+    ],
+}  # fmt: skip
+
+
+def test_every_nic_and_every_router_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.replace(str(path), state(**ROUTED))
+    assert cli.main(["rack", "show"]) == 0
+    assert capsys.readouterr().out.splitlines()[:8] == [
+        "node  interface  address    MTU",
+        "h1    fg1        10.77.0.1  9000",
+        "      fg2        10.77.1.1  9000",
+        "h2    fg1        10.77.2.2  9000",
+        "r1    fg1        10.77.0.3  1500",
+        "      fg2        10.77.2.3  1500",
+        "",
+        "a rack of 2 hosts and 1 router (ICMP errors of r1 are filtered) (testbed rack, 1 Gb/s, base RTT 200 us, study.yaml), "
+        "built in 0.10 s",
+    ]
+    gone = {**ROUTED["routers"][0], **ended().as_json()}
+    keeper.replace(str(path), state(**ROUTED | {"routers": [gone]}))
+    assert cli.main(["rack", "show"]) == 0
+    assert "r1 has gone" in capsys.readouterr().err
+    assert cli.main(["rack", "show", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["running"] for each in (*found["hosts"], *found["routers"])] == [True, True, False]
+
+
+def test_a_command_may_run_in_a_router(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    router = Process.of(os.getppid())
+    keeper.replace(str(path), state(**ROUTED | {"routers": [{**ROUTED["routers"][0], **router.as_json()}]}))
+    monkeypatch.setattr(hand, "find_agent", lambda: "/agent")
+    monkeypatch.setattr(hand, "privileged", lambda command, _: list(command))
+    found = cli_rack.run(["exec", "r1", "--", "ip", "route"])
+    assert found is not None
+    assert found[:6] == ["/agent", "exec", "--pid", str(router.pid), "--start-ticks", str(router.start_ticks)]
+    with pytest.raises(InputError, match='found no host "r2", expected one of h1, h2, r1'):
+        cli_rack.run(["exec", "r2", "--", "ls"])
+
+
 def test_what_follows_two_hyphens_is_the_commands_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keeper.replace(str(path), state())
     monkeypatch.setattr(hand, "find_agent", lambda: "/agent")

@@ -88,7 +88,7 @@ MAY_USE = {
     "kept": {"errors", "keeper"},
     "kept_agent": {"errors", "agent", "keeper", "kept"},
     "port_rates": BOTTOM,
-    "rack_settings": BOTTOM,
+    "rack_settings": BOTTOM | {"topologies"},
     "screen": set(),
     "hand": BOTTOM
     | STUDY

@@ -342,6 +342,16 @@ def test_jumbo_hosts_behind_a_router_of_1500_prove_themselves_by_frames_of_1500(
     assert {line for run in runs for line in run.excluded} == set()
 
 
+def test_behind_a_router_that_tells_nobody_only_small_packets_pass(execute):
+    bed = (
+        "topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 1500, icmp: filtered}], "
+        "links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}"
+    )
+    text = STUDY.replace("mtu: 1500", "mtu: [1500, 9000]").replace("BED", bed).replace("FACTORS", "rtt: 0.2 ms")
+    _, runs = execute(study_file.parse(text.replace("WORK", STREAM), "x"))
+    assert {run.level: bool(run.excluded) for run in runs} == {1500: False, 9000: True}
+
+
 def test_of_many_wrong_ports_three_are_named():
     conditions = Conditions(**{**CONDITIONS.__dict__, "mtu": {f"h{number}": 1500 for number in range(1, 7)}})
     found = record()

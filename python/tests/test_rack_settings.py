@@ -62,6 +62,21 @@ def test_a_port_that_is_meant_is_known(sender: str, receiver: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sender", "receiver", "known"),
+    [
+        ("h1", "switch", True),
+        ("h1.2", "switch", True),
+        ("switch", "r1", True),
+        ("r1.2", "*", False),
+        ("h", "switch", False),
+    ],
+)
+def test_the_name_of_a_node_stands_for_all_of_its_ends(sender: str, receiver: str, known: bool) -> None:
+    ports = ["h1.1>switch", "h1.2>switch", "switch>r1.1", "r1.1>switch"]
+    assert (rack_settings.unknown_port({"from": sender, "to": receiver}, ports) is None) == known
+
+
+@pytest.mark.parametrize(
     ("sender", "receiver", "nearest"),
     [("swich", "h1", "switch>h1, "), ("switch", "h*3", "switch>h1"), ("s.*", "h1", ""), ("h1", "h2", "h1>switch")],
 )

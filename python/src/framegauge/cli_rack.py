@@ -55,7 +55,7 @@ examples:
   framegauge rack exec h2 -- ping -M do -s 8972 10.77.0.1
   framegauge rack exec h1 -- sudo tcpdump -ni fg1
   framegauge rack exec h1 -- ss -tin
-  framegauge rack exec r1 -- ip route              routers and switches of a lab, too
+  framegauge rack exec r1 -- ip route              routers, and switches of a lab, too
 """
 _DOWN = """\
 Whatever runs in the hosts is ended. It is no error if there is no rack.
@@ -85,8 +85,9 @@ examples:
 """
 _SET = """\
 PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. * stands for any
-characters. What is not named stays as it is. A port is one way: a link has two. Of a host, the
-MTU of its interface can be set. A rack that is built again has what its study says again.
+characters, and the name of a host or router for all of its NICs, which are h1.1 and h1.2. What is not named stays as it
+is. A port is one way: a link has two. Of a host, the MTU of its interfaces can be set. A rack that is built again has
+what its study says again.
 
 examples:
   framegauge rack set 'switch>h1' --rate 100Mb/s --queue red
@@ -153,9 +154,9 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/fault-lab.md)")
     what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
     build.add_argument("--json", action="store_true", help="print the rack as JSON")
-    inside = verb("exec", "run a command in a host of the rack, or a node of the lab", _EXEC)
+    inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)
     inside.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
-    inside.add_argument("host", metavar="HOST", help="such as h1, or r1 of a lab")
+    inside.add_argument("host", metavar="HOST", help="such as h1, or r1")
     inside.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
     verb("down", "take the rack down", _DOWN)
     found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
@@ -228,7 +229,7 @@ def _show(options: argparse.Namespace) -> None:
         print(f"a rack is being built by process {state['keeper']['pid']}")
     else:
         print("\n".join(_text(state)))
-        for host in state["hosts"]:
+        for host in hand.members(state):
             if not host["running"]:
                 _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
 
@@ -305,8 +306,12 @@ def _text(state: Mapping[str, Any]) -> list[str]:
     hosts = state["hosts"]
     rows: list[Sequence[str]]
     if state["testbed"] != "lab":
-        rows = [("host", "interface", "address", "MTU")]
-        rows += [(host["name"], host["interface"], host["address"], str(host["mtu"])) for host in hosts]
+        routers = state.get("routers", [])
+        rows = [("node" if routers else "host", "interface", "address", "MTU")]
+        for each in hand.members(state):
+            # Racks of older versions have one NIC a host, and say no more of it.
+            for place, nic in enumerate(each.get("nics", [each])):
+                rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(each["mtu"])))
         return [*_table(rows), "", _summary(state), *_usage(hosts[0]["name"], hosts[-1]["address"])]
     rows = [("node", "kind", "interface", "MTU", "addresses")]
     for node in hosts:
@@ -336,8 +341,13 @@ def _summary(state: Mapping[str, Any]) -> str:
     # Racks of older versions were all hosts on one switch.
     topology = asked.get("network", {}).get("topology", {"kind": "rack"})["kind"]
     shape = "" if topology == "rack" else f"{topology}, "
+    count = f"{len(state['hosts'])} hosts"
+    if routers := state.get("routers"):
+        filtered = [each["name"] for each in routers if each["icmp"] == "filtered"]
+        count += f" and {len(routers)} {'router' if len(routers) == 1 else 'routers'}"
+        count += f" (ICMP errors of {', '.join(filtered)} are filtered)" if filtered else ""
     return (
-        f"a rack of {len(state['hosts'])} hosts (testbed {state['testbed']}, {shape}{link}, base RTT "
+        f"a rack of {count} (testbed {state['testbed']}, {shape}{link}, base RTT "
         f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), {built}"
     )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from framegauge.study import Study
     from framegauge.testbeds.base import Conditions
 
-__all__ = ["become", "capture", "change", "down", "exec_command", "looks", "show", "up", "up_lab"]
+__all__ = ["become", "capture", "change", "down", "exec_command", "looks", "members", "show", "up", "up_lab"]
 
 PROGRESS_SECONDS = 2.0
 READING_SECONDS = 2.0  # for a host to say its MTU; it takes a thousandth
@@ -59,12 +59,12 @@ def up(study: Study, name: str, say: Say) -> Json:
         built = bed.up(conditions)
         hosts = [
             {
-                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread")},
+                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread", "nics")},
                 "mtu": built["ceilings"][host["name"]]["mtu"],
             }
             for host in built["hosts"]
         ]
-        return _described(agent, hosts, conditions=conditions.as_json())
+        return _described(agent, hosts, routers=_running(built["routers"]), conditions=conditions.as_json())
 
     return _kept({"testbed": study.testbed.kind, "study": name}, build, say)
 
@@ -120,7 +120,7 @@ def baseline(study: Study) -> Conditions:
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     """What to `become` so that `command` runs in a host; InputError without such a host, or without a rack."""
     state = _one_that_is_up("exec", say)
-    hosts = {each["name"]: each for each in state["hosts"]}
+    hosts = {each["name"]: each for each in members(state)}
     if host not in hosts:
         raise InputError(f'rack exec: found no host "{host}", expected one of {", ".join(hosts)}')
     agent = Process.from_json(hosts[host])
@@ -135,6 +135,11 @@ def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     return privileged([find_agent(), "exec", *where, *who, "--", *command], lambda _: None)
 
 
+def members(state: Mapping[str, Any]) -> list[Json]:
+    """Its hosts, and the routers that racks of older versions do not have."""
+    return [*state["hosts"], *state.get("routers", ())]
+
+
 def become(command: Sequence[str]) -> NoReturn:
     """Replace this process: terminal, folder, environment and process id stay, so the command gets every signal."""
     # Python ignores these two, and what is ignored stays so in the command.
@@ -144,15 +149,17 @@ def become(command: Sequence[str]) -> NoReturn:
 
 
 def show(say: Say) -> Json | None:
-    """The state of the rack that is up, with `running` and the MTU by now for each host; None: there is none."""
+    """The state of the rack that is up, with `running` and the MTU by now for each host and router; None: there is
+    none."""
     path = kept.state_path()
     state = kept.current(path, say)
     if state is not None and state["state"] == "up":
-        state["hosts"] = [{**host, "running": Process.from_json(host).runs()} for host in state["hosts"]]
+        for each in members(state):
+            each["running"] = Process.from_json(each).runs()
         if state["testbed"] != "lab":
             # Whoever cannot be asked keeps the MTU that was set when the rack was built.
             with contextlib.suppress(AgentFailure), KeptAgent(path) as agent:
-                for host in state["hosts"]:
+                for host in members(state):
                     asked = {"host": host["name"], "method": "host.read", "params": {}}
                     host["mtu"] = agent.request("relay", asked, timeout_seconds=READING_SECONDS)["mtu"]
     return state
@@ -333,9 +340,14 @@ def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
         "state": "up",
         "agent": Process.of(agent.about["pid"]).as_json(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "hosts": [{**host, **Process.of(host["pid"]).as_json()} for host in hosts],
+        "hosts": _running(hosts),
         **rest,
     }
+
+
+def _running(members: Sequence[Json]) -> list[Json]:
+    """The same, with when the process of each began."""
+    return [{**each, **Process.of(each["pid"]).as_json()} for each in members]
 
 
 @contextlib.contextmanager

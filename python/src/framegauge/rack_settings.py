@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from framegauge import topologies
 from framegauge.errors import InputError, QuantityError
 from framegauge.quantities import (
     exact_bits_per_second,
@@ -82,12 +83,12 @@ def described(asked: Mapping[str, Any]) -> list[str]:
 
 def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
     """Why no port is meant, with the nearest that there are; None if at least one is."""
-    pattern = f"{asked['from']}>{asked['to']}"
-    meant = re.compile(".*".join(re.escape(part) for part in pattern.split("*")))
-    # The second of two links between the same is called switch>h1#2.
-    if any(meant.fullmatch(port.partition("#")[0]) for port in ports):
-        return None
-    return unknown("set", "port", pattern, ports)
+    for port in ports:
+        # The second of two links between the same is called switch>h1#2.
+        one, _, other = port.partition("#")[0].partition(">")
+        if topologies.fits(asked["from"], one) and topologies.fits(asked["to"], other):
+            return None
+    return unknown("set", "port", f"{asked['from']}>{asked['to']}", ports)
 
 
 def unknown_host(name: str, hosts: Sequence[str]) -> str:

@@ -153,10 +153,21 @@ class BuiltRack:
 
     def payload(self, one: str, other: str) -> int:
         """Of a full segment between two hosts, whatever routers are between."""
-        mtus = {each["name"]: each.get("mtu", self.up["link"]["port_mtu"]) for each in self.topology.get("routers", ())}
-        between = self.ways.routers(self.ends(one)[0], self.ends(other)[0]) or ()
-        smallest: int = min(self.mtus[one], self.mtus[other], *(mtus[name] for name in between))
+        mtus = (mtu for mtu, _ in self._between(one, other))
+        smallest: int = min(self.mtus[one], self.mtus[other], *mtus)
         return smallest - self.headers
+
+    def is_black_hole(self, one: str, other: str) -> bool:
+        """Whether full packets of the smaller of two hosts' MTUs are too large for a router that tells nobody."""
+        full = min(self.mtus[one], self.mtus[other])
+        return any(mtu < full and icmp == "filtered" for mtu, icmp in self._between(one, other))
+
+    def _between(self, one: str, other: str) -> list[tuple[int, str]]:
+        """MTU and ICMP of the routers between two hosts."""
+        asked = {each["name"]: each for each in self.topology.get("routers", ())}
+        names = self.ways.routers(self.ends(one)[0], self.ends(other)[0]) or ()
+        usual = self.up["link"]["port_mtu"]
+        return [(asked[name].get("mtu", usual), asked[name].get("icmp", "on")) for name in names]
 
     def connect(self, client: str, server: str, times: int, nic: int = 0) -> None:
         """New connections: their SYNs, and the frames of opening and closing; from each host's NIC of that number."""

@@ -94,6 +94,8 @@ class FakeTraffic:
         if self._fault("lost_stream"):
             raise FakeError(-32007, "the far end of the stream went away", {"what": "stream"})
         rack, (server, nic) = self.rack, self.rack.place(asked["address"])
+        if rack.is_black_hole(client, server):
+            raise FakeError(-32007, "the far end of the stream is silent", {"what": "stream"})
         flows, size = asked["flows"], asked["size_bytes"]
         rate, payload = self._rate(client, server, self._sharers(server)), rack.payload(client, server)
         pace = asked["pacing_bits_per_second"]
