@@ -12,7 +12,7 @@ BOTTOM = {"errors", "quantities", "margins", ""}
 NETWORK = {"topologies", "disciplines"}
 SHAPE = {
     "study_types", "study_workloads", "study_margins", "study_testbed", "study_queue", "study_network",
-    "study_network_rules", *NETWORK,
+    "study_network_rules", "study_changes", *NETWORK,
 }  # fmt: skip
 STUDY = {"study", "study_file", "blocks"} | SHAPE
 # What each module or package may use, besides itself.
@@ -31,6 +31,7 @@ MAY_USE = {
     "study_network": BOTTOM | {"study_types", "study_queue"} | NETWORK,
     "study_testbed": BOTTOM | {"study_types", "study_network", "machines"},
     "study_network_rules": BOTTOM | {"study_types", "study_network", "study_testbed"} | NETWORK,
+    "study_changes": BOTTOM | {"study_types", "study_queue", "study_testbed"} | NETWORK,
     "study": BOTTOM | SHAPE,
     "yaml_file": BOTTOM | {"study_types"},
     "study_file": BOTTOM | {"study", "yaml_file", "inventory", "machines"} | SHAPE,
@@ -48,7 +49,8 @@ MAY_USE = {
     "workloads": BOTTOM | {"testbeds.base"},
     "proof_nic": BOTTOM | {"testbeds.base"},
     "proof_network": BOTTOM | {"testbeds.base", "proof_nic"} | NETWORK,
-    "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network"},
+    "proof_changes": BOTTOM | {"testbeds.base", "rack_settings"},
+    "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network", "proof_changes"},
     "fidelity": BOTTOM | {"testbeds.base"},
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
@@ -73,7 +75,8 @@ MAY_USE = {
         "steady",
     },
     "imports": BOTTOM,
-    "report": BOTTOM | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples", "disciplines"},
+    "report": BOTTOM
+    | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples", "disciplines", "rack_settings"},
     "windows": {"errors"},
     "sources": BOTTOM | {"windows", "imports", "results", "report.summary", "statistics"},
     "plots": BOTTOM,

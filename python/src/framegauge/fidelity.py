@@ -61,7 +61,8 @@ def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = record["measure"]["fabric"]
     if fabric is None or conditions.bits_per_second is None:
         return
-    hidden = 8 * READ_AHEAD_BYTES / conditions.bits_per_second
+    later = [each["set"].get("bits_per_second", 0) for each in conditions.changes]
+    hidden = 8 * READ_AHEAD_BYTES / max([conditions.bits_per_second, *later])
     limits = (("p50", min(LATENESS_P50_SECONDS, hidden)), ("p99", LATENESS_P99_SECONDS), ("max", LATENESS_MAX_SECONDS))
     for name, limit in limits:
         found = fabric["lateness"][f"{name}_seconds"]

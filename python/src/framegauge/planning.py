@@ -9,6 +9,7 @@ from typing import Any, Literal
 from framegauge import disciplines, topologies
 from framegauge.blocks import Slot, block_order
 from framegauge.study import NETWORK, OFFLOADS, Study, host_mtus, nic_of
+from framegauge.study_changes import changes_as_json
 from framegauge.testbeds.base import Conditions
 from framegauge.workloads.base import Workload
 from framegauge.workloads.ftp import Ftp
@@ -58,6 +59,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         network=_network(study, slot, factors),
         shaping=factors["shaping"] is not False,
         overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
+        changes=changes_as_json(study.changes, bed.host_names),
     )
 
 

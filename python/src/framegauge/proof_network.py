@@ -57,7 +57,11 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
     answer = _answer(record)
     if answer is None:
         return conditions.rtt_seconds, conditions.rtt_seconds
-    return answer["rtt_seconds"]["least"], answer["rtt_seconds"]["most"]
+    least = answer["rtt_seconds"]["least"]
+    for port in answer["ports"] if conditions.changes else ():
+        later = conditions.set_on(port["from"], port["to"], "delay_seconds")
+        least -= max(0.0, port["delay_seconds"] - min(later, default=port["delay_seconds"]))
+    return max(0.0, least), answer["rtt_seconds"]["most"]
 
 
 def _answer(record: Json) -> Json | None:

@@ -10,9 +10,10 @@ from typing import Any
 
 from framegauge.testbeds.base import Json
 
-__all__ = ["AGGREGATE_FRAMES", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+__all__ = ["AGGREGATE_FRAMES", "STARTED_SECONDS", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
 
 AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
+STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 
 # Everything that can be sabotaged: each must be caught by one of the checks of a run.
 FAULTS = (
@@ -21,7 +22,7 @@ FAULTS = (
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
     "loss", "background", "unshaped", "ecn",
-    "untagged", "own_buffers",
+    "untagged", "own_buffers", "change_late", "change_refused", "old_mss",
 )  # fmt: skip
 
 
@@ -75,7 +76,11 @@ class BuiltRack:
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
-    connections: set[tuple[str, str]] = field(default_factory=set)  # client and server of each pair
+    # Client and server of each pair, with the hosts' MTUs when its connections were opened, in order.
+    connections: dict[tuple[str, str], list[dict[str, int]]] = field(default_factory=dict)
+    changes: list[tuple[float, Json]] = field(
+        default_factory=list
+    )  # when, from the begin, and the params of `rack.set`
     serving: set[str] = field(default_factory=set)  # streams
     sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
     nodelay: dict[str, bool] = field(default_factory=dict)
@@ -89,6 +94,11 @@ class BuiltRack:
     def mtus(self) -> dict[str, int]:
         """By host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}
+
+    def mtus_at(self, seconds: float) -> dict[str, int]:
+        """By host, so long after the begin."""
+        made = [asked for moment, asked in self.changes if moment <= seconds and "host" in asked]
+        return {**self.mtus, **{asked["host"]: asked["mtu"] for asked in made}}
 
     @property
     def headers(self) -> int:
@@ -104,19 +114,21 @@ class BuiltRack:
         """The host with this address."""
         return next(name for name in self.names if self.address(name) == address.strip("[]"))
 
-    def payload(self, one: str, other: str) -> int:
-        """Of a full segment between two hosts."""
-        return min(self.mtus[one], self.mtus[other]) - self.headers
+    def payload(self, one: str, other: str, seconds: float = 0.0) -> int:
+        """Of a full segment between two hosts, on a connection that is opened so long after the begin."""
+        mtus = self.mtus_at(seconds)
+        return min(mtus[one], mtus[other]) - self.headers
 
-    def connect(self, client: str, server: str, times: int) -> None:
+    def connect(self, client: str, server: str, times: int, seconds: float = 0.0) -> None:
         """New connections: their SYNs, and the frames of opening and closing."""
-        self.connections.add((client, server))
+        known = self.connections.setdefault((client, server), [])
+        known += [mtus for mtus in [self.mtus_at(seconds)] if mtus not in known[-1:]]
         self._frames(client, server, 3 * times)
         self._frames(server, client, 2 * times)
 
-    def move(self, sender: str, receiver: str, size: int, times: int = 1) -> int:
+    def move(self, sender: str, receiver: str, size: int, times: int = 1, seconds: float = 0.0) -> int:
         """Payload from one host to another, and its acknowledgements; the number of data frames."""
-        payload = self.payload(sender, receiver)
+        payload = self.payload(sender, receiver, seconds)
         each = math.ceil(size / payload)
         self._frames(sender, receiver, each * times)
         self._frames(receiver, sender, each * times // 2)

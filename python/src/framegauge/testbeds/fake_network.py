@@ -8,7 +8,7 @@ from framegauge import disciplines, topologies
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import BuiltRack, FakeError
 
-__all__ = ["answer", "background", "common_switches", "port_counts", "refuse"]
+__all__ = ["answer", "background", "changed", "common_switches", "port_counts", "refuse"]
 
 ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
 MARKED_ONE_IN = 50  # frames, at a port whose queue marks
@@ -46,6 +46,14 @@ def answer(up: Json, fault: Told) -> Json | None:
         "hops": {"least": 2, "most": hops},
         "shared_buffer": None if fault("own_buffers") else up.get("shared_buffer"),
     }
+
+
+def changed(rack: BuiltRack, asked: Json) -> list[str]:
+    """The names of what `rack.set` means."""
+    if "host" in asked:
+        return [asked["host"]]
+    ports = topologies.directed(_topology(rack.up), rack.names)
+    return [f"{one}>{other}" for one, other in ports if topologies.setting([asked], one, other)]
 
 
 def _topology(up: Json) -> Json:
