@@ -51,14 +51,14 @@ MAY_USE = {
     "proof_network": BOTTOM | {"testbeds.base", "proof_nic"} | NETWORK,
     "proof_changes": BOTTOM | {"testbeds.base", "rack_settings"},
     "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network", "proof_changes"},
-    "fidelity": BOTTOM | {"testbeds.base"},
+    "fidelity": BOTTOM | {"testbeds.base", "rack_settings"},
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
     "queueing": BOTTOM,
     "steady": BOTTOM,
     "standing": set(),
     "pathmtu": BOTTOM,
-    "planning": BOTTOM | STUDY | {"testbeds.base", "workloads"},
+    "planning": BOTTOM | STUDY | {"rack_settings", "testbeds.base", "workloads"},
     "runner": BOTTOM
     | STUDY
     | {

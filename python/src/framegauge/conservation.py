@@ -138,9 +138,10 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
         highest = {name: _highest(conditions, record, name) for name in ceilings}
         mine = highest[receiver]
         limits = [highest[name] for name in ceilings if name != receiver and name in _others(work, receiver)]
-        if mine is None or None in limits or not limits:
+        known = [limit for limit in limits if limit is not None]
+        if mine is None or len(known) < len(limits) or not known:
             continue
-        limit, goodput = min(mine, max(limits)) * _lines(conditions, record, receiver), 8.0 * amount / active
+        limit, goodput = min(mine, max(known)) * _lines(conditions, record, receiver), 8.0 * amount / active
         if goodput > limit * (1 + GOODPUT_SHARE):
             mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in _others(work, receiver)))
             yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"

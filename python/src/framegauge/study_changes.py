@@ -43,10 +43,10 @@ class Change(Sparse):
             raise Problem((), given, "hosts, or both from and to")
         if self.hosts == []:
             raise Problem(("hosts",), "none", "all, or hosts such as [h1]")
-        given = self._given(*_OF_LINKS, "queue")
-        if self.hosts is not None and given != ["mtu"]:
-            raise Problem((), ", ".join(given) or "nothing to change", "mtu alone with hosts")
-        if not given:
+        asked = self._given(*_OF_LINKS, "queue")
+        if self.hosts is not None and asked != ["mtu"]:
+            raise Problem((), ", ".join(asked) or "nothing to change", "mtu alone with hosts")
+        if not asked:
             raise Problem((), "nothing to change", f"one of {', '.join((*_OF_LINKS, 'queue'))}")
         return self
 

@@ -62,8 +62,9 @@ def course(
     most = max((value for each in found for value in each.high if value is not None), default=0) or 1.0
     layers = rows.texts([each.row for each in found], whole)
     layers += _grid(top, most, unit, y)
+    low = rows.scale(whole, "low")
     for each in found:
-        layers += _line(each, times, most, top, x, y)
+        layers += _line(each, times, most, top, (x, y, low))
     for each, mark in zip(found, placed.marks, strict=True):
         drawn = alt.Chart(alt.InlineData([{"y": mark, "colour": ROLES[each.row.role]}]))
         dash = list(DASHES[each.row.role])
@@ -90,7 +91,11 @@ def _grid(top: float, most: float, unit: str, y: alt.Y) -> list[alt.Chart]:
     return [line, words.encode(x=alt.value(0), y=y, text="text:N")]
 
 
-def _line(each: Line, times: Sequence[float], most: float, top: float, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
+def _line(
+    each: Line, times: Sequence[float], most: float, top: float, axes: tuple[alt.X, alt.Y, alt.Y]
+) -> Iterator[alt.Chart]:
+    x, y, lower = axes
+
     def place(value: float) -> float:
         return top + PLOT_PIXELS * (1 - value / most)
 
@@ -100,9 +105,7 @@ def _line(each: Line, times: Sequence[float], most: float, top: float, x: alt.X,
             {"x": time, "y": place(middle), "low": place(low), "high": place(high)} for time, middle, low, high in part
         ]
         drawn = alt.Chart(alt.InlineData(points))
-        yield drawn.mark_area(fill=ROLES[role], fillOpacity=0.18).encode(
-            x=x, y=alt.Y("low:Q", scale=y.scale), y2="high:Q"
-        )
+        yield drawn.mark_area(fill=ROLES[role], fillOpacity=0.18).encode(x=x, y=lower, y2="high:Q")
         yield drawn.mark_line(stroke=ROLES[role], strokeWidth=1.75, strokeDash=list(DASHES[role])).encode(x=x, y=y)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from framegauge.plots import course, draw, rows
-from framegauge.rack_settings import described
+from framegauge.rack_settings import together
 from framegauge.report import arms, series, spools, units
 from framegauge.report.arms import Look
 from framegauge.report.charts import Picture
@@ -22,7 +22,6 @@ __all__ = ["Change", "changes", "pictures"]
 
 MOST_POINTS = 120
 LEAST_STEP_SECONDS = 0.02  # two samples
-MOST_NAMED = 3
 QUARTILES = (25, 50, 75)
 
 
@@ -56,24 +55,12 @@ def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
         moments.setdefault(each["at_seconds"], []).append(each["set"])
     return [
         Change(
-            _label(asked),
+            together(asked),
             at,
             [max(each["made_seconds"] for each in one if each["at_seconds"] == at) for one in made],
         )
         for at, asked in sorted(moments.items())
     ]
-
-
-def _label(asked: Sequence[Mapping[str, Any]]) -> str:
-    """`h1, h2: MTU 9000; switch>h1: down`; many hosts by their number."""
-    places: dict[str, list[str]] = {}
-    for each in asked:
-        place = each["host"] if "host" in each else f"{each['from']}>{each['to']}"
-        places.setdefault(", ".join(described(each)), []).append(place)
-    return "; ".join(
-        f"{', '.join(names) if len(names) <= MOST_NAMED else f'{len(names)} hosts'}: {what}"
-        for what, names in places.items()
-    )
 
 
 def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
@@ -111,7 +98,7 @@ def _picture(
     by_arm: dict[str, list[_Course]] = {}
     for run, (offset, found) in sampled:
         by_arm.setdefault(run.arm, []).append(_course(offset, found, edges, first, last))
-    middles = {name: np.nanpercentile([each.values for each in by_arm[name]], QUARTILES, axis=0) for name in by_arm}
+    middles = {name: _quartiles(np.array([each.values for each in by_arm[name]])) for name in by_arm}
     factor, unit = units.unit_scale("bits_per_second", max(float(np.nanmax(each)) for each in middles.values()))
     lines = [
         course.Line(
@@ -142,6 +129,14 @@ def _course(offset: float, found: Sequence[series.Connection], edges: np.ndarray
     # A step that the run does not fill would look like a collapse.
     inside = (edges[:-1] >= offset) & (edges[1:] <= end)
     return _Course(np.where(inside, goodput, np.nan), (float(before), float(after)))
+
+
+def _quartiles(values: np.ndarray) -> np.ndarray:
+    """Of each step, over the runs that fill it; NaN where none does."""
+    found = np.full((len(QUARTILES), values.shape[1]), np.nan)
+    there = np.isfinite(values).any(axis=0)
+    found[:, there] = np.nanpercentile(values[:, there], QUARTILES, axis=0)
+    return found
 
 
 def _around(pairs: Sequence[tuple[float, float]]) -> str:

@@ -244,6 +244,6 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops, changes_page.section_of, _ceiling, _over_time, _cpu,
-    _method, _repeat,
+    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    changes_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
 )  # fmt: skip

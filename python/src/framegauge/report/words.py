@@ -31,6 +31,7 @@ _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
+    "changes": "",
 }  # fmt: skip
 _FORMS = {
     "per_second": "{:.4g}/s",
@@ -210,6 +211,8 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"{given['hosts']} hosts"
     if "topology" in given:
         yield str(given["topology"])
+    if "changes" in given:
+        yield str(given["changes"])
     if given.get("rtt_seconds"):
         yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
     if given.get("offloads"):

@@ -48,8 +48,8 @@ class Conditions:
     `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it. What else
     is None is left as it is; only hosts of the user's own have that. `network` has those keys of `rack.up` that
     say how hosts are joined and are not at their default (pipe/README.md). `shaping` False: no shaper bounds the hosts'
-    queues. `changes` are made while the run is under way, in this order: `at_seconds` from the begin of the measurement,
-    and the params of `rack.set`, as `set`.
+    queues. `changes` are made while the run is under way, in this order: `at_seconds` from the begin of the
+    measurement, and the params of `rack.set`, as `set`.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -152,8 +152,8 @@ class Testbed(Protocol):
     def changing(
         self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
     ) -> AbstractContextManager[list[Json]]:
-        """Make changes (as in Conditions) at their moments after `begin`, until the block is left. What is yielded gets,
-        in order, each with `made_seconds` and what was `changed`, or with the `error`."""
+        """Make changes (as in Conditions) at their moments after `begin`, until the block is left. What is yielded
+        gets, in order, each with `made_seconds` and what was `changed`, or with the `error`."""
         ...
 
     def end(self) -> Json:

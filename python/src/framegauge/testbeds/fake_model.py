@@ -10,7 +10,7 @@ from typing import Any
 
 from framegauge.testbeds.base import Json
 
-__all__ = ["AGGREGATE_FRAMES", "STARTED_SECONDS", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+__all__ = ["AGGREGATE_FRAMES", "FAULTS", "STARTED_SECONDS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
 
 AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
 STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
