@@ -2,6 +2,7 @@
 
 use super::rack_network;
 use super::rack_params::{Host, OverlayKind, Shaper, Up};
+use super::rack_speed;
 use super::requirements::Testbed;
 use crate::child::ChildAgent;
 use crate::message::{Answer, Failure, Nothing, params};
@@ -25,6 +26,9 @@ pub fn up(call: &Call) -> Answer {
     let network = fabric.then(|| asked.network()).transpose()?;
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(rack::plan_cpus(fabric));
+    if let Some((_, network)) = &network {
+        rack_speed::check(network, asked.shaped().map(|(rate, _)| rate), state.most_bits_per_second())?;
+    }
     rack.network = network;
     match asked.build(call, &mut rack) {
         Ok(answer) => {
