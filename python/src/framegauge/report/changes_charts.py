@@ -49,7 +49,8 @@ class _Course:
 
 def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
     """Of runs that are evidence, in order of their moments."""
-    made = [dig(spools.record(saved.folder, run.number), "changes") or [] for run in runs if not run.excluded]
+    told = (dig(spools.record(saved.folder, run.number), "changes") for run in runs if not run.excluded)
+    made = [each for each in told if each]
     moments: dict[float, list[Mapping[str, Any]]] = {}
     for each in made[0] if made else ():
         moments.setdefault(each["at_seconds"], []).append(each["set"])
@@ -68,9 +69,9 @@ def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
     for cell in sorted({run.cell for run in saved.runs}):
         inside = [run for run in saved.runs if run.cell == cell]
         moments = changes(saved, inside)
-        sampled = [(run, found) for run in inside if not run.excluded and (found := _sampled(saved, run))] * bool(
-            moments
-        )
+        if not moments:
+            continue
+        sampled = [(run, found) for run in inside if not run.excluded and (found := _sampled(saved, run))]
         if sampled:
             yield _picture(cell, inside, sampled, moments, looks)
 
@@ -79,7 +80,8 @@ def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | 
     """When the first stream began, from the begin of the measurement, and all connections from then on."""
     found = series.connections(saved.folder / "runs" / str(run.number))
     record = spools.record(saved.folder, run.number)
-    started = [each["result"]["started_seconds"] for each in dig(record, "workload", "runs") or ()]
+    told = [dig(each, "result", "started_seconds") for each in dig(record, "workload", "runs") or ()]
+    started = [each for each in told if each is not None]
     begun = record.get("begun_seconds")
     return (min(started) - begun, found) if found and started and begun is not None else None
 
