@@ -32,6 +32,9 @@ CAUGHT_BY = {
     "unshaped": "proof: shaper of h1 before the run: asked none, found tbf",
     "ecn": "proof: packets with ECN that h2 received: expected some, found none",
     "untagged": "proof: tagged of the link of port switch>h2: asked True, found False",
+    "change_late": "fidelity: change of h1 at 1 s: at most 50 ms from it, found it made at 1.200 s",
+    "change_refused": "proof: change of h1 (MTU 3000): asked at 1 s, found that it was refused",
+    "old_mss": "proof: MSS that h1 announced last",
     "own_buffers": "proof: shared buffer of each switch: asked {'bytes': 1000000, 'alpha': 1.0}, found None",
     "capped": "proof: send buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 32768: raise net.core.wmem_max",
     "calls": "proof: bytes of the largest write or read on h1: asked at most 16384, found 262144",
@@ -47,6 +50,9 @@ ROUTED = (
     "{kind: fake, topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 4000, icmp: filtered}], "
     "links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}}"
 )
+CHANGED = {
+    "retries: 0": "retries: 0\nchanges: [{at: 1 s, hosts: all, mtu: 3000}]", "size: 10 MB": "size: 10 MB, repeat: 2 s",
+}  # fmt: skip
 # What a fault needs to show, where a stream on a pair of the rack does not have it.
 NEEDS = {
     "nodelay": {"stream: {size: 10 MB}": "rr: {duration: 0.1 s}", "factors: {": "factors: {nagle: on, ", "goodput": "latency_p50"},
@@ -66,6 +72,7 @@ NEEDS = {
     "calls": {"size: 10 MB": "size: 10 MB, sizes: {message: 16384}"},
     **{fault: {"{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}"} for fault in ("second_nic", "nic_missing")},
     **{fault: {"{kind: fake}": ROUTED} for fault in ("router_mtu", "router_icmp", "router_missing")},
+    "change_late": CHANGED, "change_refused": CHANGED, "old_mss": CHANGED,
 }  # fmt: skip
 
 

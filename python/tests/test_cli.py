@@ -142,6 +142,7 @@ def test_an_mtu_above_the_devices_limit_is_exit_2_and_leaves_no_study(study_path
     assert found.returncode == 2
     line = next(line for line in found.stderr.splitlines() if line.startswith("framegauge: "))
     assert line.startswith("framegauge: MTU of h1: asked 65530, the limit here is 65521")
+    assert not (tmp_path / "out").exists()
 
 
 def test_no_agent_says_how_to_get_one(study_path, tmp_path):
@@ -149,7 +150,7 @@ def test_no_agent_says_how_to_get_one(study_path, tmp_path):
     found = run("study", study_path, "--out", tmp_path / "out", env=os.environ | {"FRAMEGAUGE_AGENT": "/none"})
     assert found.returncode == 1
     assert "FRAMEGAUGE_AGENT: found /none, expected an executable file" in found.stderr
-    assert not (tmp_path / "out/results.json").exists()
+    assert not (tmp_path / "out").exists()
 
 
 # Becomes another user only after the imports: Python itself may lie in a folder that is closed to that user.
@@ -166,7 +167,8 @@ sys.exit(cli.main(sys.argv[1:]))
 
 def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
     text = STUDY.replace("kind: fake", "kind: rack")
-    environment = {"PATH": "/nonexistent", "FRAMEGAUGE_AGENT": "/bin/true"}
+    kept = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}  # this source, and no other
+    environment = {"PATH": "/nonexistent", "FRAMEGAUGE_AGENT": "/bin/true", **kept}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
         path = Path(folder) / "study.yaml"
@@ -174,7 +176,7 @@ def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
         path.chmod(0o644)
         command = [sys.executable, "-c", UNPRIVILEGED, "study", str(path), "--out", f"{folder}/out"]
         process = subprocess.run(command, capture_output=True, env=environment, text=True, check=False)
-        assert not (Path(folder) / "out/results.json").exists()
+        assert [each.name for each in Path(folder).iterdir()] == ["study.yaml"]
     assert process.returncode == 2
     assert process.stderr.splitlines() == [
         "framegauge: missing privilege (needed for network namespaces and TAP): found no sudo; "

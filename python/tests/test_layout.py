@@ -12,7 +12,7 @@ BOTTOM = {"errors", "quantities", "margins", ""}
 NETWORK = {"topologies", "disciplines"}
 SHAPE = {
     "study_types", "study_workloads", "study_sizes", "study_margins", "study_testbed", "study_queue", "study_network",
-    "study_network_rules", "study_topology", *NETWORK,
+    "study_network_rules", "study_topology", "study_changes", *NETWORK,
 }  # fmt: skip
 STUDY = {"study", "study_file", "blocks"} | SHAPE
 # What each module or package may use, besides itself.
@@ -33,6 +33,7 @@ MAY_USE = {
     "study_topology": BOTTOM | {"study_types", "topologies"},
     "study_testbed": BOTTOM | {"study_types", "study_network", "study_topology", "machines"},
     "study_network_rules": BOTTOM | {"study_types", "study_topology", "study_testbed"} | NETWORK,
+    "study_changes": BOTTOM | {"study_types", "study_queue", "study_testbed"} | NETWORK,
     "study": BOTTOM | SHAPE,
     "yaml_file": BOTTOM | {"study_types"},
     "study_file": BOTTOM | {"study", "yaml_file", "inventory", "machines"} | SHAPE,
@@ -42,7 +43,8 @@ MAY_USE = {
     "lab_file": BOTTOM | {"lab", "lab_plan", "yaml_file", "study_types"},
     "blocks": BOTTOM | {"study"},
     "statistics": BOTTOM,
-    "results": BOTTOM,
+    "claim": {"errors"},
+    "results": BOTTOM | {"claim"},
     "agent": BOTTOM,
     "ssh": BOTTOM | {"agent"},
     "inventory": BOTTOM | {"yaml_file", "machines"},
@@ -50,15 +52,16 @@ MAY_USE = {
     "workloads": BOTTOM | {"testbeds.base"},
     "proof_nic": BOTTOM | {"testbeds.base"},
     "proof_network": BOTTOM | {"testbeds.base", "proof_nic"} | NETWORK,
-    "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network"},
-    "fidelity": BOTTOM | {"testbeds.base"},
+    "proof_changes": BOTTOM | {"testbeds.base", "rack_settings"},
+    "proof": BOTTOM | {"testbeds.base", "proof_nic", "proof_network", "proof_changes"},
+    "fidelity": BOTTOM | {"testbeds.base", "rack_settings"},
     "conservation": BOTTOM | {"testbeds.base", "proof_nic"},
     "costs": BOTTOM | {"testbeds.base"},
     "queueing": BOTTOM,
     "steady": BOTTOM,
     "standing": set(),
     "pathmtu": BOTTOM,
-    "planning": BOTTOM | STUDY | {"testbeds.base", "workloads"},
+    "planning": BOTTOM | STUDY | {"rack_settings", "testbeds.base", "workloads"},
     "runner": BOTTOM
     | STUDY
     | {
@@ -75,7 +78,8 @@ MAY_USE = {
         "steady",
     },
     "imports": BOTTOM,
-    "report": BOTTOM | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples", "disciplines"},
+    "report": BOTTOM
+    | {"results", "standing", "statistics", "pathmtu", "plots", "imports.samples", "disciplines", "rack_settings"},
     "windows": {"errors"},
     "sources": BOTTOM | {"windows", "imports", "results", "report.summary", "statistics"},
     "plots": BOTTOM,

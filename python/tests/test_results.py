@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import STUDY
 
-from framegauge import results
+from framegauge import claim, results
 from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
 from framegauge.results import Journal, Run, parse_journal
 
@@ -122,6 +123,51 @@ def test_folders_that_cannot_be_used(tmp_path):
         Journal.create(tmp_path / "note.txt", STUDY, PLAN)
 
 
+def test_a_study_without_a_run_leaves_nothing_but_the_folders_that_were_there(tmp_path):
+    for folder, left in (("a/b/c", []), ("mine/out", ["mine"]), ("mine", ["mine"])):
+        if left:
+            (tmp_path / "mine").mkdir(exist_ok=True)
+        with Journal.create(tmp_path / folder, STUDY, PLAN) as journal:
+            journal.environment({"agent": {}})
+            (journal.folder / "runs/1").mkdir(parents=True)
+            journal.discard()
+        assert [each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*")] == left
+
+
+def test_a_study_with_a_run_is_never_forgotten(tmp_path):
+    with Journal.create(tmp_path / "out", STUDY, PLAN) as journal:
+        journal.add(RUN, {}, {})
+        journal.discard()
+    assert len(results.read(tmp_path / "out").runs) == 1
+
+
+def test_a_folder_of_something_else_stays_as_it_is(tmp_path):
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(FolderNotEmpty):
+        Journal.create(tmp_path, STUDY, PLAN)
+    assert [each.name for each in tmp_path.iterdir()] == ["note.txt"]
+    for folder in (tmp_path / "note.txt", tmp_path / "note.txt/in/it"):
+        with pytest.raises(InputError, match="found no folder to write in"):
+            Journal.create(folder, STUDY, PLAN)
+    assert [each.name for each in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_a_lock_whose_file_was_taken_away_keeps_nobody_out_and_is_taken_again(tmp_path, monkeypatch):
+    # Between the lock and the look at it, the one who had it forgets the folder: the first file locked is gone.
+    taken, real = [], claim.fcntl.flock
+
+    def flock(handle, how):
+        real(handle, how)
+        if not taken:
+            (tmp_path / ".lock").unlink()
+        taken.append(handle)
+
+    monkeypatch.setattr(claim.fcntl, "flock", flock)
+    with Journal.create(tmp_path, STUDY, PLAN):
+        assert len(taken) == 2
+        assert (tmp_path / ".lock").read_text() == str(os.getpid())
+
+
 FULL = """
 import resource, sys
 from pathlib import Path
@@ -160,7 +206,7 @@ def test_a_full_device_is_a_full_disk(tmp_path):
     Journal.create(tmp_path, STUDY, PLAN).close()
     (tmp_path / "runs.jsonl").unlink()
     (tmp_path / "runs.jsonl").symlink_to("/dev/full")
-    journal = Journal(tmp_path, -1, [])
+    journal = Journal(claim.Claim(tmp_path, results._disk, results._FULL), [])
     with pytest.raises((DiskFull, OSError)):
         journal.add(RUN, {}, {})
     assert journal.runs == []

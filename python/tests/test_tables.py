@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from contended import arrow
 from support import ROOT, STUDY
 
 from framegauge import cli, results
+from framegauge.report import spools
 from framegauge.results import Journal, Run
 
 TEXT = (ROOT / "docs/results.md").read_text()
@@ -104,3 +106,60 @@ def test_a_journal_without_times_and_with_odd_levels(tmp_path):
     assert table.column("level").to_pylist() == ["9000", "h1=9000,h2=1500"]
     assert table.column("metrics.goodput").to_pylist() == [1.0, None]
     assert table.column("conditions.y").to_pylist() == [None, str(2**70)]
+
+
+# By reader: rows, frames that h1>s1 lost, and the queue at the last of them.
+DROPS = {
+    "pandas": lambda path: tuple(
+        pandas.read_parquet(path).pipe(lambda t: (len(t), (t.input_port == "h1>s1").sum(), t.queue_bytes.iloc[-1]))
+    ),
+    "polars": lambda path: (
+        polars.read_parquet(path)
+        .select(
+            polars.len(), (polars.col("input_port") == "h1>s1").sum().alias("lost"), polars.col("queue_bytes").last()
+        )
+        .row(0)
+    ),
+    "duckdb": lambda path: duckdb.sql(
+        f"select count(*), count(*) filter (where input_port = 'h1>s1'), arg_max(queue_bytes, time_seconds) from '{path}'"
+    ).fetchall()[0],
+}
+
+
+@pytest.mark.parametrize("reader", DROPS)
+@pytest.mark.parametrize("name", results.EVIDENCE)
+def test_what_the_network_did_is_a_parquet_file_that_others_read(name, reader, tmp_path):
+    run = Run(1, 0, 0, "9000", "treatment", 9000, 0, "stream", {}, {"goodput": 1}, [])
+    table = pa.table(
+        {
+            "time_seconds": [0.1, 0.2, 0.3], "input_port": ["h1>s1", "h2>s1", "h1>s1"],
+            "queue_bytes": pa.array([2**40, 0, 7], pa.uint64()), "run_length": pa.array([1, 1, 2], pa.uint32()),
+        }
+    )  # fmt: skip
+    with Journal.create(tmp_path / "out", "", {"question": "?"}) as journal:
+        journal.add(run, {}, {name: arrow({each: table[each] for each in table.column_names}), "samples": b"x"})
+    place = tmp_path / "out/runs/1"
+    assert sorted(each.name for each in place.iterdir()) == sorted([f"{name}.parquet", "record.json", "samples.arrow"])
+    found = pyarrow.parquet.ParquetFile(place / f"{name}.parquet")
+    assert found.read() == table
+    assert found.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert tuple(map(int, DROPS[reader](place / f"{name}.parquet"))) == (3, 2, 7)
+
+
+def test_a_folder_of_before_is_read_from_its_arrow_files(tmp_path):
+    (tmp_path / "drops.arrow").write_bytes(arrow({"port": ["a>b"]}))
+    assert spools.table(tmp_path / "drops.parquet").to_pylist() == [{"port": "a>b"}]
+    pyarrow.parquet.write_table(pa.table({"port": ["c>d"]}), tmp_path / "drops.parquet")
+    assert spools.table(tmp_path / "drops.parquet").to_pylist() == [{"port": "c>d"}]
+    whole = (tmp_path / "drops.parquet").read_bytes()
+    for torn in (b"", whole[:-1], whole[: len(whole) // 2], b"PAR1" + bytes(100)):
+        (tmp_path / "drops.parquet").write_bytes(torn)
+        assert spools.table(tmp_path / "drops.parquet") is None
+    assert spools.table(tmp_path / "none.parquet") is None
+
+
+def test_a_spool_that_is_no_arrow_file_is_kept_as_it_came(tmp_path):
+    run = Run(1, 0, 0, "9000", "treatment", 9000, 0, "stream", {}, {}, ["error: no Arrow file"])
+    with Journal.create(tmp_path / "out", "", {"question": "?"}) as journal:
+        journal.add(run, {}, {"drops": b"torn"})
+    assert (tmp_path / "out/runs/1/drops.arrow").read_bytes() == b"torn"

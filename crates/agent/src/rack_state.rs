@@ -5,6 +5,7 @@ use crate::child::ChildAgent;
 use crate::message::Failure;
 use crate::session::lock;
 use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::handover::most_bits_per_second;
 use framegauge_drivers::held::Watch;
 use framegauge_drivers::kernel_switch::KernelSwitch;
 use framegauge_drivers::network::{Network, NetworkSpec};
@@ -12,7 +13,7 @@ use framegauge_drivers::rack::{self, CpuPlan};
 use framegauge_drivers::requirements::{Requirements, probe};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A rack that is up.
 pub struct Rack {
@@ -54,6 +55,8 @@ pub struct RackState {
     group: Mutex<Option<PathBuf>>,
     /// What was found missing, by (fabric, shaped): probing costs as much as a small rack.
     probed: Mutex<BTreeMap<(bool, bool), Requirements>>,
+    /// The most that this machine hands over, in bits a second; none where it cannot be measured.
+    most: OnceLock<Option<u64>>,
 }
 
 impl RackState {
@@ -79,6 +82,13 @@ impl RackState {
         let found =
             lock(&self.probed).entry((fabric, shaped)).or_insert_with(|| probe(fabric, shaped)).clone();
         if found.missing.is_empty() { Ok(current) } else { Err(Failure::missing(&found.missing)) }
+    }
+
+    /// The most that this machine hands over to a host, in bits a second, measured once; none where it cannot be.
+    pub fn most_bits_per_second(&self) -> Option<u64> {
+        let told =
+            |error: &_| eprintln!("framegauge-agent: {error}; rates that are too high are not refused");
+        *self.most.get_or_init(|| most_bits_per_second().inspect_err(told).ok())
     }
 
     /// The agent of a host.

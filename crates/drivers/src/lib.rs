@@ -11,6 +11,7 @@ pub mod fabric;
 mod fabric_loop;
 mod fabric_meter;
 pub mod facts;
+pub mod handover;
 pub mod held;
 pub mod host;
 pub mod kernel_switch;

@@ -135,15 +135,27 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
     if not active:
         return
     for receiver, amount in work["received_bytes"].items():
-        reach = [each for name, each in ceilings.items() if name != receiver and name in _others(work, receiver)]
-        mine = ceilings[receiver]["goodput_bits_per_second"]
-        limits = [each["goodput_bits_per_second"] for each in reach]
-        if mine is None or None in limits or not limits:
+        highest = {name: _highest(conditions, record, name) for name in ceilings}
+        mine = highest[receiver]
+        limits = [highest[name] for name in ceilings if name != receiver and name in _others(work, receiver)]
+        known = [limit for limit in limits if limit is not None]
+        if mine is None or len(known) < len(limits) or not known:
             continue
-        limit, goodput = min(mine, max(limits)) * _lines(conditions, record, receiver), 8.0 * amount / active
+        limit, goodput = min(mine, max(known)) * _lines(conditions, record, receiver), 8.0 * amount / active
         if goodput > limit * (1 + GOODPUT_SHARE):
             mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in _others(work, receiver)))
             yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"
+
+
+def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
+    """The ceiling at the largest MTU that a host has in the run."""
+    first: float | None = record["rack"]["ceilings"][host]["goodput_bits_per_second"]
+    later = [
+        each["goodput_bits_per_second"]
+        for each in record["rack"].get("later_ceilings", ())
+        if each["mtu"] in conditions.mtus(host)[1:]
+    ]
+    return first if first is None else max([first, *later])
 
 
 def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
@@ -153,7 +165,11 @@ def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
     if network is None or not conditions.bits_per_second:
         return 1.0
     used = record["workload"].get("nics", 1)
-    together: int = sum(port["bits_per_second"] for port in network["ports"] if _is_of(port["to"], receiver, used))
+    together: int = sum(
+        max([port["bits_per_second"], *conditions.set_on(port["from"], port["to"], "bits_per_second")])
+        for port in network["ports"]
+        if _is_of(port["to"], receiver, used)
+    )
     return max(1.0, together / conditions.bits_per_second)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from framegauge.rack_settings import place_of
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["Fidelity", "assess"]
@@ -21,6 +22,7 @@ READ_AHEAD_BYTES = 131_072  # what the fabric holds of a host's packets: it hide
 SWITCHES_PER_SECOND = 100  # more often than that something goes before the fabric on its CPU
 HELD_SHARE = 0.005  # of the run, for which something else had a CPU of the hosts
 HELD_LONGEST_SECONDS = 20e-3
+CHANGE_SECONDS = 0.05  # from the moment at which a change was to be made
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
 IDLE_SHARE = 0.03
 
@@ -38,7 +40,7 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
     if conditions.testbed == "hosts":
         return Fidelity([], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
-    reasons += [*_held(conditions, record), *_headroom(conditions, record)]
+    reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
     return Fidelity(reasons, _readings(record))
 
 
@@ -61,12 +63,21 @@ def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = record["measure"]["fabric"]
     if fabric is None or conditions.bits_per_second is None:
         return
-    hidden = 8 * READ_AHEAD_BYTES / conditions.bits_per_second
+    later = [each["set"].get("bits_per_second", 0) for each in conditions.changes]
+    hidden = 8 * READ_AHEAD_BYTES / max([conditions.bits_per_second, *later])
     limits = (("p50", min(LATENESS_P50_SECONDS, hidden)), ("p99", LATENESS_P99_SECONDS), ("max", LATENESS_MAX_SECONDS))
     for name, limit in limits:
         found = fabric["lateness"][f"{name}_seconds"]
         if found > limit:
             yield f"lateness {name} of the fabric: at most {limit * 1e6:.0f} us, found {found * 1e6:.0f} us"
+
+
+def _changes(record: Json) -> Iterator[str]:
+    for each in record.get("changes", ()):
+        if each["error"] is None and abs(each["made_seconds"] - each["at_seconds"]) > CHANGE_SECONDS:
+            at, found = each["at_seconds"], each["made_seconds"]
+            name = f"change of {place_of(each['set'])} at {at:g} s"
+            yield f"{name}: at most {CHANGE_SECONDS * 1e3:.0f} ms from it, found it made at {found:.3f} s"
 
 
 def _held(conditions: Conditions, record: Json) -> Iterator[str]:

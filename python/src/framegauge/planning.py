@@ -8,7 +8,10 @@ from typing import Any, Literal
 
 from framegauge import disciplines, topologies
 from framegauge.blocks import Slot, block_order
+from framegauge.quantities import print_seconds
+from framegauge.rack_settings import together
 from framegauge.study import NETWORK, OFFLOADS, Study, host_mtus, nic_of
+from framegauge.study_changes import changes_as_json
 from framegauge.study_sizes import at_mtu
 from framegauge.testbeds.base import Conditions
 from framegauge.workloads.base import Workload
@@ -59,6 +62,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         network=_network(study, slot, factors),
         shaping=factors["shaping"] is not False,
         overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
+        changes=changes_as_json(study.changes, bed.host_names),
     )
 
 
@@ -139,10 +143,20 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
     if (topology := study.testbed.topology.text()) is not None:
         found["topology"] = topology
+    if study.changes:
+        found["changes"] = _told(study)
     if study.testbed.kind == "ssh":
         # Nothing that nobody asked for: hosts of the user's own are as they are.
         return {name: value for name, value in found.items() if value is not None}
     return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
+
+
+def _told(study: Study) -> str:
+    """What is changed while a run is under way: "after 1.5 s h1, h2: MTU 9000"."""
+    asked = changes_as_json(study.changes, study.testbed.host_names)
+    moments = dict.fromkeys(each["at_seconds"] for each in asked)
+    told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)
+    return ", ".join(f"after {print_seconds(at)} {text}" for at, text in told)
 
 
 def missing_programs(study: Study, places: str = PLACES) -> list[dict[str, str]]:

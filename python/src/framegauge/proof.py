@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge import proof_nic
-from framegauge.proof_network import handshake_range, network_failures, network_readings, own_rate, path_mtu
+from framegauge.proof_changes import change_failures, opened_after, paths
+from framegauge.proof_network import handshake_range, network_failures, network_readings, own_rates, through
 from framegauge.proof_nic import (
     HEADERS_BYTES,
     deltas,
@@ -54,12 +55,19 @@ def _readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
             yield f"{host} {when} the run", host, reading
 
 
+def _turn(where: str) -> int:
+    """Of what is asked in turn: the first before the run, the last after it."""
+    return 0 if where.endswith(" before the run") else -1
+
+
 def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
     for where, host, nic in nic_readings(record):
-        if nic["mtu"] != conditions.mtu[host]:
-            yield _differs(f"MTU of {where}", conditions.mtu[host], nic["mtu"])
+        asked = conditions.mtus(host)[_turn(where)]
+        if nic["mtu"] != asked:
+            yield _differs(f"MTU of {where}", asked, nic["mtu"])
     for where, host, reading in _readings(record):
-        inside = None if conditions.overlay is None else conditions.mtu[host] - overlay_bytes(record, host)
+        asked = conditions.mtus(host)[_turn(where)]
+        inside = None if conditions.overlay is None else asked - overlay_bytes(record, host)
         if reading.get("overlay_mtu") != inside:
             yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
 
@@ -76,15 +84,25 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
         if host in taking_part and not both:
             yield f"SYNs at {host}: found {len(wire['syns'])}, expected a SYN and a SYN-ACK"
         wrong = set()
+        left = {address: _announced(conditions, record, name) for address, name in names.items()}
+        seen = set()
         for syn in wire["syns"]:
-            sender = names.get(syn["source"].rpartition(":")[0].strip("[]"))
-            if sender is None:
+            address = syn["source"].rpartition(":")[0].strip("[]")
+            if address not in names:
                 wrong.add(f"SYN at {host}: unknown source {syn['source']}")
                 continue
-            expected = conditions.mtu[sender] - overlay_bytes(record, sender) - HEADERS_BYTES[conditions.family]
-            if syn["mss_bytes"] != expected:
-                kind = "SYN-ACK" if syn["ack"] else "SYN"
-                wrong.add(_differs(f"MSS in the {kind} of {sender}, seen at {host}", expected, syn["mss_bytes"]))
+            seen.add(address)
+            # In order: once a changed MTU is announced, the one before is not any more.
+            if syn["mss_bytes"] in left[address]:
+                left[address] = left[address][left[address].index(syn["mss_bytes"]) :]
+                continue
+            kind = "SYN-ACK" if syn["ack"] else "SYN"
+            expected = " or ".join(map(str, left[address]))
+            wrong.add(_differs(f"MSS in the {kind} of {names[address]}, seen at {host}", expected, syn["mss_bytes"]))
+        for address in sorted(seen if host in taking_part else ()):
+            sender, (first, *_, last) = names[address], (left[address] * 2)
+            if first != last and opened_after(conditions, record, [sender]):
+                wrong.add(_differs(f"MSS that {sender} announced last, seen at {host}", last, first))
         yield from sorted(wrong)
 
 
@@ -94,22 +112,31 @@ def _addresses(host: Json) -> Iterator[str]:
     yield from (nic["address"] for nic in host.get("nics", ()))
 
 
+def _announced(conditions: Conditions, record: Json, host: str) -> list[int]:
+    """Every MSS that a host has to announce, in order."""
+    less = overlay_bytes(record, host) + HEADERS_BYTES[conditions.family]
+    return [mtu - less for mtu in conditions.mtus(host)]
+
+
 def _taking_part(record: Json) -> set[str]:
     return {*record["workload"]["senders"], *record["workload"]["receivers"]}
 
 
-def _full_frames(record: Json, sender: str, receivers: set[str]) -> list[int]:
-    """Bytes of a full frame from a host to each of the others: of the smaller of the two MTUs."""
-    mtu = {name: each["mtu"] for name, each in record["rack"]["ceilings"].items()}
-    frame = {each["mtu"]: each["frame_bytes"] for each in record["rack"]["ceilings"].values()}
-    return sorted(frame[min(mtu[sender], mtu[other])] for other in receivers - {sender})
+def _full_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
+    """Bytes of a full frame from a host to each of the others, in turn: of the smaller of the two MTUs."""
+    ceilings = [*record["rack"]["ceilings"].values(), *record["rack"].get("later_ceilings", ())]
+    frame = {each["mtu"]: each["frame_bytes"] for each in ceilings}
+    return [[frame[mtu] for mtu in paths(conditions, sender, other)] for other in sorted(receivers - {sender})]
 
 
-def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[int]:
+def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
     """The same of what routers between let through, once they have said what that is."""
     ceiling = record["rack"]["ceilings"][sender]
     outside = ceiling["frame_bytes"] - ceiling["mtu"]
-    return sorted(path_mtu(conditions, sender, other) + outside for other in receivers - {sender})
+    return [
+        [through(conditions, sender, other, mtu) + outside for mtu in paths(conditions, sender, other)]
+        for other in sorted(receivers - {sender})
+    ]
 
 
 def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -124,18 +151,23 @@ def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
         return
     for host in fabric_hosts(record):
         name, largest = host["host"], host["largest_frame_bytes"]
-        full = max(_full_frames(record, name, _taking_part(record)), default=0)
+        full = max((max(each) for each in _full_frames(conditions, record, name, _taking_part(record))), default=0)
         if largest > full:
             yield f"largest frame of {name}: expected at most {full} bytes at this MTU, found {largest}"
     if not is_bulk(conditions, record):
         return
     for host in sent:
-        full = max(_path_frames(conditions, record, host["host"], receivers))
+        frames = _path_frames(conditions, record, host["host"], receivers)
+        full = max(each[0] for each in frames)
+        # A connection that was there before a change keeps its segments.
+        if opened_after(conditions, record, conditions.hosts):
+            full = max(full, *(each[-1] for each in frames))
         if host["largest_frame_bytes"] < full:
             found = host["largest_frame_bytes"]
             yield f"largest frame of {host['host']}: expected {full} bytes at this MTU, found {found}"
-    paths = (_path_frames(conditions, record, name, receivers) for name in senders)
-    least = BULK_SHARE * min(size for sizes in paths for size in sizes)
+    least = BULK_SHARE * min(
+        min(each) for name in senders for each in _path_frames(conditions, record, name, receivers)
+    )
     mean = sum(host["data_frame_bytes"] for host in sent) / count
     if record["workload"].get("only_bulk", True) and mean < least:
         yield f"mean data frame: expected at least {least:.0f} bytes, found {mean:.1f}"
@@ -254,8 +286,8 @@ def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
         if qdisc["kind"] != "tbf":
             yield _differs(f"shaper of {where}", "tbf", qdisc["kind"])
             continue
-        own = own_rate(conditions, record, host, reading["interface"])
-        rate = own * conditions.shaper_factor if fabric else line
+        own = own_rates(conditions, record, host, reading["interface"]) if fabric else []
+        rate = own[_turn(where)] * conditions.shaper_factor if fabric else line
         if abs(qdisc["bits_per_second"] - rate) > RATE_SHARE * rate:
             yield _differs(f"rate of the shaper of {where}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
         burst = conditions.shaper_burst_bytes
@@ -290,7 +322,7 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
     found = record["workload"].get("handshake_seconds")
     if conditions.testbed != "fabric" or found is None:
         return
-    least, most = handshake_range(conditions, record)
+    least, most = handshake_range(conditions, record)  # of connections that are opened before anything is changed, too
     most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
     # The client's clock starts before connect() and ends after it: never below the RTT.
     if not least <= found <= most:
@@ -299,7 +331,7 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures, _shaper,
-    _sysctls, _clean_start, _rtt, network_failures,
+    _sysctls, _clean_start, _rtt, network_failures, change_failures,
 )  # fmt: skip
 # Of a host of the user's own nothing is asked that others' traffic or settings would decide.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

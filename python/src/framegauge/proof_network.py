@@ -15,7 +15,7 @@ from framegauge import disciplines, topologies
 from framegauge.proof_nic import HEADERS_BYTES, deltas, is_bulk
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["handshake_range", "network_failures", "network_readings", "own_rate", "path_mtu"]
+__all__ = ["handshake_range", "network_failures", "network_readings", "own_rates", "through"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
@@ -57,12 +57,16 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
     answer = _answer(record)
     if answer is None:
         return conditions.rtt_seconds, conditions.rtt_seconds
-    return answer["rtt_seconds"]["least"], answer["rtt_seconds"]["most"]
+    least = answer["rtt_seconds"]["least"]
+    for port in answer["ports"] if conditions.changes else ():
+        later = conditions.set_on(port["from"], port["to"], "delay_seconds")
+        least -= max(0.0, port["delay_seconds"] - min(later, default=port["delay_seconds"]))
+    return max(0.0, least), answer["rtt_seconds"]["most"]
 
 
-def path_mtu(conditions: Conditions, one: str, other: str) -> int:
-    """Of the largest packet that gets from a host to another, by whichever of their NICs of one number."""
-    found = min(conditions.mtu[one], conditions.mtu[other])
+def through(conditions: Conditions, one: str, other: str, mtu: int) -> int:
+    """Of packets up to an MTU the largest that gets from a host to another, by whichever NICs of one number."""
+    found = mtu
     routers = {name: mtu for name, (mtu, _) in _routers_asked(conditions).items()}
     if routers:
         links = topologies.drawn_links(_topology(conditions), conditions.hosts)
@@ -108,11 +112,12 @@ def _first_link(conditions: Conditions, end: str) -> tuple[str, str]:
     return next((one, other) for one, other in ways if end in (one, topologies.node_of(one)))
 
 
-def own_rate(conditions: Conditions, record: Json, host: str, interface: str) -> int:
-    """What the link of a host's NIC is asked to have, without skew, in bits a second; 0 unshaped."""
+def own_rates(conditions: Conditions, record: Json, host: str, interface: str) -> list[int]:
+    """What the link of a host's NIC is asked to have in turn, without skew, in bits a second; 0 unshaped."""
     told: Json = next((each for each in record["rack"]["hosts"] if each["name"] == host), {})
     end = next((nic["end"] for nic in told.get("nics", ()) if nic["interface"] == interface), host)
-    return _nominal_rate(conditions, *_first_link(conditions, end))
+    link = _first_link(conditions, end)
+    return [_nominal_rate(conditions, *link), *conditions.set_on(*link, "bits_per_second")]
 
 
 def _differs(where: str, asked: object, found: object) -> str:

@@ -150,7 +150,7 @@ def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
         if not conditions.tso and host["aggregates"]:
             yield f"aggregates from {name} with TSO off: expected none, found {host['aggregates']}"
         # A packet is counted with its Ethernet header, 18 bytes if tagged.
-        limit = conditions.mtu[name] + 18
+        limit = max(conditions.mtus(name)) + 18
         if not conditions.tso and host["largest_packet_bytes"] > limit:
             found = host["largest_packet_bytes"]
             yield f"largest packet from {name} with TSO off: expected at most {limit}, found {found}"

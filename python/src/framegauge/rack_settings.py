@@ -18,11 +18,12 @@ from framegauge.quantities import (
     parse_seconds,
 )
 
-__all__ = ["described", "params", "unknown", "unknown_host", "unknown_port"]
+__all__ = ["described", "params", "place_of", "together", "unknown", "unknown_host", "unknown_port"]
 
 Json = dict[str, Any]
 
 MOST_NAMES = 6
+MOST_TOGETHER = 3
 _PORT = re.compile(r"([^>:]+)[>:]([^>:]+)")
 # By the option: the key of `rack.set`, and what reads it.
 _QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
@@ -79,6 +80,22 @@ def described(asked: Mapping[str, Any]) -> list[str]:
         "up": lambda value: "up" if value else "down",
     }
     return [text(asked[key]) for key, text in texts.items() if key in asked]
+
+
+def place_of(asked: Mapping[str, Any]) -> str:
+    """Where something is set: a host, or links by their pattern."""
+    return str(asked["host"]) if "host" in asked else f"{asked['from']}>{asked['to']}"
+
+
+def together(every: Sequence[Mapping[str, Any]]) -> str:
+    """What is set at one moment, for people: "h1, h2: MTU 9000; switch>h1: down"; many hosts by their number."""
+    places: dict[str, list[str]] = {}
+    for asked in every:
+        places.setdefault(", ".join(described(asked)), []).append(place_of(asked))
+    return "; ".join(
+        f"{', '.join(names) if len(names) <= MOST_TOGETHER else f'{len(names)} hosts'}: {what}"
+        for what, names in places.items()
+    )
 
 
 def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:

@@ -193,12 +193,13 @@ class Runner:
             record["cpu_idle"] = _ask(hosts, "cpu.end")
         # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
         record["counters_before"] = self._quiet(hosts)
-        bed.begin(meters.watch)
+        record["begun_seconds"] = bed.begin(meters.watch)
         own = self._cpu_time()
         if meters.cpu:
             _ask(hosts, "cpu.begin")
-        done = workload.run(hosts, secrets.token_hex(16), on_progress)
-        record["workload"] = done.record
+        with bed.changing(conditions.changes, record["begun_seconds"]) as made:
+            done = workload.run(hosts, secrets.token_hex(16), on_progress)
+        record["changes"], record["workload"] = made, done.record
         if done.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
         # Before the last look at the counters: taking the CPU meter away takes the kernel some 10 ms.
@@ -251,7 +252,8 @@ def _checked(
     done = record["workload"]
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables) | costs.metrics(record)
-    part = steady.of_streams(done, tables)
+    # What is changed on the way has no steady part, and no ceiling that holds throughout.
+    part = None if conditions.changes else steady.of_streams(done, tables)
     if part is not None:
         metrics["goodput"] = part.bits_per_second
     found = fidelity.assess(conditions, record)
@@ -261,7 +263,8 @@ def _checked(
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
-    ceiling = None if None in ceilings else min(ceilings) * done.get("nics", 1)
+    told = None not in ceilings and not conditions.changes
+    ceiling = min(ceilings) * done.get("nics", 1) if told else None
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings["ceiling_bits_per_second"] = ceiling
     readings["steady"] = None if part is None else part.as_json()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from framegauge import disciplines
+from framegauge.study_changes import Change, change_problems
 from framegauge.study_margins import Margins, usual
 from framegauge.study_network_rules import network_problems
 from framegauge.study_queue import QueueFactor
@@ -103,7 +104,8 @@ class Study(Model):
     """One question, and the experiment that answers it.
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
-    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost).
+    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost). `changes` are made in every
+    run while it is under way, in all arms alike.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -121,6 +123,7 @@ class Study(Model):
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     meters: Meters = Field(default_factory=Meters)
     sysctls: dict[StrictStr, StrictStr] = {}
+    changes: list[Change] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
@@ -140,7 +143,9 @@ class Study(Model):
         if (veth or own) and self.factors.levels("rtt") not in ([None], [0.0]):
             expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
-        rules = (_mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems)
+        rules = (
+            _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
+        )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
         return self
@@ -236,6 +241,12 @@ def _network_problems(study: Study) -> Iterator[Problem]:
     mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
     given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
     yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
+
+
+def _change_problems(study: Study) -> Iterator[Problem]:
+    each = [one for work in study.workloads for one in work.parameters.conditions()]
+    durations = [one["duration_seconds"] for one in each if "duration_seconds" in one]
+    yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), durations)
 
 
 def _on(value: bool) -> str:

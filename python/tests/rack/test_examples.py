@@ -37,6 +37,9 @@ def shortened(study: Study) -> Study:
         if parameters.key == "stream":
             # A load that is offered is to be met within 2 %, which one stall of a busy machine takes from a shorter time.
             change |= {"size": [1_000_000]} if each.stream.size else {"duration": [0.5 if each.stream.rate else 0.2]}
+            if study.changes:
+                # Long enough for a change in the middle.
+                change |= {"repeat": 0.5} if each.stream.size else {"duration": [0.5]}
         if parameters.key == "mixed":
             change["rr"] = parameters.rr.model_copy(update={"duration": [0.5]})
         workloads.append(each.model_copy(update={parameters.key: parameters.model_copy(update=change)}))
@@ -49,7 +52,10 @@ def shortened(study: Study) -> Study:
             update={"levels": factors.rtt.levels[-1:], "baseline": factors.rtt.levels[-1]}
         )
         factors = factors.model_copy(update={"rtt": farthest})
-    short = {"blocks": 2, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors}
+    changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
+    short = {
+        "blocks": 2, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
+    }  # fmt: skip
     return study.model_copy(update=short)
 
 

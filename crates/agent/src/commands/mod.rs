@@ -23,6 +23,7 @@ mod rack_network;
 mod rack_params;
 mod rack_relay;
 mod rack_set;
+mod rack_speed;
 mod rack_up;
 mod requirements;
 mod rr;

@@ -3,6 +3,7 @@
 use super::rack_members::{self, Member};
 use super::rack_network;
 use super::rack_params::{Host, Up};
+use super::rack_speed;
 use super::requirements::Testbed;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::rack_state::Rack;
@@ -23,6 +24,9 @@ pub fn up(call: &Call) -> Answer {
     let network = fabric.then(|| asked.network()).transpose()?;
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(rack::plan_cpus(fabric));
+    if let Some((_, network)) = &network {
+        rack_speed::check(network, state.most_bits_per_second())?;
+    }
     rack.network = network;
     rack.shaper_factor = asked.shaper.as_ref().map(|shaper| shaper.factor);
     match asked.build(call, &mut rack) {

@@ -1,5 +1,6 @@
 //! `requirements`: what this machine lacks for a rack.
 
+use super::rack_speed;
 use crate::message::{Answer, params, requirement};
 use crate::session::Call;
 use framegauge_drivers::requirements::probe;
@@ -26,7 +27,11 @@ struct Ask {
 /// Tries what the rack would do.
 pub fn run(call: &Call) -> Answer {
     let Ask { testbed, bits_per_second } = params(&call.request)?;
-    let found = probe(testbed == Testbed::Fabric, bits_per_second.is_some());
+    let fabric = testbed == Testbed::Fabric;
+    let mut found = probe(fabric, bits_per_second.is_some());
+    if let Some(rate) = bits_per_second.filter(|_| fabric && found.missing.is_empty()) {
+        found.missing.extend(rack_speed::lacking(rate, call.session.rack.most_bits_per_second()));
+    }
     let list = |all: &[_]| all.iter().map(requirement).collect::<Vec<Value>>();
     Ok(json!({"missing": list(&found.missing), "degraded": list(&found.degraded)}))
 }

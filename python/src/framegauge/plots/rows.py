@@ -70,9 +70,11 @@ def _lines(heading: str) -> list[str]:
     return lines
 
 
-def scale(placed: Placed) -> alt.Y:
-    """Pixels from the top, from the field `y`; no axis."""
-    return alt.Y("y:Q", scale=alt.Scale(domain=[0, placed.height], range=[0, placed.height], nice=False), axis=None)
+def scale(placed: Placed, field: str = "y") -> alt.Y:
+    """Pixels from the top, from a field; no axis."""
+    return alt.Y(
+        f"{field}:Q", scale=alt.Scale(domain=[0, placed.height], range=[0, placed.height], nice=False), axis=None
+    )
 
 
 def texts(rows: Sequence[Row], placed: Placed) -> list[alt.Chart]:

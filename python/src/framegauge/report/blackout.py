@@ -64,7 +64,7 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
     """Of a run's ports to a receiver; None where nothing was dropped in a row, or a frame's time is not on record."""
     record = spools.record(folder, run.number)
     place = folder / "runs" / str(run.number)
-    drops = drop_runs.drops(place / "drops.arrow")
+    drops = drop_runs.drops(place / "drops.parquet")
     if drops is None:
         return None
     longest = _longest(drops.filter(pc.is_in(drops["port"], pa.array(came_by.ports_to(record, receiver), pa.string()))))
@@ -76,7 +76,7 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
         return None
     around = AROUND_FRAMES * 8 * pc.max(longest.rows["frame_bytes"]).as_py() / rate
     span = (longest.time(0) - around, longest.time(-1) + around)
-    events = spools.table(place / "events.arrow")
+    events = spools.table(place / "events.parquet")
     rows = _rows(events, port, span) if events is not None and set(_EVENTS) <= set(events.column_names) else []
     told = [row for row in rows if row["kind"] == "dropped" and row["input_port"] == name]
     # Not every port is watched, and not for as long as drops are written down.

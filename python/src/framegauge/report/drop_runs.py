@@ -1,4 +1,4 @@
-"""Frames that a port dropped in a row, by the input port that they came by. From a run's drops.arrow and its record.
+"""Frames that a port dropped in a row, by the input port that they came by. From a run's drops and its record.
 
 A frame of the same input port that the port takes in ends the row (`pipe/README.md`, `drops`).
 """

@@ -71,7 +71,7 @@ def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
     receivers = [name for name, count in Counter(flow.receiver for flow in seen).items() if count >= LEAST_FLOWS]
     if not receivers:
         return
-    drops = drop_runs.read(place / "drops.arrow", record)
+    drops = drop_runs.read(place / "drops.parquet", record)
     ends = Counter(end for flow in seen for end in (flow.sender, flow.receiver))
     for receiver in receivers:
         mine = [flow for flow in seen if flow.receiver == receiver]

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from framegauge.report import arms, charts, contention_charts, records, sentence, series
+from framegauge.report import arms, changes_charts, charts, contention_charts, records, sentence, series
 from framegauge.report.arms import Look
 from framegauge.report.charts import Picture
 from framegauge.report.records import Reading
@@ -50,13 +50,14 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
     contended = contention_charts.pictures(saved, summary, looks)
+    changed = changes_charts.pictures(saved, looks)
     return Material(
         saved=saved,
         summary=summary,
         answer=sentence.answer(summary),
         numbers=sentence.numbers(summary),
         looks=looks,
-        pictures=[*charts.pictures(saved, summary, readings), *contended],
+        pictures=[*charts.pictures(saved, summary, readings), *contended, *changed],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
         environment=_mapping(_text(saved, "environment.json"), json.loads),

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framegauge.report import causes, contention_page, method, records, words
+from framegauge.report import causes, changes_page, contention_page, method, records, words
 from framegauge.report.interactions import sentences
 from framegauge.report.markup import Cell, figure, items, lines, section, table, text
 from framegauge.report.material import Material
@@ -244,6 +244,6 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops, _ceiling, _over_time, _cpu,
-    _method, _repeat,
+    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    changes_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
 )  # fmt: skip

@@ -17,7 +17,9 @@ import numpy as np
 from framegauge.report import arms, spools
 from framegauge.results import Run
 
-__all__ = ["MOST_POINTS", "SERIES", "Cell", "Course", "cells", "representative"]
+__all__ = [
+    "MOST_POINTS", "SERIES", "Cell", "Connection", "Course", "acked", "cells", "connections", "representative",
+]  # fmt: skip
 
 MOST_POINTS = 300
 # Name → its unit. Goodput is of acknowledged bytes, cwnd and srtt the mean over all flows of a step.
@@ -62,13 +64,13 @@ def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
         names = dict.fromkeys(run.arm for run in arms.in_order(inside))
         chosen = [representative([run for run in inside if run.arm == name]) for name in names]
         places = [(run, folder / "runs" / str(run.number)) for run in chosen if run is not None]
-        sampled = [(run, found) for run, place in places if (found := _samples(place))]
+        sampled = [(run, found) for run, place in places if (found := connections(place))]
         if sampled:
             yield _on_one_grid(cell, sampled)
 
 
 @dataclass(frozen=True)
-class _Connection:
+class Connection:
     """The samples of one connection, in order of time; it began to send at `start`."""
 
     start: float
@@ -78,9 +80,9 @@ class _Connection:
     acked: np.ndarray
 
 
-def _samples(folder: Path) -> list[_Connection]:
+def connections(folder: Path) -> list[Connection]:
     """Of all sending sockets of a run. Tables without samples, or of another kind, give none."""
-    found: list[_Connection] = []
+    found: list[Connection] = []
     for path in sorted(folder.glob("samples*.arrow")):
         table = spools.table(path)
         if table is None or not table.num_rows or not set(table.column_names) >= _COLUMNS:
@@ -94,7 +96,7 @@ def _samples(folder: Path) -> list[_Connection]:
             order = np.argsort(picked["time_seconds"], kind="stable")
             time = picked["time_seconds"][order]
             found.append(
-                _Connection(
+                Connection(
                     min(starts.get(key, time[0]), time[0]),
                     time,
                     picked["srtt_seconds"][order],
@@ -115,7 +117,7 @@ def _starts(samples: Path) -> dict[tuple[int, int], float]:
     return {(row["round"], row["flow"]): row["start_seconds"] for row in rows}
 
 
-def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[_Connection]]]) -> Cell:
+def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[Connection]]]) -> Cell:
     times = [connection.time for _, found in sampled for connection in found]
     end = max(float(time[-1]) for time in times)
     # A step is no finer than samples are apart: in between there is nothing to be seen.
@@ -126,19 +128,24 @@ def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[_Connection]]]
     return Cell(cell, [float(f"{value:.6g}") for value in (edges[:-1] + step / 2)], courses)
 
 
-def _gaps(found: Sequence[_Connection]) -> np.ndarray:
+def _gaps(found: Sequence[Connection]) -> np.ndarray:
     """Between moments at which anything was sampled."""
     gaps = np.diff(np.unique(np.concatenate([connection.time for connection in found])))
     return gaps[gaps > 1e-4]  # flows that are sampled one after the other count as one moment
 
 
-def _course(found: Sequence[_Connection], edges: np.ndarray) -> Iterator[tuple[str, Values]]:
-    end = max(float(connection.time[-1]) for connection in found)
-    acked = np.zeros(len(edges))
+def acked(found: Sequence[Connection], seconds: np.ndarray) -> np.ndarray:
+    """Bytes that all connections together have had acknowledged by each of these times."""
+    total = np.zeros(len(seconds))
     for one in found:
-        time, bytes_ = np.concatenate(([one.start], one.time)), np.concatenate(([0.0], one.acked))
-        acked += np.interp(edges, time, bytes_, left=0.0)
-    goodput = 8 * np.diff(acked) / np.diff(edges)
+        time, amounts = np.concatenate(([one.start], one.time)), np.concatenate(([0.0], one.acked))
+        total += np.interp(seconds, time, amounts, left=0.0)
+    return total
+
+
+def _course(found: Sequence[Connection], edges: np.ndarray) -> Iterator[tuple[str, Values]]:
+    end = max(float(connection.time[-1]) for connection in found)
+    goodput = 8 * np.diff(acked(found, edges)) / np.diff(edges)
     # A last step that the run does not fill would look like a collapse.
     whole = (edges[1:] <= end * (1 + 1e-9)) | ((edges[:-1] < end) & (edges[1] >= end))
     yield "goodput", _rounded(np.where(whole, goodput, np.nan))

@@ -1,4 +1,8 @@
-"""The bulk records of a run, as its folder has them: Arrow tables that may be missing, torn, or of an older shape."""
+"""The bulk records of a run, as its folder has them: tables that may be missing, torn, or of an older shape.
+
+What the network did (drops, events, queues) is in Parquet files, all else in Arrow files. Older folders have Arrow
+files alone.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.parquet
 
 __all__ = ["columns", "dig", "record", "table"]
 
 
 def table(path: Path) -> pa.Table | None:
-    """A whole table; None where there is none that can be read."""
+    """A whole table; None where there is none that can be read. Where there is no Parquet file, the Arrow file of that
+    name."""
     try:
-        return pyarrow.ipc.open_file(path).read_all()
-    except (pa.ArrowInvalid, OSError):
+        if path.suffix == ".parquet" and path.exists():
+            return pyarrow.parquet.read_table(path)
+        return pyarrow.ipc.open_file(path.with_suffix(".arrow")).read_all()
+    except (pa.ArrowException, OSError):
         return None
 
 

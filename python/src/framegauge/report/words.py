@@ -31,7 +31,7 @@ _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
-    "nics": "NICs",
+    "nics": "NICs", "changes": "",
 }  # fmt: skip
 _SIZES = {"socket_buffer_bytes", "message_bytes"}
 _FORMS = {
@@ -235,6 +235,8 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"{given['hosts']} hosts"
     if "topology" in given:
         yield str(given["topology"])
+    if "changes" in given:
+        yield str(given["changes"])
     if given.get("rtt_seconds"):
         yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
     if given.get("offloads"):

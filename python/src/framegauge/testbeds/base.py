@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
+from framegauge import topologies
 from framegauge.agent import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
 
@@ -47,7 +48,8 @@ class Conditions:
     `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it. What else
     is None is left as it is; only hosts of the user's own have that. `network` has those keys of `rack.up` that
     say how hosts are joined and are not at their default (pipe/README.md). `shaping` False: no shaper bounds the hosts'
-    queues.
+    queues. `changes` are made while the run is under way, in this order: `at_seconds` from the begin of the
+    measurement, and the params of `rack.set`, as `set`.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -72,6 +74,17 @@ class Conditions:
     network: Mapping[str, Any] = field(default_factory=dict)
     shaping: bool = True
     overlay: str | None = None
+    changes: Sequence[Mapping[str, Any]] = ()
+
+    def mtus(self, host: str) -> list[int]:
+        """Every MTU that a host has in a run, in order: one, unless it is changed."""
+        asked = [each["set"] for each in self.changes]
+        return [self.mtu[host], *(each["mtu"] for each in asked if each.get("host") == host)]
+
+    def set_on(self, one: str, other: str, key: str) -> list[Any]:
+        """What the link from one node to another has in turn of this key of `rack.set`, from the first change on."""
+        asked = [each["set"] for each in self.changes if "from" in each["set"] and key in each["set"]]
+        return [each[key] for each in asked if topologies.setting([each], one, other)]
 
     @property
     def hosts(self) -> list[str]:
@@ -137,8 +150,15 @@ class Testbed(Protocol):
         """How long one new connection should take for so much, by slow start; None where no model says."""
         ...
 
-    def begin(self, watch: Sequence[str] = ()) -> None:
-        """Start the testbed's own meters."""
+    def begin(self, watch: Sequence[str] = ()) -> float:
+        """Start the testbed's own meters; when that was, on the clock that its hosts share."""
+        ...
+
+    def changing(
+        self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
+    ) -> AbstractContextManager[list[Json]]:
+        """Make changes (as in Conditions) at their moments after `begin`, until the block is left. What is yielded
+        gets, in order, each with `made_seconds` and what was `changed`, or with the `error`."""
         ...
 
     def end(self) -> Json:

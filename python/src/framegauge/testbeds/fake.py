@@ -11,7 +11,8 @@ import io
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ import pyarrow.ipc
 from framegauge import __version__
 from framegauge.agent import ANSWER_SECONDS, PROTOCOL
 from framegauge.errors import FramegaugeError, from_agent
-from framegauge.testbeds import fake_network
+from framegauge.testbeds import changing, fake_network
 from framegauge.testbeds.base import Json, Pending, Progress
-from framegauge.testbeds.fake_model import FAULTS, BuiltRack, FakeError, FakeModel, Fault
+from framegauge.testbeds.fake_model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
 from framegauge.testbeds.fake_readings import FakeReadings, ceilings
 from framegauge.testbeds.fake_traffic import FakeTraffic
 from framegauge.testbeds.rack import RackTestbed
@@ -43,6 +44,7 @@ class FakeRack:
         self._racks = 0
         self._spools: dict[int, bytes] = {}
         self._lock = threading.RLock()
+        self.clock_seconds = STARTED_SECONDS
         self.about: Json = {
             "protocol": PROTOCOL, "agent": __version__, "role": "rack", "pid": 0, "user_id": 0,
             "kernel": "0.0 (invented)", "cpus": 2,
@@ -80,9 +82,11 @@ class FakeRack:
         known: dict[str, Callable[[Json], Json]] = {
             "requirements": lambda _: {"missing": list(self.model.missing), "degraded": list(self.model.degraded)},
             "frames.predict": _predict,
+            "frames.wire": _wire,
             "rack.up": self._up,
             "rack.bare": self._bare,
             "rack.down": self._down,
+            "rack.set": self._set,
             "relay": self._relay,
             "measure.begin": self._begin,
             "measure.end": self._measured,
@@ -141,6 +145,15 @@ class FakeRack:
             "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
             "network": fake_network.answer(rack, self._fault),
         }
+
+    def _set(self, params: Json) -> Json:
+        """A host's MTU changes what is announced from then on; of links nothing but the change itself is invented."""
+        rack = self._up_now()
+        if self._fault("change_refused"):
+            raise FakeError(-32602, "rack.set: found a change that is sabotaged", {"method": "rack.set"})
+        rack.changes.append((self.clock_seconds - STARTED_SECONDS, params))
+        late = 0.2 if self._fault("change_late") else 0.0
+        return {"time_seconds": self.clock_seconds + late, "changed": fake_network.changed(rack, params)}
 
     def _bare(self, params: Json) -> Json:
         """Nothing can be joined here: a lab is about real kernels."""
@@ -237,11 +250,39 @@ def _predict(params: Json) -> Json:
     return {"completion_seconds": params["rtt_seconds"] + 8 * params["size_bytes"] / params["bits_per_second"]}
 
 
+def _wire(params: Json) -> Json:
+    """Without encapsulations, what a rack needs of it."""
+    families = []
+    for family in (4, 6):
+        link = {"link": {"bits_per_second": params["bits_per_second"]}, "family": family}
+        families.append({"family": family, **ceilings(link, params["mtu"])})
+    return {"frame_bytes": families[0]["frame_bytes"], "families": families}
+
+
 class FakeTestbed(RackTestbed):
     """The rack testbed on a fake agent: the same code as the real one, above the pipe."""
 
     scope = "invented"
 
     def __init__(self, model: FakeModel | None = None, kind: str = "fabric") -> None:
-        super().__init__(FakeRack(model))
+        self._rack = FakeRack(model)
+        super().__init__(self._rack)
         self.kind = kind
+
+    def begin(self, watch: Sequence[str] = ()) -> float:
+        """On the clock of the invented rack."""
+        super().begin(watch)
+        return STARTED_SECONDS
+
+    def changing(
+        self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
+    ) -> AbstractContextManager[list[Json]]:
+        """All of them at once: nothing here takes time, and what flows next finds each at its moment."""
+
+        def wait(moment: float) -> bool:
+            self._rack.clock_seconds = moment
+            return True
+
+        made: list[Json] = []
+        changing.make(self._rack, changes, begun_seconds, wait, made)
+        return nullcontext(made)

@@ -12,9 +12,10 @@ from typing import Any
 from framegauge import topologies
 from framegauge.testbeds.base import Json
 
-__all__ = ["AGGREGATE_FRAMES", "FAULTS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+__all__ = ["AGGREGATE_FRAMES", "FAULTS", "STARTED_SECONDS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
 
 AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
+STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 
 # Everything that can be sabotaged: each must be caught by one of the checks of a run.
 FAULTS = (
@@ -24,7 +25,7 @@ FAULTS = (
     "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
     "loss", "background", "unshaped", "ecn",
     "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu", "router_icmp",
-    "router_missing",
+    "router_missing", "change_late", "change_refused", "old_mss",
 )  # fmt: skip
 
 
@@ -80,7 +81,10 @@ class BuiltRack:
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
-    connections: set[tuple[str, str]] = field(default_factory=set)  # client and server of each pair
+    # Client and server of each pair, with the hosts' MTUs when its connections were opened, in order.
+    connections: dict[tuple[str, str], list[dict[str, int]]] = field(default_factory=dict)
+    # When, from the begin, and the params of `rack.set`.
+    changes: list[tuple[float, Json]] = field(default_factory=list)
     serving: dict[str, Json] = field(default_factory=dict)  # streams: what `stream.serve` was asked, by host
     sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
     nodelay: dict[str, bool] = field(default_factory=dict)
@@ -94,6 +98,11 @@ class BuiltRack:
     def mtus(self) -> dict[str, int]:
         """By host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}
+
+    def mtus_at(self, seconds: float) -> dict[str, int]:
+        """By host, so long after the begin."""
+        made = [asked for moment, asked in self.changes if moment <= seconds and "host" in asked]
+        return {**self.mtus, **{asked["host"]: asked["mtu"] for asked in made}}
 
     @property
     def headers(self) -> int:
@@ -151,10 +160,11 @@ class BuiltRack:
         """The host with this address."""
         return self.place(address)[0]
 
-    def payload(self, one: str, other: str) -> int:
-        """Of a full segment between two hosts, whatever routers are between."""
-        mtus = (mtu for mtu, _ in self._between(one, other))
-        smallest: int = min(self.mtus[one], self.mtus[other], *mtus)
+    def payload(self, one: str, other: str, seconds: float = 0.0) -> int:
+        """Of a full segment between two hosts, whatever routers are between, on a connection that is opened so long
+        after the begin."""
+        own = self.mtus_at(seconds)
+        smallest: int = min(own[one], own[other], *(mtu for mtu, _ in self._between(one, other)))
         return smallest - self.headers
 
     def is_black_hole(self, one: str, other: str) -> bool:
@@ -169,15 +179,16 @@ class BuiltRack:
         usual = self.up["link"]["port_mtu"]
         return [(asked[name].get("mtu", usual), asked[name].get("icmp", "on")) for name in names]
 
-    def connect(self, client: str, server: str, times: int, nic: int = 0) -> None:
+    def connect(self, client: str, server: str, times: int, nic: int = 0, seconds: float = 0.0) -> None:
         """New connections: their SYNs, and the frames of opening and closing; from each host's NIC of that number."""
-        self.connections.add((client, server))
+        known = self.connections.setdefault((client, server), [])
+        known += [mtus for mtus in [self.mtus_at(seconds)] if mtus not in known[-1:]]
         self._frames(client, server, 3 * times, nic)
         self._frames(server, client, 2 * times, nic)
 
-    def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0) -> int:
+    def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0, seconds: float = 0.0) -> int:
         """Payload from one host to another, and its acknowledgements; the number of data frames."""
-        payload = self.payload(sender, receiver)
+        payload = self.payload(sender, receiver, seconds)
         each = math.ceil(size / payload)
         self._frames(sender, receiver, each * times, nic)
         self._frames(receiver, sender, each * times // 2, nic)

@@ -8,7 +8,9 @@ from framegauge import disciplines, topologies
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake_model import BuiltRack, FakeError
 
-__all__ = ["answer", "background", "common_switches", "nics", "own_rate", "port_counts", "refuse", "routers"]
+__all__ = [
+    "answer", "background", "changed", "common_switches", "nics", "own_rate", "port_counts", "refuse", "routers",
+]  # fmt: skip
 
 ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
 MARKED_ONE_IN = 50  # frames, at a port whose queue marks
@@ -80,6 +82,14 @@ def _router_mtu(rack: BuiltRack, name: str) -> int:
     return mtu
 
 
+def changed(rack: BuiltRack, asked: Json) -> list[str]:
+    """The names of what `rack.set` means."""
+    if "host" in asked:
+        return [asked["host"]]
+    ports = topologies.directed(rack.topology, rack.names)
+    return [f"{one}>{other}" for one, other in ports if topologies.setting([asked], one, other)]
+
+
 def _topology(up: Json) -> Json:
     return up.get("topology") or {"kind": "rack"}
 
@@ -143,11 +153,12 @@ def _own_link(rack: BuiltRack, end: str) -> Json:
     """What is said of a host's own link, the first if it has two."""
     ways = topologies.directed(rack.topology, rack.names)
     first = next(way for way in ways if end in (way[0], topologies.node_of(way[0])))
-    return topologies.setting(rack.up.get("links", ()), *first)
+    changes = [asked for _, asked in rack.changes if "from" in asked]
+    return topologies.setting([*rack.up.get("links", ()), *changes], *first)
 
 
 def own_rate(rack: BuiltRack, end: str) -> int | None:
-    """Bits a second of that link, without skew; None unshaped."""
+    """Bits a second of that link, without skew, after all changes so far; None unshaped."""
     rate: int | None = _own_link(rack, end).get("bits_per_second", rack.up["link"]["bits_per_second"])
     return rate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from framegauge.testbeds import fake_network
@@ -56,7 +56,7 @@ class FakeReadings:
         nics = fake_network.nics(rack, host)
         nic = {
             "interface": nics[0]["interface"],
-            "mtu": 1500 if self.fault("mtu") and last else rack.mtus[host],
+            "mtu": 1500 if self.fault("mtu") and last else rack.mtus_at(math.inf)[host],
             "maximum_mtu": self.model.largest_mtu,
             "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
@@ -137,11 +137,11 @@ class FakeReadings:
         """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to."""
         rack, syns = self.rack, []
         headers = 40 if rack.up["family"] == 4 else 60
-        for client, server in sorted(rack.connections):
+        for client, server, mtus in self._opened():
             for sender, receiver, ack in ((client, server, False), (server, client, True)):
                 if host not in (sender, receiver):
                     continue
-                mtu = 1500 if self.fault("mss") and sender == rack.names[-1] else rack.mtus[sender]
+                mtu = 1500 if self.fault("mss") and sender == rack.names[-1] else mtus[sender]
                 syns.append(
                     {
                         "direction": "out" if sender == host else "in",
@@ -155,6 +155,12 @@ class FakeReadings:
                     }
                 )
         return {"syns": syns, "lost": 0}
+
+    def _opened(self) -> Iterator[tuple[str, str, dict[str, int]]]:
+        """A connection of every pair and all MTUs that its hosts had, in order."""
+        for (client, server), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
+            for mtus in known[:1] if self.fault("old_mss") else known:
+                yield client, server, mtus
 
     def measured(self, drops: int) -> Json:
         """`measure.end`; `drops` is the spool."""
@@ -205,7 +211,7 @@ class FakeReadings:
         rack = self.rack
         half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
-        ways = sorted(rack.connections | {(server, client) for client, server in rack.connections})
+        ways = sorted({*rack.connections, *((server, client) for client, server in rack.connections)})
         return [
             {"port": f"{leaf}>{there}", "input_port": f"{here}>{leaf}", "frames": rack.sent_by[here], **quantiles}
             for client, server in ways

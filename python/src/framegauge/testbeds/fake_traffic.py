@@ -5,19 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from framegauge.testbeds.base import Json
-from framegauge.testbeds.fake_model import BuiltRack, FakeError
+from framegauge.testbeds.fake_model import STARTED_SECONDS, BuiltRack, FakeError
 from framegauge.testbeds.fake_readings import ceilings, socket_at
 
 __all__ = ["FakeTraffic"]
 
-STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 STREAM_PORT, RR_PORT = 40001, 40002
 TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, as a kernel has them at first
 LARGE_CALL_BYTES = 262_144  # where nobody asks for messages
@@ -69,9 +68,9 @@ class FakeTraffic:
     def _congestion_control(self) -> str:
         return "reno" if self._fault("congestion_control") else str(self.rack.up["congestion_control"])
 
-    def _rate(self, one: str, other: str, sharers: int) -> float:
-        """Bits a second of one host's payload, of `sharers` that share a link."""
-        mtu = self.rack.payload(one, other) + self.rack.headers
+    def _rate(self, one: str, other: str, sharers: int, seconds: float = 0.0) -> float:
+        """Bits a second of one host's payload, of `sharers` that share a link, so long after the begin."""
+        mtu = self.rack.payload(one, other, seconds) + self.rack.headers
         ceiling = ceilings(self.rack.up, mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)
         return float(ceiling * 0.999 * self.rack.noise * (1.1 if self._fault("ceiling") else 1) / sharers)
 
@@ -97,21 +96,22 @@ class FakeTraffic:
         if rack.is_black_hole(client, server):
             raise FakeError(-32007, "the far end of the stream is silent", {"what": "stream"})
         flows, size = asked["flows"], asked["size_bytes"]
-        rate, payload = self._rate(client, server, self._sharers(server)), rack.payload(client, server)
-        pace = asked["pacing_bits_per_second"]
-        rate = rate if pace is None else min(rate, pace * flows)
+        payload, pace = rack.payload(client, server), asked["pacing_bits_per_second"]
         if size is None:
-            rounds, one = 1, float(asked["duration_seconds"])
-            amount = int(rate * one / 8)
+            rate = self._rate(client, server, self._sharers(server))
+            rate = rate if pace is None else min(rate, pace * flows)
+            lengths = [float(asked["duration_seconds"])]
+            size = int(rate * lengths[0] / 8) // flows
         else:
-            one = self._one_transfer(size * flows, rate, payload)
-            rounds = max(1, math.ceil(asked["repeat_seconds"] / one))
-            amount = size * flows * rounds
+            lengths = self._rounds(client, server, size * flows, asked["repeat_seconds"])
+        rounds, amount = len(lengths), size * flows * len(lengths)
         sender, receiver = (server, client) if asked["reverse"] else (client, server)
-        rack.connect(client, server, rounds * flows, nic)
-        segments = rack.move(sender, receiver, amount, nic=nic)
-        rack.elapsed = max(rack.elapsed, rounds * one + 0.01)
-        samples = _samples(rounds, flows, one, self._rtt, amount, payload)
+        segments = 0
+        for moment, many in self._opened(lengths):
+            rack.connect(client, server, many * flows, nic, moment)
+            segments += rack.move(sender, receiver, size * flows * many, 1, nic, moment)
+        rack.elapsed = max(rack.elapsed, sum(lengths) + 0.01)
+        samples = _samples(lengths, flows, self._rtt, size, payload)
         said: Json = {
             "retransmits": 0,
             "srtt_median_seconds": self._rtt + 0.001,
@@ -125,13 +125,33 @@ class FakeTraffic:
         return {
             "rounds": rounds,
             "bytes": amount,
-            "active_seconds": rounds * one,
+            "active_seconds": sum(lengths),
             "started_seconds": STARTED_SECONDS,
             "congestion_control": [rack.up["congestion_control"]],
             **self._sockets_of(asked),
-            "transfers": self._spool(_transfers(rounds, flows, one, self._rtt + 1e-6, amount)),
+            "transfers": self._spool(_transfers(lengths, flows, self._rtt + 1e-6, size)),
             **({**quiet, "samples": None} if asked["reverse"] else {**said, "samples": self._spool(samples)}),
         }
+
+    def _rounds(self, client: str, server: str, size: int, repeat_seconds: float) -> list[float]:
+        """How long each takes, at the MTUs that it finds when it begins."""
+        lengths: list[float] = []
+        while not lengths or sum(lengths) < repeat_seconds:
+            now = sum(lengths)
+            rate = self._rate(client, server, self._sharers(server), now)
+            lengths.append(self._one_transfer(size, rate, self.rack.payload(client, server, now)))
+        return lengths
+
+    def _opened(self, lengths: Sequence[float]) -> list[tuple[float, int]]:
+        """Rounds in a row that find the same MTUs: the moment at which the first of them begins, and how many."""
+        found: list[tuple[float, int]] = []
+        for number in range(len(lengths)):
+            now = sum(lengths[:number])
+            if found and self.rack.mtus_at(found[-1][0]) == self.rack.mtus_at(now):
+                found[-1] = (found[-1][0], found[-1][1] + 1)
+            else:
+                found.append((now, 1))
+        return found
 
     def _close_stream(self, host: str) -> Json:
         """The serving end's answer; its sending sockets speak only in reverse."""
@@ -324,34 +344,37 @@ def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
     return "", 0
 
 
-def _samples(rounds: int, flows: int, one: float, rtt: float, amount: int, payload: int) -> pa.Table:
+def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:
     """What sending sockets say every SAMPLE_SECONDS, and at the end of each transfer: they fill one queue evenly."""
-    steps = np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one)
-    each, share = len(steps), amount / (rounds * flows)
-    count = rounds * flows * each
-    round_of = np.repeat(np.arange(rounds), flows * each)
-    within = np.tile(steps, rounds * flows)
-    return pa.table(
-        {
-            "time_seconds": round_of * one + within,
-            "round": pa.array(round_of, pa.uint32()),
-            "flow": pa.array(np.tile(np.repeat(np.arange(flows), each), rounds), pa.uint32()),
-            "srtt_seconds": np.full(count, rtt + 0.001),
-            "cwnd_segments": pa.array(np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100), pa.uint32(), safe=False),
-            "mss_bytes": pa.array(np.full(count, payload), pa.uint32()),
-            "bytes_acked": pa.array(share * within / one, pa.uint64(), safe=False),
-        }
-    )
+    tables, begin = [], 0.0
+    for index, one in enumerate(lengths):
+        within = np.tile(np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one), flows)
+        count, each = len(within), len(within) // flows
+        cwnd = np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100)
+        tables.append(pa.table(
+            {
+                "time_seconds": begin + within,
+                "round": pa.array(np.full(count, index), pa.uint32()),
+                "flow": pa.array(np.repeat(np.arange(flows), each), pa.uint32()),
+                "srtt_seconds": np.full(count, rtt + 0.001),
+                "cwnd_segments": pa.array(cwnd, pa.uint32(), safe=False),
+                "mss_bytes": pa.array(np.full(count, payload), pa.uint32()),
+                "bytes_acked": pa.array(size * within / one, pa.uint64(), safe=False),
+            }
+        ))  # fmt: skip
+        begin += one
+    return pa.concat_tables(tables)
 
 
-def _transfers(rounds: int, flows: int, one: float, connect: float, amount: int) -> pa.Table:
+def _transfers(lengths: Sequence[float], flows: int, connect: float, size: int) -> pa.Table:
+    begins = [sum(lengths[:index]) for index in range(len(lengths))]
     rows = [
         {
-            "round": index, "flow": flow, "start_seconds": index * one, "connected_seconds": index * one + connect,
-            "end_seconds": (index + 1) * one, "bytes": amount // (rounds * flows), "retransmits": 0,
-            "counted_seconds": (index + 1) * one, "counted_bytes": amount // (rounds * flows),
+            "round": index, "flow": flow, "start_seconds": begins[index], "connected_seconds": begins[index] + connect,
+            "end_seconds": begins[index] + one, "bytes": size, "retransmits": 0, "counted_seconds": begins[index] + one,
+            "counted_bytes": size,
         }
-        for index in range(rounds)
+        for index, one in enumerate(lengths)
         for flow in range(flows)
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from framegauge.agent import ANSWER_SECONDS, read_spool
 from framegauge.errors import AgentFailure
+from framegauge.testbeds import changing
 from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, Requests
 
 __all__ = ["RackAgent", "RackTestbed", "Relay"]
@@ -111,7 +113,18 @@ class RackTestbed:
             )
             for host in built["hosts"]
         ]  # fmt: skip
+        later = {mtu for host in conditions.hosts for mtu in conditions.mtus(host)[1:]}
+        if later:
+            built["later_ceilings"] = [self._ceiling(conditions, mtu) for mtu in sorted(later)]
         return built
+
+    def _ceiling(self, conditions: Conditions, mtu: int) -> Json:
+        """As `ceilings` of `rack.up` has it, of an MTU that hosts get only while the run is under way."""
+        asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
+        wire = self._agent.request("frames.wire", asked)
+        inside = next(each for each in wire["families"] if each["family"] == conditions.family)
+        goodput = inside["goodput_bits_per_second"]
+        return {"mtu": mtu, "frame_bytes": wire["frame_bytes"], "goodput_bits_per_second": goodput}
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that are up."""
@@ -122,7 +135,11 @@ class RackTestbed:
         long."""
         if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
             return None
-        if conditions.overlay is not None or not {"topology", "links", "background"}.isdisjoint(conditions.network):
+        if (
+            conditions.overlay is not None
+            or conditions.changes
+            or not {"topology", "links", "background"}.isdisjoint(conditions.network)
+        ):
             return None
         asked = {
             "size_bytes": size_bytes,
@@ -134,12 +151,19 @@ class RackTestbed:
         seconds: float = self._agent.request("frames.predict", asked)["completion_seconds"]
         return seconds
 
-    def begin(self, watch: Sequence[str] = ()) -> None:
+    def begin(self, watch: Sequence[str] = ()) -> float:
         """Start the fabric's meters; everything that happens at the ports of these names is kept."""
         asked = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
         self._agent.request(
             "measure.begin", {**asked, **({"watch": list(watch), "around_seconds": AROUND_SECONDS} if watch else {})}
         )
+        return time.monotonic()  # the agents' clock: they are on this machine
+
+    def changing(
+        self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
+    ) -> contextlib.AbstractContextManager[list[Json]]:
+        """By `rack.set`."""
+        return changing.beside(self._agent, changes, begun_seconds, time.monotonic)
 
     def end(self) -> Json:
         """What the fabric and the CPUs did since `begin`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Protocol
 
 from framegauge import standing
 from framegauge.agent import Agent, Json, Requests
@@ -189,9 +189,18 @@ class SshTestbed:
         """None: the network is the user's own, and no model of it is known."""
         return None
 
-    def begin(self, watch: Sequence[str] = ()) -> None:  # noqa: ARG002
+    def begin(self, watch: Sequence[str] = ()) -> float:  # noqa: ARG002
         """There is no fabric to meter."""
         self._begun = time.monotonic()
+        return self._begun
+
+    def changing(
+        self,
+        changes: Sequence[Mapping[str, Any]],  # noqa: ARG002
+        begun_seconds: float,  # noqa: ARG002
+    ) -> AbstractContextManager[list[Json]]:
+        """There are none: a study with changes is refused here."""
+        return nullcontext([])
 
     def end(self) -> Json:
         """The time since `begin`."""

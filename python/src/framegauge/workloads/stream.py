@@ -215,7 +215,8 @@ class Stream:
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """`handshake_seconds`: the fastest connection set-up of the run. `active_seconds`: the time in which
         transfers were under way, by the clock that the agents share. `received_bytes`: what was delivered in it;
-        with a duration, what was still on its way when that was over counts in neither."""
+        with a duration, what was still on its way when that was over counts in neither. `last_start_seconds`: when the
+        last connection was opened, by the same clock."""
         intervals, handshakes = [], []
         received: dict[str, int] = {}
         for run, table in _tables(record, tables):
@@ -227,6 +228,7 @@ class Stream:
             received[receiver] = received.get(receiver, 0) + sum(table.column("counted_bytes").to_pylist())
         return {
             "handshake_seconds": min(handshakes, default=None),
+            "last_start_seconds": max((start for start, _ in intervals), default=None),
             "active_seconds": busy_seconds(intervals),
             "received_bytes": received,
         }

@@ -1,0 +1,137 @@
+"""Values over time: one line an arm with its band, on one axis, and moments as labelled upright lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from framegauge.plots import rows
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, finish
+
+__all__ = ["Line", "Moment", "course"]
+
+PLOT_PIXELS, SAMPLE_PIXELS = 150, 6
+SAMPLE_WIDTH = 48
+LABEL_PIXELS = TEXT_PIXELS + 4
+TICKS = 4
+# So that colour is never alone.
+DASHES = {
+    "baseline": (1, 0),
+    "control": (2, 2),
+    "first": (7, 2),
+    "second": (7, 2, 2, 2),
+    "third": (4, 4),
+    "fourth": (9, 4),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """An arm: `middle`, and the `low` and `high` ends of its band, at each time; None where nothing is known."""
+
+    row: rows.Row
+    middle: Sequence[float | None]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened at a time."""
+
+    seconds: float
+    label: str
+
+
+def course(
+    found: Sequence[Line], times: Sequence[float], moments: Sequence[Moment], unit: str, title: str
+) -> alt.LayerChart:
+    """From 0 up, over `times` in seconds; above it one row an arm, and one line of words a moment."""
+    placed = rows.place([each.row for each in found], SAMPLE_PIXELS)
+    top = placed.height + LABEL_PIXELS * len(moments) + TEXT_PIXELS
+    height = top + PLOT_PIXELS + 2
+    whole = rows.Placed(placed.words, placed.marks, placed.headings, height)
+    y, colour = rows.scale(whole), alt.Color("colour:N", scale=None)
+    x = alt.X(
+        "x:Q",
+        scale=alt.Scale(domain=[0, times[-1]], nice=False),
+        axis=alt.Axis(title=title, tickCount=5, format="~r", grid=False),
+    )
+    most = max((value for each in found for value in each.high if value is not None), default=0) or 1.0
+    layers = rows.texts([each.row for each in found], whole)
+    layers += _grid(top, most, unit, y)
+    low = rows.scale(whole, "low")
+    for each in found:
+        layers += _line(each, times, most, top, (x, y, low))
+    for each, mark in zip(found, placed.marks, strict=True):
+        drawn = alt.Chart(alt.InlineData([{"y": mark, "colour": ROLES[each.row.role]}]))
+        dash = list(DASHES[each.row.role])
+        rule = drawn.mark_rule(strokeWidth=2.5, strokeDash=dash)
+        layers.append(rule.encode(x=alt.value(0), x2=alt.value(SAMPLE_WIDTH), y=y, color=colour))
+    layers += _moments(moments, placed.height, times[-1], x, y, height)
+    return finish(layers, height)
+
+
+def _step(most: float) -> float:
+    """A round number, of which few fit below the most."""
+    rough = most / TICKS
+    scale = 10.0 ** len(str(int(rough))) / 10 if rough >= 1 else 0.1
+    return next((scale * each for each in (1, 2, 2.5, 5, 10) if scale * each >= rough), 10 * scale)
+
+
+def _grid(top: float, most: float, unit: str, y: alt.Y) -> list[alt.Chart]:
+    step = _step(most)
+    values = [step * number for number in range(int(most / step) + 1)]
+    marks = [{"y": top + PLOT_PIXELS * (1 - value / most), "text": f"{value:g} {unit}"} for value in values]
+    drawn = alt.Chart(alt.InlineData(marks))
+    line = drawn.mark_rule(stroke=ROLES["line"]).encode(x=alt.value(0), x2=alt.value(WIDTH), y=y)
+    words = drawn.mark_text(align="left", baseline="bottom", dy=-1, color=ROLES["soft"])
+    return [line, words.encode(x=alt.value(0), y=y, text="text:N")]
+
+
+def _line(
+    each: Line, times: Sequence[float], most: float, top: float, axes: tuple[alt.X, alt.Y, alt.Y]
+) -> Iterator[alt.Chart]:
+    x, y, lower = axes
+
+    def place(value: float) -> float:
+        return top + PLOT_PIXELS * (1 - value / most)
+
+    role = each.row.role
+    for part in _parts(each, times):
+        points = [
+            {"x": time, "y": place(middle), "low": place(low), "high": place(high)} for time, middle, low, high in part
+        ]
+        drawn = alt.Chart(alt.InlineData(points))
+        yield drawn.mark_area(fill=ROLES[role], fillOpacity=0.18).encode(x=x, y=lower, y2="high:Q")
+        yield drawn.mark_line(stroke=ROLES[role], strokeWidth=1.75, strokeDash=list(DASHES[role])).encode(x=x, y=y)
+
+
+def _parts(each: Line, times: Sequence[float]) -> Iterator[list[tuple[float, float, float, float]]]:
+    """Stretches of which everything is known."""
+    part: list[tuple[float, float, float, float]] = []
+    for time, middle, low, high in zip(times, each.middle, each.low, each.high, strict=True):
+        if middle is not None and low is not None and high is not None:
+            part.append((time, middle, low, high))
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _moments(
+    moments: Sequence[Moment], begin: float, last: float, x: alt.X, y: alt.Y, height: float
+) -> Iterator[alt.Chart]:
+    """Each with its words beside the upper end of its line, on the side that has more room."""
+    for number, each in enumerate(moments):
+        word = begin + LABEL_PIXELS * number + LABEL_PIXELS / 2
+        drawn = alt.Chart(
+            alt.InlineData([{"x": each.seconds, "y": word - LABEL_PIXELS / 2, "y2": height, "text": each.label}])
+        )
+        yield drawn.mark_rule(stroke=ROLES["text"], strokeWidth=1, strokeDash=[3, 2]).encode(x=x, y=y, y2="y2:Q")
+        right = each.seconds > last / 2
+        words = drawn.mark_text(align="right" if right else "left", baseline="middle", dx=-4 if right else 4)
+        yield words.encode(x=x, y=alt.value(word), text="text:N")
