@@ -40,14 +40,14 @@ CAUGHT_BY = {
     "calls": "proof: bytes of the largest write or read on h1: asked at most 16384, found 262144",
     "second_nic": "proof: MTU of h1.2 before the run: asked 9000, found 8999",
     "nic_missing": "proof: NICs of h1: asked h1.1, h1.2, found h1.1",
-    "router_mtu": "proof: MTU of router r1: asked 4000, found 3999",
+    "router_mtu": "proof: MTU of router r1: asked 9000, found 8999",
     "router_icmp": "proof: ICMP errors of router r1: asked filtered, found on",
     "router_missing": "proof: routers: asked r1, found none",
 }  # fmt: skip
 
 
 ROUTED = (
-    "{kind: fake, topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 4000, icmp: filtered}], "
+    "{kind: fake, topology: {custom: {switches: [near, far], routers: [{name: r1, mtu: 9000, icmp: filtered}], "
     "links: [[h1, near], [near, r1], [r1, far], [far, h2]]}}}"
 )
 CHANGED = {
