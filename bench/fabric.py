@@ -1,10 +1,10 @@
 """What the fabric carries and costs, beside the kernel's own veth with tbf and, where it is installed, Mininet.
 
-    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2]
+    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 100]
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
 on; cubic. Of each: goodput as a share of the ceiling at 1 Gb/s, CPU of the fabric's thread, CPU seconds a gigabyte of
-the whole machine, how late deliveries were; and the most it carries when links have 100 Gb/s. All testbeds are measured
+the whole machine, how late deliveries were; and the most it carries when links have 40 Gb/s. All testbeds are measured
 in turn within a round. Then how long a fat-tree takes to be there and to be gone. Mininet's switches are Linux bridges,
 which cannot have the loops of a fat-tree: of that it shows only how long it takes.
 """
@@ -35,7 +35,7 @@ from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream
 
 GIGABIT = 10**9
-FAST = 100 * GIGABIT
+FAST = 40 * GIGABIT
 CASES: Mapping[str, tuple[int, Mapping[str, Any]]] = {
     "pair": (2, {}),
     "12 to 1": (13, {}),
@@ -48,7 +48,9 @@ BUFFER_BYTES = 524_288
 Figures = dict[str, float]
 
 
-def rack_up(testbed: str, case: str, mtu: int, offloads: bool, rate: int | None) -> dict[str, Any]:
+def rack_up(
+    testbed: str, case: str, mtu: int, offloads: bool, rate: int | None, moderation_seconds: float = 0.0
+) -> dict[str, Any]:
     """The params of `rack.up`."""
     hosts, network = CASES[case]
     kernel = testbed == "kernel"
@@ -61,7 +63,7 @@ def rack_up(testbed: str, case: str, mtu: int, offloads: bool, rate: int | None)
         },
         "nic": {
             **dict.fromkeys(("tso", "lro", "gro", "checksum"), offloads),
-            "moderation_seconds": 0.0 if kernel else 0.0001, "aggregate_bytes": 36864,
+            "moderation_seconds": moderation_seconds, "aggregate_bytes": 36864,
         },
         "shaper": {"factor": 0.999, "burst_bytes": 70000},
         "congestion_control": "cubic", "family": 4, "sysctls": {}, **network,
@@ -124,13 +126,16 @@ def has_mininet() -> bool:
     return there
 
 
-def one_round(agent: Agent, seconds: float, beside: bool, found: dict[tuple[Any, ...], list[Figures]]) -> None:
+def one_round(
+    agent: Agent, options: argparse.Namespace, beside: bool, found: dict[tuple[Any, ...], list[Figures]]
+) -> None:
     """Every case on every testbed once."""
+    seconds, moderation_seconds = options.seconds, options.moderation * 1e-6
     for case, (hosts, _) in CASES.items():
         for mtu in (1500, 9000):
             for offloads in (False, True):
                 for rate in (GIGABIT, FAST):
-                    asked = rack_up("fabric", case, mtu, offloads, rate)
+                    asked = rack_up("fabric", case, mtu, offloads, rate, moderation_seconds)
                     found[case, mtu, offloads, rate, "fabric"].append(ours(agent, asked, seconds))
                 if case.startswith("fat-tree"):
                     continue
@@ -187,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="of all cases (default 3)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each transfer (default 2)")
+    parser.add_argument("--moderation", type=float, default=100.0, help="interrupt moderation in us (default 100)")
     options = parser.parse_args()
     warn_if_busy()
     beside = has_mininet()
@@ -194,7 +200,7 @@ def main() -> None:
     with Agent.open([find_agent(), "rack"]) as agent:
         for number in range(options.rounds):
             say(f"round {number + 1} of {options.rounds}")
-            one_round(agent, options.seconds, beside, found)
+            one_round(agent, options, beside, found)
     show(found)
     kept = [{"case": list(key), "runs": runs} for key, runs in found.items()]
     say(f"figures: {save('bench-fabric', kept)}")
