@@ -6,7 +6,7 @@ import pytest
 
 from framegauge import queueing, study_file
 from framegauge.conservation import disagreements
-from framegauge.proof_network import handshake_range, network_failures, network_readings, path_mtu
+from framegauge.proof_network import handshake_range, network_failures, network_readings, through
 from framegauge.testbeds.base import Conditions
 from framegauge.testbeds.fake import FakeModel, Fault
 
@@ -316,6 +316,11 @@ def test_every_nic_of_a_sender_carried_what_its_flows_delivered(reverse, second,
     assert lines(CONDITIONS, one)[-1] == f"NICs of {sender} that flows went by: asked number 2, found 1 of them"
 
 
+def _path_mtu(conditions, one, other):
+    """Of the largest packet between two hosts: of the smaller of their MTUs, as far as routers let it pass."""
+    return through(conditions, one, other, min(conditions.mtu[one], conditions.mtu[other]))
+
+
 def test_what_passes_from_host_to_host_is_what_every_router_between_lets_through():
     # h1 a r1 (4000) b r2 (1500) c h3; h2 on b, with a second NIC on c; r3, which comes later, joins a and c as well.
     links = [["h1", "a"], ["a", "r1"], ["r1", "b"], ["b", "r2"], ["r2", "c"], ["c", "h3"], ["h2", "b"], ["h2", "c"]]
@@ -323,13 +328,13 @@ def test_what_passes_from_host_to_host_is_what_every_router_between_lets_through
     routers = [{"name": "r1", "mtu": 4000}, {"name": "r2", "mtu": 1500}]
     topology = {"kind": "custom", "switches": ["a", "b", "c"], "routers": routers, "links": links}
     conditions = Conditions(**{**asked(topology=topology).__dict__, "mtu": mtus})
-    assert [path_mtu(conditions, "h1", other) for other in ("h2", "h3")] == [4000, 1500]
-    assert path_mtu(conditions, "h3", "h2") == 1500
+    assert [_path_mtu(conditions, "h1", other) for other in ("h2", "h3")] == [4000, 1500]
+    assert _path_mtu(conditions, "h3", "h2") == 1500
     short = {**topology, "routers": [*routers, {"name": "r3"}], "links": [*links, ["a", "r3"], ["r3", "c"]]}
     conditions = Conditions(**{**asked(topology=short).__dict__, "mtu": {**mtus, "h3": 9100}, "port_mtu": 9050})
     # By r3 alone, whose MTU is that of the ports: the hosts' is smaller.
-    assert path_mtu(conditions, "h1", "h3") == 9000
-    assert path_mtu(asked(), "h1", "h2") == 1500
+    assert _path_mtu(conditions, "h1", "h3") == 9000
+    assert _path_mtu(asked(), "h1", "h2") == 1500
 
 
 def test_jumbo_hosts_behind_a_router_of_1500_prove_themselves_by_frames_of_1500(execute):

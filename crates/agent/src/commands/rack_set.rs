@@ -62,10 +62,10 @@ fn set_ports(call: &Call, asked: Ports) -> Answer {
     let names: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();
     let shapers = rack.shaper_factor.map_or_else(Vec::new, |factor| change.shapers(factor));
     let time_seconds = fabric.change(change.ports)?;
+    rack.network = Some((change.spec, change.network));
     for (host, nic, bits_per_second) in shapers {
         let agent = rack.hosts.get(&host).ok_or_else(|| Failure::lost("a host"))?;
         agent.call("host.set", json!({"shaper": {"nic": nic, "bits_per_second": bits_per_second}}))?;
     }
-    rack.network = Some((change.spec, change.network));
     Ok(json!({"time_seconds": time_seconds, "changed": names}))
 }
