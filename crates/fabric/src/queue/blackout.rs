@@ -4,9 +4,10 @@ use framegauge_frames::{Picoseconds, SplitMix};
 
 use crate::{BlackoutConfig, Discipline, Fate, Frame, PortIndex, Reason, Taildrop};
 
-/// Taildrop that, besides, drops runs of back-to-back frames of one input port: what a full taildrop queue does to the
-/// port whose frames come out of step (Prakash et al., "The TCP Outcast Problem", NSDI 2012), without the queue. Off for
-/// an exponential time; the next frame of that input port begins a run.
+/// Taildrop that, besides, drops runs of frames of one input port: what a full taildrop queue does to the port whose
+/// frames come out of step (Prakash et al., "The TCP Outcast Problem", NSDI 2012), without the queue. Off for an
+/// exponential time; the next frame of that input port begins a run, which ends with its last frame, however far apart
+/// they come: it does not end with a burst.
 #[derive(Debug, Clone)]
 pub struct Blackout {
     queue: Taildrop,
