@@ -300,11 +300,11 @@ impl Fabric {
         let bound = |&Reverse((time, number)): &Reverse<(Picoseconds, usize)>| {
             let uplink = self.uplinks[self.backgrounds.sources[number].from].port;
             let port = &self.ports[usize::from(uplink.0)];
-            let lead = match port.peer {
-                Peer::Switch(switch) => self.leads[switch],
+            let rest = match port.peer {
+                Peer::Switch(_) => self.bounds.rest(self.routes.table(uplink), None),
                 Peer::Host(_) => Picoseconds::ZERO,
             };
-            time + port.delay() + lead
+            time + port.delay() + rest
         };
         self.backgrounds.due.iter().map(bound).min()
     }

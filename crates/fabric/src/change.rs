@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
+use crate::bounds::Bounds;
 use crate::{ConfigError, Fabric, PortConfig, PortIndex, QueueConfig, Sink};
 
 /// What is to become different at a port and the link behind it; `None`: nothing.
@@ -75,7 +76,7 @@ impl Fabric {
 
     /// What was computed from a port that has changed since.
     fn derive_from_ports(&mut self, port: PortIndex) {
-        self.leads = leads(&self.switch_ports, |port| self.ports[usize::from(port.0)].delay());
+        self.bounds = Bounds::new(&self.routes, self.nics.len(), &self.ports);
         let changed = &self.ports[usize::from(port.0)];
         for uplink in self.uplinks.iter_mut().filter(|uplink| uplink.port == port) {
             uplink.rate = changed.rate();
@@ -91,13 +92,4 @@ impl Fabric {
     pub fn port_config(&self, port: PortIndex) -> &PortConfig {
         &self.configs[usize::from(port.0)]
     }
-}
-
-/// By switch: no frame that arrives at it arrives anywhere else in less time.
-pub(crate) fn leads(
-    switch_ports: &[Vec<PortIndex>],
-    delay: impl Fn(&PortIndex) -> Picoseconds,
-) -> Vec<Picoseconds> {
-    let lead = |outputs: &Vec<PortIndex>| outputs.iter().map(&delay).min().unwrap_or(Picoseconds::ZERO);
-    switch_ports.iter().map(lead).collect()
 }

@@ -7,7 +7,7 @@ use std::collections::binary_heap::PeekMut;
 use framegauge_frames::Picoseconds;
 
 use crate::background::Backgrounds;
-use crate::change::leads;
+use crate::bounds::Bounds;
 use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
@@ -40,7 +40,7 @@ pub trait Sink {
 /// of the fields is the total order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
-    time: Picoseconds,
+    pub(crate) time: Picoseconds,
     pub(crate) source: u32,
 }
 
@@ -62,15 +62,14 @@ pub struct Fabric {
     pub(crate) watched: Vec<PortIndex>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) uplinks: Vec<Uplink>,
-    routes: Routes,
+    pub(crate) routes: Routes,
     shared_buffer: Option<SharedBufferConfig>,
     /// By host: frames can be sent to those of the same number.
     pub(crate) segments: Vec<usize>,
     /// By switch: its ports.
     pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     pub(crate) events: BinaryHeap<Reverse<Event>>,
-    /// By switch: no frame that arrives at it arrives anywhere else in less time.
-    pub(crate) leads: Vec<Picoseconds>,
+    pub(crate) bounds: Bounds,
     pub(crate) clock: Picoseconds,
     pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
@@ -101,13 +100,15 @@ impl Fabric {
                 ports.push(index(port));
             }
         }
+        let routes = Routes::new(&config.routes, hosts);
+        let bounds = Bounds::new(&routes, hosts, &ports);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
-            routes: Routes::new(&config.routes, hosts),
+            routes,
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            leads: leads(&switch_ports, |port| ports[usize::from(port.0)].delay()),
+            bounds,
             configs: config.ports.clone(),
             unsettled: Vec::new(),
             watched: Vec::new(),
@@ -127,22 +128,6 @@ impl Fabric {
         let event = self.events.peek().map(|Reverse(event)| event.time);
         let told = (!self.unsettled.is_empty()).then_some(self.clock);
         event.into_iter().chain(self.backgrounds.next()).chain(told).min()
-    }
-
-    /// Before this time no host is handed anything, whatever else happens meanwhile: a driver in real time
-    /// may sleep until then, although frames move from port to port. Under load that is one wake-up an
-    /// interrupt instead of several a frame.
-    pub fn next_delivery(&self) -> Option<Picoseconds> {
-        let soonest = self.nics.iter().map(Nic::ready).min()?;
-        let bound = |event: &Event| match self.ports.get(event.source as usize) {
-            Some(port) => match port.peer {
-                Peer::Host(host) => event.time.max(self.nics[usize::from(host.0)].ready()),
-                Peer::Switch(switch) => (event.time + self.leads[switch]).max(soonest),
-            },
-            None => event.time,
-        };
-        let bounds = self.events.iter().map(|Reverse(event)| bound(event));
-        bounds.chain(self.next_background_delivery()).min()
     }
 
     /// The latest time that this fabric was told of.

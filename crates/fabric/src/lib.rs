@@ -26,6 +26,7 @@
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
 mod background;
+mod bounds;
 mod change;
 mod check;
 mod config;

@@ -1,6 +1,7 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
 mod change;
+mod losses;
 mod watch;
 
 use std::collections::VecDeque;
@@ -61,6 +62,8 @@ pub(crate) struct Port {
     /// What became of frames in the queue, until somebody takes it.
     fates: Vec<Fate>,
     transmission: Option<Transmission>,
+    /// Where all frames in it and on its link go; none if they go to several.
+    only_destination: Option<HostIndex>,
     /// Frames being sent or propagated, with the arrival of their last bits. Not empty while sending, so its
     /// head is the port's one event.
     in_flight: VecDeque<Departed>,
@@ -88,6 +91,7 @@ impl Port {
             queue: Queue::from(config.queue),
             fates: Vec::new(),
             transmission: None,
+            only_destination: None,
             in_flight: VecDeque::new(),
             counters: PortCounters::default(),
             last_size: (0, Picoseconds::ZERO),
@@ -219,6 +223,11 @@ impl Port {
             }
             Ok(()) => {
                 self.counters.peak_queue_bytes = self.counters.peak_queue_bytes.max(self.buffered_bytes());
+                if self.in_flight.is_empty() {
+                    self.only_destination = Some(frame.destination);
+                } else if self.only_destination != Some(frame.destination) {
+                    self.only_destination = None;
+                }
                 if self.transmission.is_none() {
                     self.start(now);
                 }
@@ -325,6 +334,11 @@ impl Port {
         self.in_flight.pop_front()
     }
 
+    /// Where all frames in it and on its link go; none if they go to several.
+    pub(crate) fn only_destination(&self) -> Option<HostIndex> {
+        self.only_destination
+    }
+
     /// The rate at which it sends.
     pub(crate) fn rate(&self) -> BitRate {
         self.rate
@@ -333,21 +347,6 @@ impl Port {
     /// How long a frame is under way behind the transmitter, at least.
     pub(crate) fn delay(&self) -> Picoseconds {
         self.delay
-    }
-
-    /// Whether a frame that has come to the end of the link is lost there, and what becomes of it then; counts it.
-    pub(crate) fn loses(&mut self, time: Picoseconds, frame: Frame) -> Option<Fate> {
-        let lost = self.disturbance.as_mut().is_some_and(|disturbance| disturbance.loses());
-        lost.then(|| self.lose(time, frame, Reason::Loss, self.buffered_bytes()))
-    }
-
-    /// Counts a frame that is lost on the link.
-    fn lose(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) -> Fate {
-        self.counters.lost_frames += 1;
-        self.counters.lost_bytes += u64::from(frame.frame_bytes);
-        let fate = Fate { time, frame, reason, marked: false, queue_bytes };
-        self.note_fate(&fate);
-        fate
     }
 
     fn transmitting_bytes(&self) -> u64 {

@@ -82,6 +82,21 @@ impl Routes {
         }
     }
 
+    /// How many tables there are.
+    pub(crate) fn tables(&self) -> usize {
+        self.strides.len()
+    }
+
+    /// The table that is asked at the switch where this port's link ends.
+    pub(crate) fn table(&self, port: PortIndex) -> usize {
+        usize::from(self.asked[usize::from(port.0)])
+    }
+
+    /// By table and destination: the ports that may be taken.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &[PortIndex]> {
+        self.groups.iter().map(|(start, count)| &self.ports[*start as usize..(*start + *count) as usize])
+    }
+
     /// The port by which a frame leaves the switch that it has come to.
     #[inline]
     pub(crate) fn output(&mut self, frame: &Frame) -> PortIndex {

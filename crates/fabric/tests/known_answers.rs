@@ -91,6 +91,25 @@ fn no_delivery_comes_before_its_bound() {
 }
 
 #[test]
+fn a_bound_is_as_late_as_the_nic_that_frames_go_to() {
+    // Delay 10 us, moderation 50 us. h1's full frame is told to h3 at 2 (T + 10 us) = 44,608 ns; not again before 94,608.
+    // h2's, sent then, is at the switch at 66,912 ns. The smallest frame would be with h3 at 77,584 ns: before h3 can be told.
+    // To h1, which has been told of nothing, that is the bound. What comes takes T for the last link: 89,216 ns.
+    for (to, bound, told) in [(2, 94_608, 94_608), (0, 77_584, 89_216)] {
+        let mut config = common::rack_config(3, 10_000, 1 << 20, 9216);
+        config.nic = NicConfig { moderation: nanoseconds(50_000) };
+        let (mut fabric, mut log) = (Fabric::new(&config).unwrap(), Log::default());
+        fabric.transmit(Picoseconds::ZERO, HostIndex(0), aggregate(0, 1, 1514, 2));
+        common::advance_by_events(&mut fabric, &mut log, nanoseconds(44_608));
+        assert_eq!(log.interrupts, [(nanoseconds(44_608), HostIndex(2), 1)]);
+        fabric.transmit(nanoseconds(44_608), HostIndex(1), aggregate(1, 1, 1514, to));
+        assert_eq!(fabric.next_delivery(), Some(nanoseconds(bound)));
+        common::advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
+        assert_eq!(log.interrupts[1], (nanoseconds(told), HostIndex(to), 1));
+    }
+}
+
+#[test]
 fn a_slower_downlink_sets_the_pace() {
     let link = LinkConfig {
         uplink: gigabit(),

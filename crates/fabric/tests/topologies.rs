@@ -4,12 +4,13 @@ mod common;
 
 use std::collections::{BTreeMap, HashSet};
 
-use common::{Log, aggregate, gigabit, nanoseconds};
+use common::{Log, advance_by_events, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
-    Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortConfig,
-    PortIndex, QueueConfig, Routing, Spans, Topology, TopologyError,
+    Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortChange,
+    PortConfig, PortIndex, QueueConfig, Routing, Spans, Topology, TopologyError,
 };
-use framegauge_frames::{Mtu, Picoseconds};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use proptest::prelude::*;
 
 /// A full frame at 1 Gb/s: 1538 bytes on the wire.
 const T: u64 = 12_304;
@@ -184,6 +185,22 @@ fn frames_take_as_long_as_their_ways() {
 }
 
 #[test]
+fn the_smallest_frame_is_there_at_its_bound() {
+    // Alone it takes 84 bytes' time, 672 ns, and a delay for each link, which is known when it has been handed over.
+    for routing in [Routing::default(), equal_length(Choice::Destination), equal_length(Choice::Packet)] {
+        let mut fabric = Fabric::new(&fat_tree(4, routing)).unwrap();
+        for (number, (source, destination)) in pairs(16).enumerate() {
+            let (now, mut log) = (nanoseconds(number as u64 * 100 * T), Log::default());
+            fabric.advance(now, &mut log);
+            fabric.transmit(now, HostIndex(source as u16), aggregate(0, 1, 42, destination as u16));
+            let bound = fabric.next_delivery().unwrap();
+            finish(&mut fabric, &mut log);
+            assert_eq!(log.delivered, [(bound, HostIndex(destination as u16), 0, 0)]);
+        }
+    }
+}
+
+#[test]
 fn choices_are_balanced() {
     // By destination: each of the 16 ports into the cores carries exactly a sixteenth of 240 frames.
     let (fabric, _) = one_each(&fat_tree(4, equal_length(Choice::Destination)), 1);
@@ -324,4 +341,43 @@ fn what_is_no_network_is_refused() {
     let config = network(&Topology::Rack { nics: 1 }, 2, Routing::default(), 1 << 20);
     let refused = graph.fabric(equal_length(Choice::Flow), NicConfig::default(), |_, _| config.ports[0]);
     assert_eq!(refused.unwrap_err(), TopologyError::Levels { found: "rack" });
+}
+
+proptest! {
+    /// Whatever hosts send, and whatever happens to links meanwhile.
+    #[test]
+    fn no_delivery_on_a_fat_tree_comes_before_its_bound(
+        sends in prop::collection::vec((0u64..40_000, 0u16..16, 1u16..6, 42u32..1515, 1u16..16), 1..60),
+        changes in prop::collection::vec((0u64..400_000, 0u16..96, 0u64..5_000, 1u64..20), 0..6),
+        moderation in 0u64..60_000,
+        way in 0usize..4,
+    ) {
+        let all = [
+            Routing::default(), routing(Paths::Shortest, Choice::Packet), equal_length(Choice::Flow), equal_length(Choice::Packet),
+        ];
+        let mut config = network(&Topology::FatTree { k: 4 }, 16, all[way], 15_180);
+        config.nic = NicConfig { moderation: nanoseconds(moderation) };
+        let (mut fabric, mut log, mut now) = (Fabric::new(&config).unwrap(), Log::default(), 0);
+        let mut changes = changes;
+        changes.sort_unstable();
+        let mut changes = changes.into_iter().peekable();
+        for (id, &(wait, source, frames, captured, further)) in sends.iter().enumerate() {
+            now += wait;
+            while let Some((time, port, delay, tenths)) = changes.next_if(|change| change.0 <= now) {
+                advance_by_events(&mut fabric, &mut log, nanoseconds(time));
+                let change = PortChange {
+                    rate: BitRate::new(tenths * 100_000_000).ok(),
+                    delay: Some(nanoseconds(delay)),
+                    ..PortChange::default()
+                };
+                fabric.change(nanoseconds(time), PortIndex(port), change, &mut log).unwrap();
+            }
+            advance_by_events(&mut fabric, &mut log, nanoseconds(now));
+            let destination = (source + further) % 16;
+            fabric.transmit(nanoseconds(now), HostIndex(source), aggregate(id as u32, frames, captured, destination));
+        }
+        advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
+        let sent: usize = sends.iter().map(|send| usize::from(send.2)).sum();
+        prop_assert_eq!(log.delivered.len() + log.discarded.len(), sent);
+    }
 }
