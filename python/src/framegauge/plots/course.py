@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ def course(
     placed = rows.place([each.row for each in found], SAMPLE_PIXELS)
     top = placed.height + LABEL_PIXELS * len(moments) + TEXT_PIXELS
     height = top + PLOT_PIXELS + 2
-    whole = rows.Placed(placed.words, placed.marks, placed.headings, height)
+    whole = dataclasses.replace(placed, height=height)
     y, colour = rows.scale(whole), alt.Color("colour:N", scale=None)
     x = alt.X(
         "x:Q",

@@ -35,6 +35,7 @@ def queue(
     below = rows.place([each.row for each in arrivals], MARK_PIXELS)
     placed = rows.Placed(
         [*above.words, *(above.height + place for place in below.words)],
+        [*above.notes, *(above.height + place for place in below.notes)],
         [*above.marks, *(above.height + place for place in below.marks)],
         [],
         above.height + below.height,

@@ -17,7 +17,7 @@ __all__ = ["Placed", "Row", "place", "scale", "texts"]
 
 HEADING_PIXELS = 17
 GAP_PIXELS = 8
-LONGEST_HEADING = 54  # characters that fit into the width
+LONGEST_LINE = 54  # characters that fit into the width
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Placed:
-    """Pixels from the top: of each row's words and of its marks; the headings' lines with theirs; all of it."""
+    """Pixels from the top: of each row's label, note and marks; the headings' lines with theirs; all of it."""
 
     words: Sequence[float]
+    notes: Sequence[float]
     marks: Sequence[float]
     headings: Sequence[tuple[str, float]]
     height: float
 
 
 def place(rows: Sequence[Row], mark_pixels: float) -> Placed:
-    """Places rows whose marks are `mark_pixels` high. Rows with the same heading must follow one another."""
-    words, marks, headings, y = [], [], [], 2.0
+    """Places rows whose marks are `mark_pixels` high. Rows with the same heading must follow one another.
+
+    A note that does not fit beside its label is below it."""
+    words, notes, marks, headings, y = [], [], [], [], 2.0
     for before, row in pairwise((None, *rows)):
         assert row is not None
         if row.heading and (before is None or before.heading != row.heading):
@@ -51,10 +54,13 @@ def place(rows: Sequence[Row], mark_pixels: float) -> Placed:
                 headings.append((line, y + HEADING_PIXELS / 2))
                 y += HEADING_PIXELS
         words.append(y + TEXT_PIXELS / 2 + 2)
+        if len(row.label) + 2 + len(row.note) > LONGEST_LINE:
+            y += TEXT_PIXELS + 2
+        notes.append(y + TEXT_PIXELS / 2 + 2)
         y += TEXT_PIXELS + 6
         marks.append(y + mark_pixels / 2)
         y += mark_pixels + 4
-    return Placed(words, marks, headings, y + 2)
+    return Placed(words, notes, marks, headings, y + 2)
 
 
 def _lines(heading: str) -> list[str]:
@@ -62,7 +68,7 @@ def _lines(heading: str) -> list[str]:
     lines = [""]
     for part in heading.split(", "):
         joined = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(joined) > LONGEST_HEADING and lines[-1]:
+        if len(joined) > LONGEST_LINE and lines[-1]:
             lines[-1] += ","
             lines.append(part)
         else:
@@ -83,7 +89,7 @@ def texts(rows: Sequence[Row], placed: Placed) -> list[alt.Chart]:
     labels = [{"y": y, "text": row.label} for row, y in zip(rows, placed.words, strict=True)]
     notes = [
         {"y": y, "text": row.note, "colour": ROLES[row.role]}
-        for row, y in zip(rows, placed.words, strict=True)
+        for row, y in zip(rows, placed.notes, strict=True)
         if row.note
     ]
     y, left, right = scale(placed), alt.value(0), alt.value(WIDTH)
