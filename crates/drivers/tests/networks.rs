@@ -100,6 +100,9 @@ fn usual_numbers_of_disciplines_follow_the_buffer() {
         panic!("not RED")
     };
     assert_eq!((red.minimum, red.maximum, red.limit), (5.0, 15.0, Limit::Frames(60)));
+    // Twelve full frames of 1538 bytes on the wire each.
+    let QueueConfig::Blackout(blackout) = queue(r#"{"kind": "blackout"}"#) else { panic!("not a blackout") };
+    assert_eq!(blackout.on(), Picoseconds::from_nanoseconds(12 * 12_304));
     let step = queue(r#"{"kind": "step"}"#);
     assert_eq!(step, QueueConfig::Step { limit_bytes: 120_000, threshold_bytes: 60_000 });
     let taildrop = queue(r#"{"kind": "taildrop", "limit_frames": 100}"#);

@@ -10,7 +10,7 @@ use framegauge_fabric::{
     LinkConfig, NicConfig, PortIndex, Queue, QueueConfig, Reason, Red, RedConfig, SfqConfig, SwitchConfig,
     star,
 };
-use framegauge_frames::{Mtu, Picoseconds};
+use framegauge_frames::{Mtu, Picoseconds, SplitMix};
 use proptest::prelude::*;
 
 const FULL: u32 = 1518;
@@ -360,35 +360,80 @@ fn the_lowest_band_goes_first() {
     assert_eq!(order, [1, 4, 2, 0, 3]);
 }
 
+/// On for 7 frames of 10 us, off for 5 ms on average, of port 1.
+const BLACKOUT: BlackoutConfig = BlackoutConfig {
+    limit: Limit::Frames(1000),
+    mean_off: Picoseconds::new(5_000_000_000),
+    frames: 7,
+    frame_time: Picoseconds::new(10_000_000),
+    input_port: Some(PortIndex(1)),
+    seed: 3,
+};
+
+/// Whether a frame of that input port gets in at that time.
+fn gets_in(queue: &mut Queue, input_port: u64, now: Picoseconds) -> bool {
+    let offered = queue.offer(now, frame(input_port, 0, FULL, now), 0, &mut Vec::new());
+    drain(queue, now);
+    assert!(matches!(offered, Ok(()) | Err(Reason::Blackout)), "{offered:?}");
+    offered.is_ok()
+}
+
 #[test]
 fn blackouts_are_runs_of_one_input_port_with_exponential_pauses() {
     // A frame of each of two input ports every 10 us for 20 s, with pauses of 5 ms on average and runs of 7: a run takes
-    // 60 us, and the next frame of the port, 5 us later on average, begins the next: one every 5.07 ms, 3,945 in all,
-    // with a standard error of 63.
-    let config = BlackoutConfig {
-        limit: Limit::Frames(1000),
-        mean_off: milliseconds(5),
-        frames: 7,
-        input_port: Some(PortIndex(1)),
-        seed: 3,
-    };
-    let mut queue = Queue::from(QueueConfig::Blackout(config));
+    // 60 us from its first to its last frame, and the first comes 5 us after the pause on average: one every 5.065 ms,
+    // 3,949 in all, with a standard error of 63 (at most that of as many exponential times).
+    let mut queue = Queue::from(QueueConfig::Blackout(BLACKOUT));
     let (mut runs, mut run) = (Vec::new(), 0u32);
-    for number in 0..2_000_000u32 {
-        let now = nanoseconds(10_000 * u64::from(number));
-        assert_eq!(queue.offer(now, frame(0, number, FULL, now), 0, &mut Vec::new()), Ok(()));
-        match queue.offer(now, frame(1, number, FULL, now), 0, &mut Vec::new()) {
-            Err(reason) => {
-                assert_eq!(reason, Reason::Blackout);
-                run += 1;
-            }
-            Ok(()) => runs.extend((run > 0).then(|| std::mem::take(&mut run))),
+    for number in 0..2_000_000u64 {
+        let now = nanoseconds(10_000 * number);
+        assert!(gets_in(&mut queue, 0, now));
+        match gets_in(&mut queue, 1, now) {
+            false => run += 1,
+            true => runs.extend((run > 0).then(|| std::mem::take(&mut run))),
         }
-        drain(&mut queue, now);
     }
     assert!(runs.iter().all(|run| run % 7 == 0));
     let blackouts = runs.iter().sum::<u32>() / 7;
     assert!((3700..4200).contains(&blackouts), "{blackouts}");
+}
+
+#[test]
+fn a_blackout_ends_with_its_time_or_with_its_frames() {
+    // The pauses are the draws of the same seed, in order. The first blackout meets two frames of seven and ends by its
+    // 70 us; the second meets seven at once and ends with the last of them, which is where the third pause begins.
+    let mut draws = SplitMix::new(BLACKOUT.seed);
+    let mut pause = || Picoseconds::from_seconds_f64(5e-3 * draws.exponential());
+    let (on, one) = (nanoseconds(70_000), Picoseconds::new(1));
+    let first = pause();
+    let second = first.saturating_add(on).saturating_add(pause());
+    let third = second.saturating_add(pause());
+    let mut steps = vec![
+        (first.saturating_sub(one), true),
+        (first, false),
+        (first.saturating_add(on).saturating_sub(one), false),
+        (first.saturating_add(on), true),
+        (second.saturating_sub(one), true),
+    ];
+    steps.extend([(second, false); 7]);
+    steps.extend([(second, true), (third.saturating_sub(one), true), (third, false)]);
+    let mut queue = Queue::from(QueueConfig::Blackout(BLACKOUT));
+    for (step, (now, expected)) in steps.into_iter().enumerate() {
+        assert_eq!(gets_in(&mut queue, 1, now), expected, "step {step}");
+    }
+}
+
+#[test]
+fn a_lone_frame_meets_a_blackout_by_its_share_of_time() {
+    // As a sender repeats one frame after its timer: of 20,000, so far apart that each meets a state of its own, 70 us of
+    // 5.07 ms meet it on: 276, with a standard error of 16.5 (binomial). 20 s hold more pauses than are gone through one
+    // by one.
+    for apart in [milliseconds(200), milliseconds(20_000)] {
+        let mut queue = Queue::from(QueueConfig::Blackout(BLACKOUT));
+        let dropped = (1..=20_000).filter(|number| !gets_in(&mut queue, 1, apart.saturating_mul(*number)));
+        let dropped = dropped.count();
+        assert!((210..343).contains(&dropped), "{dropped} at {apart:?}");
+    }
 }
 
 #[test]
@@ -415,6 +460,14 @@ fn what_cannot_work_is_said() {
         (
             QueueConfig::Priority { limit: Limit::Bytes(small), bands: 0 },
             "found 0 bands, expected one or more",
+        ),
+        (
+            QueueConfig::Blackout(BlackoutConfig { frames: 0, ..BLACKOUT }),
+            "found blackouts of 0 frames, expected one or more",
+        ),
+        (
+            QueueConfig::Blackout(BlackoutConfig { frame_time: Picoseconds::ZERO, ..BLACKOUT }),
+            "found blackouts of frames that take no time, expected some",
         ),
     ];
     for (config, said) in cases {
@@ -455,7 +508,8 @@ fn any_discipline() -> impl Strategy<Value = QueueConfig> {
     };
     let blackout = move |(frames, seed)| {
         let (mean_off, input_port) = (nanoseconds(200_000), Some(PortIndex(1)));
-        QueueConfig::Blackout(BlackoutConfig { limit, mean_off, frames, input_port, seed })
+        let frame_time = nanoseconds(20_000);
+        QueueConfig::Blackout(BlackoutConfig { limit, mean_off, frames, frame_time, input_port, seed })
     };
     prop_oneof![
         Just(QueueConfig::Taildrop { limit }),

@@ -134,7 +134,8 @@ class Priority(Discipline):
 
 
 class Blackout(Discipline):
-    """Taildrop that now and then, after `mean_off` without, drops `run_length` frames of an input port in a row."""
+    """Taildrop that now and then, after `mean_off` without, drops the frames of an input port for as long as
+    `run_length` full ones take back to back, so many at most."""
 
     keys = {"mean_off": "mean_off_seconds", "run_length": "frames", "frames": "limit_frames"}
     usual = {"mean_off": 0.005, "run_length": 12}

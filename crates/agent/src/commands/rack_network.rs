@@ -61,15 +61,18 @@ fn describe_queue(network: &FabricConfig, queue: &QueueConfig) -> Value {
             found.insert("bands".into(), json!(bands));
             found
         }
-        QueueConfig::Blackout(BlackoutConfig { limit, mean_off, frames, input_port, .. }) => {
-            let mut found = limited("blackout", *limit);
-            found.insert("mean_off_seconds".into(), json!(mean_off.as_seconds_f64()));
-            found.insert("frames".into(), json!(frames));
-            found.insert("input_port".into(), json!(input_port.map(|port| network.port_name(port))));
-            found
-        }
+        QueueConfig::Blackout(blackout) => describe_blackout(network, blackout),
     };
     Value::Object(found)
+}
+
+fn describe_blackout(network: &FabricConfig, blackout: &BlackoutConfig) -> Map<String, Value> {
+    let mut found = limited("blackout", blackout.limit);
+    found.insert("mean_off_seconds".into(), json!(blackout.mean_off.as_seconds_f64()));
+    found.insert("on_seconds".into(), json!(blackout.on().as_seconds_f64()));
+    found.insert("frames".into(), json!(blackout.frames));
+    found.insert("input_port".into(), json!(blackout.input_port.map(|port| network.port_name(port))));
+    found
 }
 
 fn limited(kind: &str, limit: Limit) -> Map<String, Value> {

@@ -139,6 +139,7 @@ impl QueueSpec {
                     limit: buffer(*limit_frames),
                     mean_off: seconds(*mean_off_seconds, 5e-3),
                     frames: frames.unwrap_or(12),
+                    frame_time: port.rate.serialisation(u64::from(wire_bytes(port.frame_bytes))),
                     input_port: input_port.as_deref().map(|name| find(fabric, name)).transpose()?,
                     seed,
                 })

@@ -91,16 +91,18 @@ pub struct FqCoDelConfig {
     pub seed: u64,
 }
 
-/// Port blackout as a two-state model: off for an exponential time, then on until so many frames of one input port have
-/// been dropped one after another, whatever the queue holds.
+/// Port blackout as a two-state model: off for an exponential time, then on for so many back-to-back frames of one input
+/// port, which are dropped, whatever the queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlackoutConfig {
     /// The buffer, which drops what does not fit besides.
     pub limit: Limit,
     /// Of the time that it is off.
     pub mean_off: Picoseconds,
-    /// Dropped in a row while it is on.
+    /// Dropped in a row while it is on, if they come back to back.
     pub frames: u32,
+    /// From one such frame to the next: it is on for so many times as long, whether frames come or not.
+    pub frame_time: Picoseconds,
     /// Whose frames; `None`: everybody's.
     pub input_port: Option<PortIndex>,
     /// The same seed gives the same times.
@@ -183,8 +185,18 @@ impl QueueConfig {
             QueueConfig::Blackout(BlackoutConfig { frames: 0, .. }) => {
                 Err("found blackouts of 0 frames, expected one or more".to_owned())
             }
+            QueueConfig::Blackout(BlackoutConfig { frame_time: Picoseconds::ZERO, .. }) => {
+                Err("found blackouts of frames that take no time, expected some".to_owned())
+            }
             _ => Ok(()),
         }
+    }
+}
+
+impl BlackoutConfig {
+    /// For how long it is on.
+    pub fn on(&self) -> Picoseconds {
+        self.frame_time.saturating_mul(u64::from(self.frames))
     }
 }
 
