@@ -79,4 +79,14 @@ impl Fabric {
         let bounds = self.events.iter().map(|Reverse(event)| bound(event));
         bounds.chain(self.next_background_delivery()).min()
     }
+
+    /// How long a frame waits that comes to the fullest port to a host, as of the last frames there: those that hosts
+    /// send to it now are not handed over sooner, however late a driver reads them.
+    pub fn longest_wait(&self) -> Picoseconds {
+        let ports = self.events.iter().filter_map(|Reverse(event)| self.ports.get(event.source as usize));
+        let waits = ports
+            .filter(|port| matches!(port.peer, Peer::Host(_)))
+            .map(|port| port.rate().serialisation(port.buffered_bytes()));
+        waits.max().unwrap_or(Picoseconds::ZERO)
+    }
 }
