@@ -134,8 +134,8 @@ impl Loop {
     ///
     /// Under load something is due within the moderation: a wake-up for each TAP meanwhile would cost more than
     /// all its frames, and what it holds is read a little later, as if by a NIC that is told at intervals. Where a queue
-    /// makes frames wait for several times the moderation, that can be all of it: an eighth of the wait is the most by which
-    /// it makes them late.
+    /// makes frames wait for four times the moderation or longer, that can be all of it and not the half: it adds an eighth
+    /// of that wait to a round trip at most.
     fn pass_time(&self, until: Option<u64>) -> Option<u64> {
         let until = until?;
         let rest = until.saturating_sub(self.edge.now().as_nanoseconds());

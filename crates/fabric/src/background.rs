@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes, mixed, wire_bytes};
 
+use crate::bounds::Bounds;
 use crate::port::Peer;
 use crate::uplink::Uplink;
 use crate::{Ecn, Fabric, FabricConfig, Frame, HostIndex};
@@ -296,12 +297,12 @@ impl Fabric {
     }
 
     /// Before this time no frame of a background that has not entered the network yet is handled by a host's NIC.
-    pub(crate) fn next_background_delivery(&self) -> Option<Picoseconds> {
+    pub(crate) fn next_background_delivery(&self, bounds: &Bounds) -> Option<Picoseconds> {
         let bound = |&Reverse((time, number)): &Reverse<(Picoseconds, usize)>| {
             let uplink = self.uplinks[self.backgrounds.sources[number].from].port;
             let port = &self.ports[usize::from(uplink.0)];
             let rest = match port.peer {
-                Peer::Switch(_) => self.bounds.rest(self.routes.table(uplink), None),
+                Peer::Switch(_) => bounds.rest(self.routes.table(uplink), None),
                 Peer::Host(_) => Picoseconds::ZERO,
             };
             time + port.delay() + rest

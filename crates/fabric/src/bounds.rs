@@ -61,23 +61,28 @@ impl Fabric {
     /// Before this time no host is handed anything, whatever else happens meanwhile, if no host sends: a driver in real time
     /// may sleep until then, although frames move from port to port. Under load that is one wake-up an
     /// interrupt instead of several a frame.
-    pub fn next_delivery(&self) -> Option<Picoseconds> {
-        let soonest = self.nics.iter().map(Nic::ready).min()?;
+    pub fn next_delivery(&mut self) -> Option<Picoseconds> {
+        // Not with each change: all ports may be changed at once, and on a large fat-tree it takes a while.
+        if self.bounds.is_none() {
+            self.bounds = Some(Bounds::new(&self.routes, self.nics.len(), &self.ports));
+        }
+        let bounds = self.bounds.as_ref()?;
+        let first = self.nics.iter().map(Nic::ready).min()?;
         let ready =
-            |host: Option<HostIndex>| host.map_or(soonest, |host| self.nics[usize::from(host.0)].ready());
+            |host: Option<HostIndex>| host.map_or(first, |host| self.nics[usize::from(host.0)].ready());
         let bound = |event: &Event| match self.ports.get(event.source as usize) {
             Some(port) => match port.peer {
                 Peer::Host(host) => event.time.max(ready(Some(host))),
                 Peer::Switch(_) => {
                     let (table, to) =
                         (self.routes.table(PortIndex(event.source as u16)), port.only_destination());
-                    event.time.saturating_add(self.bounds.rest(table, to)).max(ready(to))
+                    event.time.saturating_add(bounds.rest(table, to)).max(ready(to))
                 }
             },
             None => event.time,
         };
-        let bounds = self.events.iter().map(|Reverse(event)| bound(event));
-        bounds.chain(self.next_background_delivery()).min()
+        let soonest = self.events.iter().map(|Reverse(event)| bound(event));
+        soonest.chain(self.next_background_delivery(bounds)).min()
     }
 
     /// How long a frame waits that comes to the fullest port to a host, as of the last frames there: those that hosts

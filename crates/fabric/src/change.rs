@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
-use crate::bounds::Bounds;
 use crate::{ConfigError, Fabric, PortConfig, PortIndex, QueueConfig, Sink};
 
 /// What is to become different at a port and the link behind it; `None`: nothing.
@@ -76,7 +75,7 @@ impl Fabric {
 
     /// What was computed from a port that has changed since.
     fn derive_from_ports(&mut self, port: PortIndex) {
-        self.bounds = Bounds::new(&self.routes, self.nics.len(), &self.ports);
+        self.bounds = None;
         let changed = &self.ports[usize::from(port.0)];
         for uplink in self.uplinks.iter_mut().filter(|uplink| uplink.port == port) {
             uplink.rate = changed.rate();

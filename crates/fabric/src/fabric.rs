@@ -69,7 +69,8 @@ pub struct Fabric {
     /// By switch: its ports.
     pub(crate) switch_ports: Vec<Vec<PortIndex>>,
     pub(crate) events: BinaryHeap<Reverse<Event>>,
-    pub(crate) bounds: Bounds,
+    /// None since a port has changed.
+    pub(crate) bounds: Option<Bounds>,
     pub(crate) clock: Picoseconds,
     pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
@@ -100,15 +101,13 @@ impl Fabric {
                 ports.push(index(port));
             }
         }
-        let routes = Routes::new(&config.routes, hosts);
-        let bounds = Bounds::new(&routes, hosts, &ports);
         Ok(Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
-            routes,
+            routes: Routes::new(&config.routes, hosts),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
-            bounds,
+            bounds: None,
             configs: config.ports.clone(),
             unsettled: Vec::new(),
             watched: Vec::new(),
