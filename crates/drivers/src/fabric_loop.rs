@@ -133,9 +133,9 @@ impl Loop {
     /// Lets a short time pass without listening to the TAPs; how long is left to wait while listening.
     ///
     /// Under load something is due within the moderation: a wake-up for each TAP meanwhile would cost more than
-    /// all its frames, and what it holds is read a little later, as if by a NIC that is told at intervals. Where a queue
-    /// makes frames wait for four times the moderation or longer, that can be all of it and not the half: it adds an eighth
-    /// of that wait to a round trip at most.
+    /// all its frames, and what it holds is read a little later, as if by a NIC that is told at intervals. While a queue
+    /// makes frames wait for four times the moderation or longer, that can be all of it and not the half. To a flow through
+    /// that queue this adds an eighth of its wait at most; to one that does not meet it, half the moderation.
     fn pass_time(&self, until: Option<u64>) -> Option<u64> {
         let until = until?;
         let rest = until.saturating_sub(self.edge.now().as_nanoseconds());
