@@ -101,6 +101,36 @@ def test_parts_that_exceed_the_whole_are_a_broken_meter() -> None:
     ]
 
 
+def test_what_is_stolen_from_idle_cpus_counts_twice_and_breaks_no_meter() -> None:
+    # The parts are 2 s. Two CPUs idle for half of 2 s each; 0.2 s of that was stolen, so that 1.8 s seem used.
+    whole = record()
+    whole["cpu"]["h2"]["programs"]["cpu_seconds"] = 0.2
+    whole["measure"]["cpus"] = [{"idle_seconds": 1.0, "iowait_seconds": 0.0, "steal_seconds": 0.1}] * 2
+    assert costs.accounts(whole)["system"] == pytest.approx(1.8)
+    assert not costs.disagreements(whole)
+    # Not stolen but idle: the clock of a CPU is not wrong by more than a tick.
+    whole["measure"]["cpus"] = [{"idle_seconds": 1.1, "iowait_seconds": 0.0, "steal_seconds": 0.0}] * 2
+    assert len(costs.disagreements(whole)) == 1
+
+
+@given(st.floats(0.1, 1.9), st.floats(0, 0.05), st.floats(0, 0.05), st.floats(0, 1))
+def test_the_clock_of_ticks_never_accuses_a_meter(busy: float, phase: float, waited: float, stolen: float) -> None:
+    # One CPU, told in whole ticks from a moment within one; some of its idle time was waiting, some was stolen.
+    def ticks(seconds: float) -> float:
+        return (int((phase + seconds) * 100) - int(phase * 100)) / 100
+
+    idle = 2.0 - busy
+    whole = record()
+    for host in whole["cpu"].values():
+        host["programs"] = host["receive_path"] = use(0.0)
+    whole["measure"]["fabric"]["thread"]["cpu_seconds"] = busy - 0.1
+    whole["measure"]["cpus"] = [{
+        "idle_seconds": ticks(idle - min(waited, idle)), "iowait_seconds": ticks(min(waited, idle)),
+        "steal_seconds": ticks(stolen * idle),
+    }]  # fmt: skip
+    assert not costs.disagreements(whole)
+
+
 @given(st.floats(0.1, 10), st.floats(0, 1), st.floats(0.05, 5))
 def test_an_idle_load_that_goes_on_in_the_run_costs_nothing(elapsed: float, rate: float, idle: float) -> None:
     whole = copy.deepcopy(record())

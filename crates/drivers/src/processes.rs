@@ -107,10 +107,20 @@ impl Processes {
         process::signal(&supervised.child.lock().unwrap_or_else(PoisonError::into_inner), signal)
     }
 
-    /// Ends the program with everything it started.
+    /// Ends the program with everything it started; `None`: some of it still runs after five seconds.
     pub fn kill(&self, number: u64) -> Result<Option<Ending>> {
-        self.find(number)?.group.kill()?;
-        self.wait(number, Some(Duration::from_secs(5)), &|| false)
+        let supervised = self.find(number)?;
+        supervised.group.kill()?;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let ending = self.wait(number, Some(Duration::from_secs(5)), &|| false)?;
+        // What it started is not our child: only the group tells that all of it is gone.
+        while supervised.group.populated() {
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(ending)
     }
 
     /// Reads a part of the program's output, and its size so far.

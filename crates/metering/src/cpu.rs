@@ -42,15 +42,18 @@ pub struct CpuSeconds {
 }
 
 impl CpuTimes {
-    /// What was spent since an earlier reading, in ticks; never below zero, as `iowait` may go backwards
-    /// (proc_stat(5)).
+    /// What was spent since an earlier reading, in ticks; never below zero. `iowait` may go backwards
+    /// (proc_stat(5)): the kernel calls a CPU's rest idle or waiting by what is outstanding when it is asked, so
+    /// that only the sum of the two is sure.
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
+        let rested = (self.idle + self.iowait).saturating_sub(earlier.idle + earlier.iowait);
+        let waited = self.iowait.saturating_sub(earlier.iowait).min(rested);
         CpuTimes {
             user: self.user.saturating_sub(earlier.user),
             nice: self.nice.saturating_sub(earlier.nice),
             system: self.system.saturating_sub(earlier.system),
-            idle: self.idle.saturating_sub(earlier.idle),
-            iowait: self.iowait.saturating_sub(earlier.iowait),
+            idle: rested - waited,
+            iowait: waited,
             irq: self.irq.saturating_sub(earlier.irq),
             softirq: self.softirq.saturating_sub(earlier.softirq),
             steal: self.steal.saturating_sub(earlier.steal),

@@ -52,6 +52,20 @@ fn a_difference_knows_every_name() {
 }
 
 #[test]
+fn time_that_moves_between_idle_and_waiting_counts_once() {
+    let times = |idle, iowait| CpuTimes { idle, iowait, ..CpuTimes::default() };
+    let spent = |later: CpuTimes, earlier| {
+        let spent = later.since(&earlier);
+        (spent.idle, spent.iowait)
+    };
+    assert_eq!(spent(times(130, 40), times(100, 30)), (30, 10));
+    // 20 that were waiting are idle now, or the other way round; 10 passed.
+    assert_eq!(spent(times(130, 10), times(100, 30)), (10, 0));
+    assert_eq!(spent(times(80, 60), times(100, 30)), (0, 10));
+    assert_eq!(spent(times(80, 40), times(100, 30)), (0, 0));
+}
+
+#[test]
 fn cpu_times() {
     let text =
         "cpu  3 0 0 0 0 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu11 100 0 0 0 0 0 0 50\nintr 12 0\nctxt 5\n";

@@ -16,7 +16,7 @@ from framegauge.testbeds.base import Json
 __all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings"]
 
 GIGABYTE = 1e9
-TICK_SECONDS = 0.01  # how finely /proc/stat tells a CPU's idle time (USER_HZ, proc_stat(5))
+TICK_SECONDS = 0.01  # how finely /proc/stat tells a CPU's states (USER_HZ, proc_stat(5))
 CLOSING_SHARE = 0.02  # of the whole system, by which the parts may exceed it: the readings take a moment
 _FIELDS = {"cpu_cost": "cpu_seconds", "instructions": "instructions", "cycles": "cycles"}
 _SIDES = {"receiver": "receivers", "sender": "senders"}
@@ -82,22 +82,33 @@ def _cpu_seconds(reading: Mapping[str, Any]) -> float:
 
 def accounts(record: Json) -> Json:
     """Seconds on a CPU during the run, nothing subtracted: `hosts` (by name), `fabric`, `framegauge` (its
-    agents' and the controller's own work), `system` (every CPU not idle), and `unattributed`, the rest."""
+    agents' and the controller's own work), `system` (every CPU neither idle nor stolen), and `unattributed`, the rest.
+    `slack`: by so much the system may have used more than it says."""
     measure = record["measure"]
     hosts = {name: _cpu_seconds(reading) for name, reading in record["cpu"].items()}
     fabric = measure["fabric"]["thread"]["cpu_seconds"] if measure["fabric"] is not None else 0.0
     own = measure["agent"]["cpu_seconds"] + record["controller_seconds"]
     elapsed = measure["elapsed_seconds"]
-    away = ("idle_seconds", "iowait_seconds", "steal_seconds")
-    system = sum(elapsed - sum(cpu[state] for state in away) for cpu in measure["cpus"])
+    away = [[cpu[f"{state}_seconds"] for state in ("idle", "iowait", "steal")] for cpu in measure["cpus"]]
+    system = sum(elapsed - sum(states) for states in away)
     return {
         "hosts": hosts,
         "fabric": fabric,
         "framegauge": own,
         "system": system,
         "unattributed": system - sum(hosts.values()) - fabric - own,
-        "resolution": TICK_SECONDS * len(measure["cpus"]),
+        "slack": CLOSING_SHARE * max(system, 0.0) + _overstated(away),
     }
+
+
+def _overstated(away: Sequence[Sequence[float]]) -> float:
+    """By how much idle, waiting and stolen seconds (by CPU) may be more than the CPUs were away.
+
+    A counter that moved tells up to a tick more than passed, one that stands still tells too little. What is stolen
+    from a CPU while it idles is in both: Linux takes its idle time by the clock, wherever the CPU was meanwhile.
+    """
+    moved = sum(seconds > 0 for states in away for seconds in states)
+    return TICK_SECONDS * moved + sum(stolen for _, _, stolen in away)
 
 
 def readings(record: Json) -> Json:
@@ -142,12 +153,11 @@ def _received_frames(record: Json, host: str) -> int:
 
 
 def disagreements(record: Json) -> Sequence[str]:
-    """The parts can never be more than the whole, but for the readings' resolution."""
+    """The parts can never be more than the whole, but for the readings' slack."""
     if "cpu" not in record or not record["measure"]["cpus"]:
         return []  # hosts of the user's own have no common system
     found = accounts(record)
-    slack = found["resolution"] + CLOSING_SHARE * found["system"]
-    if found["unattributed"] >= -slack:
+    if found["unattributed"] >= -found["slack"]:
         return []
     parts = found["system"] - found["unattributed"]
     whole = found["system"]

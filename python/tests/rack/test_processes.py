@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shlex
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +57,21 @@ def test_a_whole_tree_is_killed(host: Relay) -> None:
     assert any("98765" in words for words in _command_lines())
     assert host.request("process.kill", {"process": process})["signal"] == 9
     assert not any("98765" in words for words in _command_lines())
+
+
+def test_what_a_grandchild_held_is_free_once_its_tree_is_killed(host: Relay, tmp_path: Path) -> None:
+    # The kernel takes its memory away before its files, long after the one that was started has ended.
+    lock = tmp_path / "lock"
+    held = f"held = open({str(lock)!r}, 'w'); fcntl.flock(held, fcntl.LOCK_EX); memory = b'x' * 400_000_000"
+    grandchild = f"import fcntl, time; {held}; print('on', flush=True); time.sleep(99)"
+    process = spawn(host, "sh", "-c", f"setsid {sys.executable} -c {shlex.quote(grandchild)} & wait")
+    while "on" not in output(host, process):
+        time.sleep(0.01)
+    with lock.open() as mine:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert host.request("process.kill", {"process": process})["ended"]
+        fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _command_lines() -> list[str]:
