@@ -3,6 +3,7 @@
 use crate::edge::Edge;
 use crate::fabric::Command;
 use crate::fabric_meter::Meter;
+use crate::patience::Patience;
 use framegauge_fabric::{Fabric, HostIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::epoll::Epoll;
@@ -18,6 +19,14 @@ const SPIN_NANOSECONDS: u64 = 10_000;
 /// The waker's name among the hosts' TAPs.
 const CALLED: u64 = u64::MAX;
 
+/// Every TAP is in both, and watched by one of them at most.
+struct Watches {
+    /// Wakes the fabric.
+    prompt: Epoll,
+    /// Is looked at when something else woke it: all that these hosts send waits long before it is handed over.
+    patient: Epoll,
+}
+
 /// The fabric's thread.
 pub(crate) struct Loop {
     pub(crate) fabric: Fabric,
@@ -27,6 +36,7 @@ pub(crate) struct Loop {
     /// Nanoseconds since the epoch until which a TAP is left alone; none: it is watched.
     pub(crate) naps: Vec<Option<u64>>,
     pub(crate) moderation: u64,
+    pub(crate) patience: Patience,
     pub(crate) meter: Meter,
     pub(crate) scheduling: &'static str,
     pub(crate) cpu: Option<usize>,
@@ -36,29 +46,36 @@ pub(crate) struct Loop {
 impl Loop {
     /// Until it is told to stop.
     pub(crate) fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
-        let mut watch = Epoll::new()?;
+        let mut watches = Watches { prompt: Epoll::new()?, patient: Epoll::new()? };
         for host in 0..self.names.len() {
-            watch.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
+            let tap = self.edge.attachments[host].tap.raw();
+            watches.prompt.add_once(tap, host as u64)?;
+            watches.patient.add(tap, host as u64, false, false)?;
         }
-        watch.add_once(waker.raw(), CALLED)?;
+        watches.prompt.add_once(waker.raw(), CALLED)?;
         loop {
             self.wakeups += 1;
             let now = self.edge.now();
             self.fabric.advance(now, &mut self.edge);
             self.sample(now);
-            let until = self.rearm(&watch, now)?;
-            let ready = watch.wait(self.pass_time(until))?;
+            let until = self.rearm(&watches, now)?;
+            let ready = watches.prompt.wait(self.pass_time(until))?;
             let now = self.edge.now();
             let mut called = false;
             for place in 0..ready {
-                match watch.ready(place).key {
+                match watches.prompt.ready(place).key {
                     CALLED => called = true,
                     host => self.ingest(host as usize, now)?,
                 }
             }
+            if self.patience.is_anywhere() {
+                for place in 0..watches.patient.wait(Some(0))? {
+                    self.ingest(watches.patient.ready(place).key as usize, now)?;
+                }
+            }
             if called {
                 waker.drain();
-                watch.once_more(waker.raw(), CALLED)?;
+                watches.prompt.once_more(waker.raw(), CALLED)?;
                 while let Ok(order) = orders.try_recv() {
                     let now = self.edge.now();
                     self.fabric.advance(now, &mut self.edge);
@@ -77,9 +94,12 @@ impl Loop {
     /// Takes what a host has to send.
     fn ingest(&mut self, host: usize, now: Picoseconds) -> Result<()> {
         let index = HostIndex(host as u16);
+        let mut least_wait = None;
         while self.has_room(host) {
             let Some(packet) = self.edge.read(host)? else { break };
             if let Some(aggregate) = packet {
+                let wait = self.fabric.least_wait(aggregate.destination);
+                least_wait = Some(least_wait.map_or(wait, |least: Picoseconds| least.min(wait)));
                 if let Some(record) = &mut self.edge.record {
                     record.handed_over.push((now, index, aggregate));
                 }
@@ -87,6 +107,11 @@ impl Loop {
             }
         }
         self.naps[host] = Some(now.as_nanoseconds() + self.moderation);
+        if let Some(wait) = least_wait {
+            // Whoever it talks to, the answers wait before its own port.
+            let wait = wait.max(self.fabric.least_wait(index));
+            self.patience.judge(host, now.as_nanoseconds(), wait.as_nanoseconds());
+        }
         Ok(())
     }
 
@@ -97,16 +122,22 @@ impl Loop {
     }
 
     /// Watches the TAPs again that have been left alone long enough; the time until which to sleep.
-    fn rearm(&mut self, watch: &Epoll, now: Picoseconds) -> Result<Option<u64>> {
+    fn rearm(&mut self, watches: &Watches, now: Picoseconds) -> Result<Option<u64>> {
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let (now, part) = (now.as_nanoseconds(), self.moderation / 4);
         let mut look = None;
         for host in 0..self.names.len() {
+            let is_patient = self.is_patient(watches, host, now)?;
+            let pause = now + self.moderation;
+            if is_patient {
+                sooner(&mut look, pause);
+            }
             let Some(nap) = self.naps[host] else { continue };
             if nap > now + part {
-                sooner(&mut look, nap);
+                sooner(&mut look, if is_patient { pause } else { nap });
             } else if self.has_room(host) {
                 self.naps[host] = None;
+                let watch = if is_patient { &watches.patient } else { &watches.prompt };
                 watch.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
             } else {
                 // The backlog drains at line rate; a quarter of it is a fair time to look again.
@@ -125,21 +156,24 @@ impl Loop {
         Ok(until)
     }
 
-    /// Whether frames wait for a host for four times the moderation or longer.
-    fn is_congested(&self) -> bool {
-        self.fabric.longest_wait().as_nanoseconds() >= 4 * self.moderation
+    /// Whether a host is only looked at; one whose frames have left meanwhile is listened to again.
+    fn is_patient(&mut self, watches: &Watches, host: usize, now: u64) -> Result<bool> {
+        if self.patience.has_ended(host, now) && self.naps[host].is_none() {
+            let tap = self.edge.attachments[host].tap.raw();
+            watches.patient.change(tap, host as u64, false, false)?;
+            watches.prompt.once_more(tap, host as u64)?;
+        }
+        Ok(self.patience.is_patient(host))
     }
 
     /// Lets a short time pass without listening to the TAPs; how long is left to wait while listening.
     ///
-    /// Under load something is due within the moderation: a wake-up for each TAP meanwhile would cost more than
-    /// all its frames, and what it holds is read a little later, as if by a NIC that is told at intervals. While a queue
-    /// makes frames wait for four times the moderation or longer, that can be all of it and not the half. To a flow through
-    /// that queue this adds an eighth of its wait at most; to one that does not meet it, half the moderation.
+    /// Under load something is due within half the moderation: a wake-up for each TAP meanwhile would cost more than
+    /// all its frames, and what it holds is read a little later, as if by a NIC that is told at intervals.
     fn pass_time(&self, until: Option<u64>) -> Option<u64> {
         let until = until?;
         let rest = until.saturating_sub(self.edge.now().as_nanoseconds());
-        if rest > self.moderation / 2 && (rest > self.moderation || !self.is_congested()) {
+        if rest > self.moderation / 2 {
             return Some(rest);
         }
         if rest > SPIN_NANOSECONDS {

@@ -22,6 +22,7 @@ pub mod network;
 pub mod nics;
 mod overlay;
 pub mod path;
+mod patience;
 pub mod ports;
 pub mod processes;
 pub mod rack;

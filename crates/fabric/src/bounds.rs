@@ -85,13 +85,10 @@ impl Fabric {
         soonest.chain(self.next_background_delivery(bounds)).min()
     }
 
-    /// How long a frame waits that comes to the fullest port to a host, as of the last frames there: those that hosts
-    /// send to it now are not handed over sooner, however late a driver reads them.
-    pub fn longest_wait(&self) -> Picoseconds {
-        let ports = self.events.iter().filter_map(|Reverse(event)| self.ports.get(event.source as usize));
-        let waits = ports
-            .filter(|port| matches!(port.peer, Peer::Host(_)))
-            .map(|port| port.rate().serialisation(port.buffered_bytes()));
-        waits.max().unwrap_or(Picoseconds::ZERO)
+    /// How long a frame waits at least that comes now to the port to this host, as of the last frame there: what others
+    /// send to it is not handed over sooner, however late a driver reads it. None where that depends on the frame.
+    pub fn least_wait(&self, host: HostIndex) -> Picoseconds {
+        let port = self.downlinks[usize::from(host.0)];
+        port.map_or(Picoseconds::ZERO, |port| self.ports[usize::from(port.0)].least_wait())
     }
 }
