@@ -106,7 +106,7 @@ impl Loop {
                 self.fabric.transmit(now, index, aggregate);
             }
         }
-        self.naps[host] = Some(now.as_nanoseconds() + self.moderation);
+        self.naps[host] = Some(now.as_nanoseconds() + self.moderation.min(self.half_sent(host)));
         if let Some(wait) = least_wait {
             // Whoever it talks to, the answers wait before its own port.
             let wait = wait.max(self.fabric.least_wait(index));
@@ -119,6 +119,14 @@ impl Loop {
     fn has_room(&self, host: usize) -> bool {
         self.edge.attachments[host].forwards
             || self.fabric.uplink_backlog_bytes(HostIndex(host as u16)) < READ_AHEAD_BYTES
+    }
+
+    /// Nanoseconds in which a NIC that takes no more sends half of what it holds; for ever where it has room.
+    fn half_sent(&self, host: usize) -> u64 {
+        if self.has_room(host) {
+            return u64::MAX;
+        }
+        self.fabric.uplink_backlog(HostIndex(host as u16)).as_nanoseconds() / 2
     }
 
     /// Watches the TAPs again that have been left alone long enough; the time until which to sleep.
@@ -140,8 +148,7 @@ impl Loop {
                 let watch = if is_patient { &watches.patient } else { &watches.prompt };
                 watch.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
             } else {
-                // The backlog drains at line rate; a quarter of it is a fair time to look again.
-                sooner(&mut look, now + 50_000);
+                sooner(&mut look, now + self.half_sent(host));
             }
         }
         let mut until = self.fabric.next_delivery().map(|time| time.as_nanoseconds() + 1);

@@ -211,7 +211,8 @@ impl Applied {
         }
         if let Some(overlay) = &settings.overlay {
             overlay.join(&settings)?;
-            self.switch_offloads(&overlay.interface);
+            // Else its aggregates stay whole until the shaper has let them pass, as they do outside.
+            let _ = ethtool::set(&overlay.interface, Offload::Gro, settings.gro);
         }
         for nic in &settings.nics {
             if settings.threaded {
@@ -265,10 +266,10 @@ impl Applied {
         let Some(mut shaping) = self.settings.shaping else { return Ok(()) };
         shaping.bits_per_second = nic.bits_per_second.unwrap_or(shaping.bits_per_second);
         let family = if nic.address.is_ipv4() { Family::V4 } else { Family::V6 };
-        qdisc::set_token_bucket(
-            &nic.interface,
-            &bucket(&shaping, shaping.packet_bytes.unwrap_or(self.settings.mtu), family)?,
-        )
+        let packet_bytes = shaping.packet_bytes.unwrap_or(self.settings.mtu);
+        let tunnel_bytes =
+            self.settings.overlay.as_ref().map_or(0, |overlay| self.settings.mtu.saturating_sub(overlay.mtu));
+        qdisc::set_token_bucket(&nic.interface, &bucket(&shaping, packet_bytes, family, tunnel_bytes)?)
     }
 
     /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits.

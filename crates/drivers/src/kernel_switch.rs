@@ -152,7 +152,7 @@ fn attach(spec: &KernelSwitchSpec, switch: i32, index: usize, host: &Member) -> 
         receive_on(&name, *cpu)?;
     }
     if let Some(shaping) = &spec.shaping {
-        qdisc::set_token_bucket(&name, &bucket(shaping, host.mtu, spec.family)?)?;
+        qdisc::set_token_bucket(&name, &bucket(shaping, host.mtu, spec.family, 0)?)?;
     }
     let port = rtnetlink::link(&name)?.index;
     bridge::attach(port, switch)?;

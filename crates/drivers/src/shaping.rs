@@ -22,8 +22,9 @@ pub struct Shaping {
     pub aggregate_bytes: u32,
 }
 
-/// The token bucket of an interface whose packets are for or from a host with this MTU.
-pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<TokenBucket> {
+/// The token bucket of an interface whose packets are for or from a host with this MTU, of which an overlay takes
+/// `tunnel_bytes`.
+pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family, tunnel_bytes: u32) -> Result<TokenBucket> {
     let mtu = Mtu::new(mtu).map_err(|error| OsError {
         operation: "shape".into(),
         source: std::io::Error::other(error.to_string()),
@@ -32,7 +33,7 @@ pub(crate) fn bucket(shaping: &Shaping, mtu: u32, family: Family) -> Result<Toke
         bits_per_second: shaping.bits_per_second,
         burst_bytes: shaping.burst_bytes,
         limit_bytes: shaping.limit_bytes,
-        sizes: shaper_size_table(mtu, family),
+        sizes: shaper_size_table(mtu, family, tunnel_bytes),
     })
 }
 
@@ -45,5 +46,5 @@ pub(crate) fn try_shaper(interface: &str) -> Result<()> {
         packet_bytes: None,
         aggregate_bytes: 36_864,
     };
-    qdisc::set_token_bucket(interface, &bucket(&shaping, 1500, Family::V4)?)
+    qdisc::set_token_bucket(interface, &bucket(&shaping, 1500, Family::V4, 0)?)
 }

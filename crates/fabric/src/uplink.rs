@@ -78,7 +78,15 @@ impl Fabric {
     ///
     /// If the host is not one of this fabric.
     pub fn uplink_backlog_bytes(&self, host: HostIndex) -> u64 {
-        let uplink = &self.uplinks[usize::from(host.0)];
-        uplink.rate.bytes_within(uplink.idle_from - self.clock)
+        self.uplinks[usize::from(host.0)].rate.bytes_within(self.uplink_backlog(host))
+    }
+
+    /// How long a host's NIC takes to send what it was handed.
+    ///
+    /// # Panics
+    ///
+    /// If the host is not one of this fabric.
+    pub fn uplink_backlog(&self, host: HostIndex) -> Picoseconds {
+        self.uplinks[usize::from(host.0)].idle_from - self.clock
     }
 }

@@ -59,11 +59,12 @@ impl SizeTable {
 /// single rate fits both ACKs and aggregates. Lengths reach to 65,535 + 14 bytes. An entry answers for the
 /// longest length of its cell, so that what is charged is never too little, except for lengths of exactly k
 /// full segments: these are by far the commonest, and come out to one unit (`1 << size_log`, 2 bytes from
-/// MTU 576 up).
-pub fn shaper_size_table(mtu: Mtu, family: Family) -> SizeTable {
-    let header_bytes =
-        ETHERNET_HEADER_BYTES + family.header_bytes() + TCP_HEADER_BYTES + TIMESTAMPS_OPTION_BYTES;
-    let segment_payload = mtu.segment_payload(family, true);
+/// MTU 576 up). `tunnel_bytes` is what an overlay takes from the MTU: its headers are in the aggregate once, and
+/// in every frame.
+pub fn shaper_size_table(mtu: Mtu, family: Family, tunnel_bytes: u32) -> SizeTable {
+    let inner = family.header_bytes() + TCP_HEADER_BYTES + TIMESTAMPS_OPTION_BYTES;
+    let header_bytes = ETHERNET_HEADER_BYTES + inner + tunnel_bytes;
+    let segment_payload = mtu.segment_payload(family, true).saturating_sub(tunnel_bytes);
     let wire = |length: u32| aggregate_wire_bytes(length, header_bytes, segment_payload);
 
     let entries = |cell_log: u8| (LONGEST_BYTES >> cell_log) as usize + 1;

@@ -94,7 +94,7 @@ fn the_shaper_charges_full_segments_to_two_bytes() {
         (65_535, Family::V4, 66),
     ] {
         let mtu = mtu(bytes);
-        let table = shaper_size_table(mtu, family);
+        let table = shaper_size_table(mtu, family, 0);
         assert!(table.data.len() * 2 <= 32 * 1024);
         assert_eq!(table.cell_log, 3, "8,194 cells of 8 bytes; 4 bytes would need 16,388");
         let payload = mtu.segment_payload(family, true);
@@ -104,6 +104,20 @@ fn the_shaper_charges_full_segments_to_two_bytes() {
             assert!(charged.abs_diff(truth) <= 2, "{mtu:?} {segments} segments: {charged}, not {truth}");
         }
     }
+}
+
+/// Inside VXLAN 1398 bytes fit into a frame of MTU 1500 (1500 - 50 - 52). An aggregate of ten such segments has 116 bytes of
+/// headers once (14 + 50 + 52), and takes ten full frames of 1538 bytes on the wire; a lone ACK takes 116 + 24.
+#[test]
+fn the_shaper_charges_what_is_in_a_tunnel_with_all_its_headers() {
+    let table = shaper_size_table(mtu(1500), Family::V4, 50);
+    assert!(table.charged_bytes(116 + 10 * 1398).abs_diff(15_380) <= 2);
+    assert!(table.charged_bytes(116 + 1398).abs_diff(1538) <= 2);
+    assert!((140..=148).contains(&table.charged_bytes(116)));
+    // As if there were no tunnel, nine frames would be without its 50 bytes.
+    assert!(
+        shaper_size_table(mtu(1500), Family::V4, 0).charged_bytes(116 + 10 * 1398).abs_diff(14_930) <= 100
+    );
 }
 
 #[test]
@@ -181,7 +195,7 @@ proptest! {
     #[test]
     fn a_size_table_is_never_far_off(bytes in 576u32..=65_535, length in 42u32..=65_549) {
         let mtu = mtu(bytes);
-        let table = shaper_size_table(mtu, Family::V4);
+        let table = shaper_size_table(mtu, Family::V4, 0);
         let truth = aggregate_wire_bytes(length, 66, mtu.segment_payload(Family::V4, true));
         let charged = table.charged_bytes(length);
         // At most a cell too long plus a frame that begins in it; too little only within 8 bytes of k full
@@ -190,9 +204,9 @@ proptest! {
     }
 
     #[test]
-    fn no_table_panics(bytes in 68u32..=65_535, v6: bool, length: u32) {
+    fn no_table_panics(bytes in 68u32..=65_535, v6: bool, tunnel in 0u32..200, length: u32) {
         let family = if v6 { Family::V6 } else { Family::V4 };
-        shaper_size_table(mtu(bytes), family).charged_bytes(length);
+        shaper_size_table(mtu(bytes), family, tunnel).charged_bytes(length);
     }
 
     #[test]

@@ -24,7 +24,7 @@ from framegauge.errors import AgentError
 from framegauge.testbeds.base import Host, Json
 from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream, flow_rates
-from rack.real import UP, spawn
+from rack.real import UP, output, shell, spawn
 
 SCHEMA = json.loads((ROOT / "pipe/schema.json").read_text())
 RATE = 100_000_000
@@ -210,6 +210,14 @@ def test_what_fits_into_an_overlay_is_what_arithmetic_says(rack_agent: Agent, te
             # Full frames outside, and not a byte more: the arithmetic is exact.
             assert measured["fabric"]["hosts"][0]["largest_frame_bytes"] == 1518
             assert port_of(measured, "switch>h2")["giant_frames"] == 0
+            # Aggregates pass the shaper whole, and are charged with the headers of all their frames.
+            shell(hosts[0].agent, "ethtool -k fgx1 | grep -q '^generic-segmentation-offload: on'")
+            sent = port_of(measured, "h1>switch")
+            wire = sent["sent_bytes"] + 20 * sent["sent_frames"]
+            shown = spawn(hosts[0].agent, "tc", "-s", "qdisc", "show", "dev", "fg1", "root")
+            hosts[0].agent.request("process.wait", {"process": shown, "timeout_seconds": 10})
+            charged = int(output(hosts[0].agent, shown).split(" Sent ")[1].split()[0])
+            assert charged == pytest.approx(wire, rel=0.002)
 
 
 def test_what_cannot_be_a_network_is_refused_before_anything_is_built(rack_agent: Agent) -> None:

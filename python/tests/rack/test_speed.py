@@ -10,6 +10,7 @@ import pytest
 
 from framegauge.agent import Agent, find_agent
 from framegauge.errors import Refused
+from framegauge.testbeds.rack import Relay
 from rack.real import UP, leaves_nothing
 
 FASTEST = 100 * 10**12  # bits a second; 64 KiB in 5 ns
@@ -44,6 +45,19 @@ def test_a_rack_of_such_links_is_refused_and_one_whose_links_nothing_can_fill_is
             agent.request("rack.up", {**UP, "shaper": None, "links": [own]})
         # Two hosts of 200 Mb/s send 400 Mb/s, whatever the port to one of them could do.
         agent.request("rack.up", {**UP, "links": [{**own, "from": "switch", "to": "h1"}]})
+        agent.request("rack.down")
+
+
+def test_a_rack_that_is_up_is_not_set_to_such_a_rate() -> None:
+    with leaves_nothing(), Agent.open([find_agent(), "rack"]) as agent:
+        agent.request("rack.up", UP)
+        host = Relay(agent, "h1")
+        before = host.request("host.read")["nics"][0]["qdisc"]
+        with pytest.raises(Refused, match=r"rate of h1>switch: asked 100 Tb/s, the limit here is about .* Gb/s"):
+            agent.request("rack.set", {"from": "h1", "to": "switch", "bits_per_second": FASTEST})
+        assert host.request("host.read")["nics"][0]["qdisc"] == before
+        agent.request("rack.set", {"from": "h1", "to": "switch", "bits_per_second": 10**9})
+        assert host.request("host.read")["nics"][0]["qdisc"]["bits_per_second"] > before["bits_per_second"]
         agent.request("rack.down")
 
 

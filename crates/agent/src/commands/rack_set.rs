@@ -1,5 +1,6 @@
 //! `rack.set`: changes of a rack that is up.
 
+use super::rack_speed;
 use crate::message::{Answer, Failure, params};
 use crate::session::Call;
 use framegauge_drivers::network::{LinkOverride, QueueSpec};
@@ -59,6 +60,9 @@ fn set_ports(call: &Call, asked: Ports) -> Answer {
         ..LinkOverride::default()
     };
     let change = spec.changed(&network.hosts(), network, &link, up).map_err(wrong)?;
+    if asked.bits_per_second.is_some() {
+        rack_speed::check(&change.network, call.session.rack.most_bits_per_second())?;
+    }
     let names: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();
     let shapers = rack.shaper_factor.map_or_else(Vec::new, |factor| change.shapers(factor));
     let time_seconds = fabric.change(change.ports)?;
