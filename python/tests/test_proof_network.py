@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from framegauge import queueing, study_file
+from framegauge import proof, queueing, study_file
 from framegauge.conservation import disagreements
 from framegauge.proof_network import handshake_range, network_failures, network_readings, through
 from framegauge.testbeds.base import Conditions
@@ -524,3 +524,24 @@ def test_a_proof_is_part_of_every_run(execute):
     assert all(
         any(line.startswith("proof: queue of port edge1-1>h1: asked sfq") for line in run.excluded) for run in runs
     )
+
+
+@pytest.mark.parametrize(
+    ("handshake", "repeated", "failures", "unproved"),
+    [
+        (0.0003, 0, 0, 0), (0.0003, 3, 0, 0),  # three others repeated theirs
+        (0.5, 0, 1, 0), (0.5, 1, 1, 0),  # no timer is so short: the network is slow
+        (1.012, 0, 1, 0), (1.012, 1, 0, 1),
+    ],
+)  # fmt: skip
+def test_a_handshake_with_the_timer_in_it_proves_nothing_and_disproves_nothing(
+    handshake: float, repeated: int, failures: int, unproved: int
+) -> None:
+    counted = {
+        f"counters_{when}": {name: {"nstat": {"TcpExtTCPSynRetrans": count}} for name in ("h1", "h2")}
+        for when, count in (("before", 5), ("after", 5 + repeated))
+    }
+    found = record(**counted)
+    found["workload"]["handshake_seconds"] = handshake
+    assert len(list(proof._rtt(CONDITIONS, found))) == failures
+    assert len(proof.unproved(CONDITIONS, found)) == unproved

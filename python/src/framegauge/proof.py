@@ -25,18 +25,26 @@ from framegauge.proof_nic import (
 )
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
-__all__ = ["failures", "readings", "sizes_failures"]
+__all__ = ["failures", "readings", "sizes_failures", "unproved"]
 
 BULK_SHARE = 0.9  # of the full frame, that the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
 BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
 HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: what fidelity.py still tolerates as lateness
+SYN_TIMER_SECONDS = 1.0  # until a SYN is repeated (RFC 6298 section 2; Linux's TCP_TIMEOUT_INIT)
 
 
 def failures(conditions: Conditions, record: Json) -> list[str]:
     """One line for each thing that the record does not prove; empty: the treatment is proven."""
     checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
     return [line for check in checks for line in check(conditions, record)]
+
+
+def unproved(conditions: Conditions, record: Json) -> list[str]:
+    """What this record can neither prove nor disprove, each with the reason: no failure."""
+    if conditions.testbed == "fabric" and _repeated_every_syn(record):
+        return ["RTT by a handshake: every connection had to repeat its SYN"]
+    return []
 
 
 def readings(record: Json) -> dict[str, Any]:
@@ -320,13 +328,21 @@ def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
     """The fastest handshake of the run lies at the RTT of the hosts, as the network has it."""
     found = record["workload"].get("handshake_seconds")
-    if conditions.testbed != "fabric" or found is None:
+    if conditions.testbed != "fabric" or found is None or _repeated_every_syn(record):
         return
     least, most = handshake_range(conditions, record)  # of connections that are opened before anything is changed, too
     most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
     # The client's clock starts before connect() and ends after it: never below the RTT.
     if not least <= found <= most:
         yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {found:.6f} s"
+
+
+def _repeated_every_syn(record: Json) -> bool:
+    """Whether even the fastest handshake has the timer's time in it: by its length, and by what the kernels counted."""
+    found = record["workload"].get("handshake_seconds")
+    if found is None or found < SYN_TIMER_SECONDS:
+        return False
+    return any(deltas(record, host, "nstat").get("TcpExtTCPSynRetrans", 0) > 0 for host in record["counters_after"])
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

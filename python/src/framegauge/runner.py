@@ -276,7 +276,8 @@ def _checked(
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
     if lacking := done.get("not_measured", {}) | lacking:
         readings["not_measured"] = lacking
-    unproved = [*done.get("not_proved", []), *([] if "wire" in record else ["MSS on the wire: the meter is off"])]
+    unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
+    unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]
     degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
     return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
 
