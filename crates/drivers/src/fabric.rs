@@ -9,7 +9,6 @@ pub use crate::edge::Attachment;
 use crate::edge::Edge;
 use crate::fabric_loop::Loop;
 use crate::fabric_meter::Meter;
-use crate::patience::Patience;
 use crate::ports::{Drops, FabricMeasurement, PortLook};
 pub use crate::record::Record;
 pub use crate::series::Series;
@@ -112,7 +111,6 @@ impl RunningFabric {
                     fabric,
                     names,
                     edge: Edge::new(attachments, segments, large_receive, epoch),
-                    patience: Patience::new(naps.len(), moderation),
                     naps,
                     moderation,
                     meter: Meter::default(),

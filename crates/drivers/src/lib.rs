@@ -22,7 +22,6 @@ pub mod network;
 pub mod nics;
 mod overlay;
 pub mod path;
-mod patience;
 pub mod ports;
 pub mod processes;
 pub mod rack;

@@ -84,11 +84,4 @@ impl Fabric {
         let soonest = self.events.iter().map(|Reverse(event)| bound(event));
         soonest.chain(self.next_background_delivery(bounds)).min()
     }
-
-    /// How long a frame waits at least that comes now to the port to this host, as of the last frame there: what others
-    /// send to it is not handed over sooner, however late a driver reads it. None where that depends on the frame.
-    pub fn least_wait(&self, host: HostIndex) -> Picoseconds {
-        let port = self.downlinks[usize::from(host.0)];
-        port.map_or(Picoseconds::ZERO, |port| self.ports[usize::from(port.0)].least_wait())
-    }
 }

@@ -62,8 +62,6 @@ pub struct Fabric {
     pub(crate) watched: Vec<PortIndex>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) uplinks: Vec<Uplink>,
-    /// By host: the port to it.
-    pub(crate) downlinks: Vec<Option<PortIndex>>,
     pub(crate) routes: Routes,
     shared_buffer: Option<SharedBufferConfig>,
     /// By host: frames can be sent to those of the same number.
@@ -96,7 +94,6 @@ impl Fabric {
             Uplink { port, rate, idle_from: Picoseconds::ZERO, filters_icmp_errors }
         };
         let index = |port: usize| PortIndex(port as u16);
-        let to = |host: usize| config.ports.iter().position(|port| usize::from(port.to.0) == host).map(index);
         let mut switch_ports = vec![Vec::new(); config.switches.len()];
         for (port, config) in config.ports.iter().enumerate() {
             let switch = usize::from(config.from.0).checked_sub(hosts);
@@ -108,7 +105,6 @@ impl Fabric {
             names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
-            downlinks: (0..hosts).map(to).collect(),
             routes: Routes::new(&config.routes, hosts),
             events: BinaryHeap::with_capacity(ports.len() + hosts),
             bounds: None,

@@ -358,11 +358,6 @@ impl Port {
         self.queue.bytes() + self.transmitting_bytes()
     }
 
-    /// How long a frame that comes now waits for those before it, at least; as of the last time the port was touched.
-    pub(crate) fn least_wait(&self) -> Picoseconds {
-        self.rate.serialisation(self.queue.bytes_ahead())
-    }
-
     /// Lets the peak begin anew from what is in the buffer now.
     pub(crate) fn reset_peak(&mut self, now: Picoseconds) {
         self.catch_up(now);

@@ -110,22 +110,6 @@ fn a_bound_is_as_late_as_the_nic_that_frames_go_to() {
 }
 
 #[test]
-fn a_frame_waits_at_least_for_all_that_is_before_it() {
-    // h1 and h2 each send ten full frames to h3 at time 0, and h3 one to h1 then. At 4 T the port to h3 holds four frames
-    // (see below), one of them on the wire: the other three, 4554 bytes, take 36,432 ns at 1 Gb/s. The port to h1 has sent
-    // its one at 2 T.
-    let mut fabric = rack(3, 0, 4 * 1518, 9216);
-    let waits = |fabric: &Fabric| [0, 1, 2].map(|host| fabric.least_wait(HostIndex(host)).as_nanoseconds());
-    assert_eq!(waits(&fabric), [0, 0, 0]);
-    transmit(&mut fabric, &[(0, 0, 10, 1514, 2), (0, 1, 10, 1514, 2), (0, 2, 1, 1514, 0)]);
-    let mut log = Log::default();
-    common::advance_by_events(&mut fabric, &mut log, nanoseconds(4 * T));
-    assert_eq!(waits(&fabric), [0, 0, 36_432]);
-    common::advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
-    assert_eq!(waits(&fabric), [0, 0, 0]);
-}
-
-#[test]
 fn a_slower_downlink_sets_the_pace() {
     let link = LinkConfig {
         uplink: gigabit(),

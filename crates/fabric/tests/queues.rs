@@ -601,38 +601,6 @@ proptest! {
         }
     }
 
-    /// What is said to leave before any frame that comes now does: whatever flow it is of, and however slow the link.
-    #[test]
-    fn every_discipline_keeps_its_word_about_what_is_ahead(
-        config in any_discipline(),
-        steps in prop::collection::vec((0u64..40_000, 0u64..6, 64u32..1519, 0u8..4), 1..100),
-        flow in 0u64..7,
-        pace in 0u64..100_000,
-    ) {
-        let mut queue = Queue::from(config);
-        let (mut now, mut fates) = (Picoseconds::ZERO, Vec::new());
-        for (number, (wait, flow, size, kind)) in steps.into_iter().enumerate() {
-            now += nanoseconds(wait);
-            if kind < 3 {
-                let _ = queue.offer(now, frame(flow, number as u32, size, now), 0, &mut fates);
-            } else {
-                queue.take(now, &mut fates);
-            }
-        }
-        let ahead = queue.bytes_ahead();
-        prop_assert!(ahead <= queue.bytes());
-        if queue.offer(now, frame(flow, 999, 64, now), 0, &mut fates).is_ok() {
-            let mut left = 0;
-            while let Some(next) = queue.take(now, &mut fates) {
-                if next.aggregate == 999 {
-                    prop_assert!(left >= ahead);
-                }
-                left += u64::from(next.frame_bytes);
-                now += nanoseconds(pace);
-            }
-        }
-    }
-
     /// The same laws with ports, links and switches around it, and every drop in the log.
     #[test]
     fn every_discipline_conserves_in_a_fabric(

@@ -107,8 +107,4 @@ impl Discipline for Blackout {
     fn frames(&self) -> u64 {
         self.queue.frames()
     }
-
-    fn bytes_ahead(&self) -> u64 {
-        self.bytes()
-    }
 }

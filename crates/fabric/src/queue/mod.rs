@@ -61,10 +61,6 @@ pub trait Discipline {
     fn bytes(&self) -> u64;
     /// Frames that wait.
     fn frames(&self) -> u64;
-    /// `frame_bytes` that leave before any frame that comes now; 0 where that depends on the frame or on time to come.
-    fn bytes_ahead(&self) -> u64 {
-        0
-    }
 }
 
 /// Defines [`Queue`]: for each discipline a variant, how it is made from its configuration, and its calls. All but the
@@ -119,12 +115,6 @@ macro_rules! disciplines {
             fn frames(&self) -> u64 {
                 match self {
                     $(Queue::$name(queue) => queue.frames(),)*
-                }
-            }
-
-            fn bytes_ahead(&self) -> u64 {
-                match self {
-                    $(Queue::$name(queue) => queue.bytes_ahead(),)*
                 }
             }
         }

@@ -154,8 +154,4 @@ impl Discipline for Red {
     fn frames(&self) -> u64 {
         self.queue.frames()
     }
-
-    fn bytes_ahead(&self) -> u64 {
-        self.bytes()
-    }
 }

@@ -55,8 +55,4 @@ impl Discipline for Step {
     fn frames(&self) -> u64 {
         self.queue.frames()
     }
-
-    fn bytes_ahead(&self) -> u64 {
-        self.bytes()
-    }
 }

@@ -66,8 +66,4 @@ impl Discipline for Taildrop {
     fn frames(&self) -> u64 {
         self.queue.len()
     }
-
-    fn bytes_ahead(&self) -> u64 {
-        self.bytes()
-    }
 }
