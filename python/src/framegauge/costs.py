@@ -105,7 +105,7 @@ def _overstated(away: Sequence[Sequence[float]]) -> float:
     """By how much idle, waiting and stolen seconds (by CPU) may be more than the CPUs were away.
 
     A counter that moved tells up to a tick more than passed, one that stands still tells too little. What is stolen
-    from a CPU while it idles is in both: Linux takes its idle time by the clock, wherever the CPU was meanwhile.
+    from a CPU while it idles may be in both: Linux takes its idle time by the clock, wherever the CPU was meanwhile.
     """
     moved = sum(seconds > 0 for states in away for seconds in states)
     return TICK_SECONDS * moved + sum(stolen for _, _, stolen in away)
