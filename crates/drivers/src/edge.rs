@@ -2,6 +2,7 @@
 
 use crate::ports::HostMeasurement;
 use crate::record::Record;
+use crate::sent::SendTimes;
 use crate::waits::Waits;
 use crate::watching::{SNAP_BYTES, Watching};
 use framegauge_fabric::{Aggregate, Ecn, Frame, HostIndex, PortEvent, PortIndex, Sink};
@@ -34,6 +35,8 @@ pub struct Attachment {
     pub host: String,
     /// It is a router's: nothing is merged for it, and it never has to wait for its NIC, whose queue drops.
     pub forwards: bool,
+    /// Its packets are taken in as of when they were sent, where the kernel can tell; otherwise as of when they are read.
+    pub is_timed: bool,
 }
 
 /// A packet from a host, alive until its last frame is delivered or dropped.
@@ -49,6 +52,9 @@ struct Parcel {
 /// The hosts' ends and the packets under way; what the model tells is done here.
 pub(crate) struct Edge {
     pub(crate) attachments: Vec<Attachment>,
+    is_timed: bool,
+    /// By end.
+    pub(crate) send_times: Vec<SendTimes>,
     by_address: HashMap<[u8; 6], HostIndex>,
     parcels: Vec<Option<Parcel>>,
     free: Vec<u32>,
@@ -76,7 +82,14 @@ impl Edge {
         large_receive: bool,
         epoch: u64,
     ) -> Self {
+        let times = |attachment: &Attachment| match attachment.is_timed {
+            true => SendTimes::of(&attachment.tap, epoch),
+            false => SendTimes::unknown(),
+        };
+        let send_times: Vec<SendTimes> = attachments.iter().map(times).collect();
         Self {
+            is_timed: send_times.iter().all(SendTimes::are_known),
+            send_times,
             coalescer: large_receive.then(Coalescer::default),
             by_address: attachments
                 .iter()
@@ -102,14 +115,25 @@ impl Edge {
         Picoseconds::from_nanoseconds(monotonic_nanoseconds() - self.epoch)
     }
 
-    /// Reads one packet of a host: `Ok(None)` when there is none, `Some(None)` when it goes nowhere.
-    pub(crate) fn read(&mut self, host: usize) -> Result<Option<Option<Aggregate>>> {
+    /// Whether it is known of every end when it sends.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Reads one packet of a host, with the time at which it was sent: `Ok(None)` when there is none, no aggregate when it
+    /// goes nowhere.
+    pub(crate) fn read(
+        &mut self,
+        host: usize,
+        now: Picoseconds,
+    ) -> Result<Option<(Picoseconds, Option<Aggregate>)>> {
         let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice());
         let Some(length) = self.attachments[host].tap.read(&mut bytes)? else {
             self.spare.push(bytes);
+            self.send_times[host].none_left(now);
             return Ok(None);
         };
-        Ok(Some(self.take_in(host, bytes, length)))
+        Ok(Some((self.send_times[host].next(now), self.take_in(host, bytes, length))))
     }
 
     /// Makes a parcel of a host's packet: the first `length` bytes, of which the first are the virtio header.

@@ -1,9 +1,12 @@
 //! The running fabric: the pure model driven by `CLOCK_MONOTONIC`, its hosts' ends in TAP devices.
 //!
 //! One thread. It sleeps until a host may be handed something, a TAP becomes readable, or it is called.
-//! After it has read from a host it does not look at that TAP again for `moderation`: a NIC that
-//! moderates its interrupts tells of neither direction more often, and each wake-up costs as much as
-//! several frames.
+//!
+//! The kernel writes down when each packet is sent, so that it need not be read at that time: nothing that is sent now
+//! arrives anywhere before the network's shortest way is over, and as long as something is due within that time, the fabric
+//! listens to nobody. Where the kernel does not tell, what a host sends counts as sent when it is read, and the
+//! fabric listens, though not to a host that it has read from within `moderation`: each wake-up costs
+//! as much as several frames.
 
 pub use crate::edge::Attachment;
 use crate::edge::Edge;
@@ -11,6 +14,7 @@ use crate::fabric_loop::Loop;
 use crate::fabric_meter::Meter;
 use crate::ports::{Drops, FabricMeasurement, PortLook};
 pub use crate::record::Record;
+use crate::sent::Arrivals;
 pub use crate::series::Series;
 pub use crate::watching::Watching;
 use framegauge_fabric::{Fabric, FabricConfig, PortChange, PortIndex};
@@ -94,7 +98,7 @@ impl RunningFabric {
         let waker = Arc::new(Waker::new()?);
         let segments = config.segments();
         let names = attachments.iter().map(|attachment| attachment.host.clone()).collect();
-        let naps = vec![None; config.hosts.len()];
+        let (naps, watched) = (vec![None; config.hosts.len()], vec![true; config.hosts.len()]);
         let moderation = config.nic.moderation.as_nanoseconds();
         let (wake, epoch) = (waker.clone(), monotonic_nanoseconds());
         let thread = std::thread::Builder::new()
@@ -111,7 +115,9 @@ impl RunningFabric {
                     fabric,
                     names,
                     edge: Edge::new(attachments, segments, large_receive, epoch),
+                    arrivals: Arrivals::default(),
                     naps,
+                    watched,
                     moderation,
                     meter: Meter::default(),
                     scheduling: if real_time { "fifo" } else { "other" },

@@ -32,6 +32,7 @@ pub mod rr_client;
 mod rr_message;
 pub mod rr_serving;
 mod sender_log;
+mod sent;
 mod series;
 pub mod serving;
 pub mod settings;

@@ -159,7 +159,7 @@ pub fn join_by_fabric(
             Ok(tap)
         })?;
         let host = ends.owner_name(index).to_owned();
-        attachments.push(Attachment { tap, hardware: hardware(index), host, forwards });
+        attachments.push(Attachment { tap, hardware: hardware(index), host, forwards, is_timed: true });
     }
     RunningFabric::start(&network.config, attachments, nic.lro, cpu)
 }

@@ -1,6 +1,6 @@
 //! What the emulated rack needs of this machine, found out without changing anything that stays.
 
-use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, tap};
+use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, tap};
 use framegauge_metering::parse_cgroup2_mount;
 use std::fs;
 use std::path::PathBuf;
@@ -63,6 +63,14 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
             needed_for: "cycles and instructions a host; goodput and completion time do not need it",
             found: error.to_string(),
             remedy: "a machine whose hypervisor shows its performance counters",
+        });
+    }
+    if let (true, Err(error)) = (fabric, stamps::can_be_had()) {
+        all.degraded.push(Requirement {
+            name: "bpf",
+            needed_for: "frames that enter the network when hosts send them, not when the fabric reads them",
+            found: error.to_string(),
+            remedy: "give the agent CAP_BPF and CAP_NET_ADMIN; a kernel with BPF, Linux 5.12 or later",
         });
     }
     let real_time = std::thread::spawn(|| sched::real_time(0, 10)).join();

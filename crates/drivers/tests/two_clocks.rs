@@ -40,8 +40,9 @@ fn network(queue: &str) -> FabricConfig {
 }
 
 /// Sends from the first host to the second over a running fabric; `None` where nobody may make hosts.
-fn in_real_time(network: &FabricConfig, lro: bool) -> Option<Record> {
-    let ((first, near), (second, far)) = common::pair(4, true)?;
+fn in_real_time(network: &FabricConfig, lro: bool, is_timed: bool) -> Option<Record> {
+    let ((first, mut near), (second, mut far)) = common::pair(4, true)?;
+    (near.is_timed, far.is_timed) = (is_timed, is_timed);
     let fabric = RunningFabric::start(network, vec![near, far], lro, None).expect("a fabric");
     fabric.begin(Meters { record: true, ..Meters::default() }).expect("it begins");
     let failed = |source| OsError { operation: "connect".into(), source };
@@ -98,13 +99,14 @@ fn in_virtual_time(network: &FabricConfig, record: &Record) -> Record {
 
 #[test]
 fn a_recorded_run_comes_out_the_same_in_virtual_time() {
-    for (queue, lro) in [
-        (r#"{"kind": "taildrop"}"#, false),
-        (r#"{"kind": "red", "ecn": true, "minimum_bytes": 5000, "maximum_bytes": 15000}"#, true),
-        (r#"{"kind": "fq_codel", "target_seconds": 0.0005, "interval_seconds": 0.005}"#, false),
+    for (queue, lro, is_timed) in [
+        (r#"{"kind": "taildrop"}"#, false, true),
+        (r#"{"kind": "taildrop"}"#, false, false),
+        (r#"{"kind": "red", "ecn": true, "minimum_bytes": 5000, "maximum_bytes": 15000}"#, true, true),
+        (r#"{"kind": "fq_codel", "target_seconds": 0.0005, "interval_seconds": 0.005}"#, false, true),
     ] {
         let network = network(queue);
-        let Some(real) = in_real_time(&network, lro) else { return };
+        let Some(real) = in_real_time(&network, lro, is_timed) else { return };
         let again = in_virtual_time(&network, &real);
         assert!(real.delivered.len() > BYTES / 1448, "{queue}: {} frames", real.delivered.len());
         assert!(!real.discarded.is_empty(), "{queue}: nothing was dropped");

@@ -91,6 +91,23 @@ fn no_delivery_comes_before_its_bound() {
 }
 
 #[test]
+fn with_slack_one_wake_up_does_for_several_deliveries() {
+    // Two full frames back to back, delay 10 us: at the switch at T + 10 us = 22,304 and 34,608 ns, at h2 2 (T + 10 us)
+    // = 44,608 and T later 56,912 ns. At 40 us each is on its last link, which is what they wait for next.
+    let mut fabric = Fabric::new(&common::rack_config(3, 10_000, 1 << 20, 9216)).unwrap();
+    let mut log = Log::default();
+    fabric.transmit(Picoseconds::ZERO, HostIndex(0), aggregate(0, 1, 1514, 1));
+    fabric.transmit(Picoseconds::ZERO, HostIndex(0), aggregate(1, 1, 1514, 2));
+    fabric.advance(nanoseconds(40_000), &mut log);
+    for (slack, bound) in [(0, 44_608), (T - 1, 44_608), (T, 56_912), (1_000_000, 56_912)] {
+        assert_eq!(fabric.next_delivery(nanoseconds(slack)), Some(nanoseconds(bound)), "{slack}");
+    }
+    common::advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
+    let times: Vec<Picoseconds> = log.delivered.iter().map(|delivery| delivery.0).collect();
+    assert_eq!(times, [44_608, 56_912].map(nanoseconds));
+}
+
+#[test]
 fn a_bound_is_as_late_as_the_nic_that_frames_go_to() {
     // Delay 10 us, moderation 50 us. h1's full frame is told to h3 at 2 (T + 10 us) = 44,608 ns; not again before 94,608.
     // h2's, sent then, is at the switch at 66,912 ns. The smallest frame would be with h3 at 77,584 ns: before h3 can be told.
@@ -103,7 +120,7 @@ fn a_bound_is_as_late_as_the_nic_that_frames_go_to() {
         common::advance_by_events(&mut fabric, &mut log, nanoseconds(44_608));
         assert_eq!(log.interrupts, [(nanoseconds(44_608), HostIndex(2), 1)]);
         fabric.transmit(nanoseconds(44_608), HostIndex(1), aggregate(1, 1, 1514, to));
-        assert_eq!(fabric.next_delivery(), Some(nanoseconds(bound)));
+        assert_eq!(fabric.next_delivery(Picoseconds::ZERO), Some(nanoseconds(bound)));
         common::advance_by_events(&mut fabric, &mut log, Picoseconds::MAX);
         assert_eq!(log.interrupts[1], (nanoseconds(told), HostIndex(to), 1));
     }

@@ -189,14 +189,17 @@ fn the_smallest_frame_is_there_at_its_bound() {
     // Alone it takes 84 bytes' time, 672 ns, and a delay for each link, which is known when it has been handed over.
     for routing in [Routing::default(), equal_length(Choice::Destination), equal_length(Choice::Packet)] {
         let mut fabric = Fabric::new(&fat_tree(4, routing)).unwrap();
+        let mut soonest = Picoseconds::MAX;
         for (number, (source, destination)) in pairs(16).enumerate() {
             let (now, mut log) = (nanoseconds(number as u64 * 100 * T), Log::default());
             fabric.advance(now, &mut log);
             fabric.transmit(now, HostIndex(source as u16), aggregate(0, 1, 42, destination as u16));
-            let bound = fabric.next_delivery().unwrap();
+            let bound = fabric.next_delivery(Picoseconds::ZERO).unwrap();
             finish(&mut fabric, &mut log);
             assert_eq!(log.delivered, [(bound, HostIndex(destination as u16), 0, 0)]);
+            soonest = soonest.min(bound - now);
         }
+        assert_eq!(fabric.lookahead(), soonest);
     }
 }
 

@@ -26,6 +26,7 @@ pub mod rtnetlink;
 pub mod sched;
 pub mod sock_diag;
 mod socket_address;
+pub mod stamps;
 pub mod sysctl;
 pub mod tap;
 pub mod tcp;

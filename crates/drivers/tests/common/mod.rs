@@ -46,5 +46,5 @@ fn host(index: usize, version: u8, tso: bool, workshop: &Network) -> Result<(Net
         Ok(tap)
     })?;
     let host = format!("h{}", index + 1);
-    Ok((network, Attachment { tap, hardware: rack::hardware(index), host, forwards: false }))
+    Ok((network, Attachment { tap, hardware: rack::hardware(index), host, forwards: false, is_timed: true }))
 }

@@ -98,7 +98,7 @@ pub fn aggregate(id: u32, frames: u16, captured_bytes: u32, destination: u16) ->
 pub fn advance_by_events(fabric: &mut Fabric, log: &mut Log, until: Picoseconds) {
     let mut bound = Picoseconds::ZERO;
     while let Some(deadline) = fabric.next_deadline().filter(|deadline| *deadline <= until) {
-        bound = fabric.next_delivery().map_or(bound, |next| bound.max(next));
+        bound = fabric.next_delivery(Picoseconds::ZERO).map_or(bound, |next| bound.max(next));
         let told = log.delivered.len();
         fabric.advance(deadline, log);
         for delivery in &log.delivered[told..] {
