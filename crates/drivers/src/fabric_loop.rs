@@ -18,6 +18,8 @@ const READ_AHEAD_BYTES: u64 = 128 * 1024;
 const SPIN_NANOSECONDS: u64 = 10_000;
 /// For so long hosts may go unheard, however long the ways are: a fast one's TAP would be full.
 const UNHEARD_NANOSECONDS: u64 = 200_000;
+/// For so long at most a delivery is put off, so that one wake-up does for several.
+const SLACK_NANOSECONDS: u64 = 25_000;
 /// The waker's name among the hosts' TAPs.
 const CALLED: u64 = u64::MAX;
 
@@ -111,8 +113,8 @@ impl Loop {
                 self.arrivals.push(sent, index, aggregate);
             }
         }
-        let nap =
-            if self.has_room(host) { self.moderation } else { self.moderation.min(self.half_sent(host)) };
+        let nap = if self.edge.is_timed() { self.lookahead() } else { self.moderation };
+        let nap = if self.has_room(host) { nap } else { nap.min(self.half_sent(host)) };
         self.naps[host] = Some(now.as_nanoseconds() + nap);
         Ok(())
     }
@@ -155,9 +157,13 @@ impl Loop {
 
     /// When something is due next, if no host sends anything.
     fn due(&mut self, now: u64, part: u64) -> Wait {
-        let (slack, lookahead) = match self.edge.is_timed() {
-            true => (part, self.fabric.lookahead().as_nanoseconds().min(UNHEARD_NANOSECONDS) + part),
-            false => (0, 0),
+        let half = self.moderation / 2;
+        let (slack, unheard) = match self.edge.is_timed() {
+            true => {
+                let slack = part.min(SLACK_NANOSECONDS);
+                (slack, (self.lookahead() + slack).max(half.min(2 * SLACK_NANOSECONDS)))
+            }
+            false => (0, half),
         };
         let delivery = self.fabric.next_delivery(Picoseconds::from_nanoseconds(slack));
         let mut until = delivery.map(|time| time.as_nanoseconds() + 1);
@@ -165,9 +171,14 @@ impl Loop {
             sooner(&mut until, series.next());
         }
         if let Some(sent) = self.arrivals.first() {
-            sooner(&mut until, sent.as_nanoseconds() + lookahead);
+            sooner(&mut until, sent.as_nanoseconds() + unheard);
         }
-        Wait { until, unheard_until: now + lookahead.max(self.moderation / 2) }
+        Wait { until, unheard_until: now + unheard }
+    }
+
+    /// Nanoseconds for which what a host sends need not be known.
+    fn lookahead(&mut self) -> u64 {
+        self.fabric.lookahead().as_nanoseconds().min(UNHEARD_NANOSECONDS)
     }
 
     /// Nanoseconds in which a NIC that takes no more sends half of what it holds.

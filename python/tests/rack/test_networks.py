@@ -23,6 +23,7 @@ from framegauge.agent import Agent, read_spool
 from framegauge.errors import AgentError
 from framegauge.testbeds.base import Host, Json
 from framegauge.testbeds.rack import Relay
+from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream, flow_rates
 from rack.real import UP, output, shell, spawn
 
@@ -140,6 +141,26 @@ def test_few_flows_starve_beside_many_until_the_queue_is_fair(rack_agent: Agent)
     # A fabric that took in what hosts send when it read it, on a grid of 100 us, gave 0.34.
     assert statistics.median(shares["taildrop"]) < 0.25, shares
     assert 0.7 < statistics.median(shares["fq_codel"]) < 1.4, shares
+
+
+def test_a_round_of_requests_takes_as_long_as_the_moderation(rack_agent: Agent) -> None:
+    """Over a wire without delay each end is told of all eight connections at once, every 500 us: a request is answered, and
+    the answer is there, when the next interrupt comes. A fabric that listened less often took three rounds."""
+    nic = {**UP["nic"], "moderation_seconds": 0.0005}
+    link = {"bits_per_second": 1_000_000_000, "rtt_seconds": 0.0}
+    with network(rack_agent, 2, link=link, nic=nic) as (_, hosts):
+        rack_agent.request("measure.begin")
+        asking = RequestResponse(request_bytes=100, response_bytes=100, connections=8, duration_seconds=1.0)
+        done = asking.run(hosts, TOKEN, None)
+        late = rack_agent.request("measure.end")["fabric"]["lateness"]
+        agents = {host.name: host.agent for host in hosts}
+        spools = {
+            each.name: pyarrow.ipc.open_file(io.BytesIO(read_spool(agents[each.host], each.number))).read_all()
+            for each in done.spools
+        }
+    found = asking.metrics(done.record | asking.evidence(done.record, spools), spools)
+    assert 0.00049 < found["latency_p50"] < 0.00075, (found, late)
+    assert late["p50_seconds"] < 100e-6, late
 
 
 def test_every_mark_of_a_queue_reaches_the_receiver(rack_agent: Agent) -> None:
