@@ -20,6 +20,8 @@ use std::io::IoSlice;
 
 /// Room for the largest aggregate with its headers.
 const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
+/// Packets up to this are kept close together: hundreds of them, each at the start of a large buffer, fall out of the cache.
+const SMALL_BYTES: usize = 2048;
 
 /// Packets with this differentiated services codepoint or a higher one go first where queues have bands: class
 /// selector 5, expedited forwarding and network control (RFC 2474, RFC 4594).
@@ -58,7 +60,9 @@ pub(crate) struct Edge {
     by_address: HashMap<[u8; 6], HostIndex>,
     parcels: Vec<Option<Parcel>>,
     free: Vec<u32>,
+    /// Buffers of `BUFFER_BYTES`, and of `SMALL_BYTES`.
     spare: Vec<Box<[u8]>>,
+    spare_small: Vec<Box<[u8]>>,
     pub(crate) counts: Vec<HostMeasurement>,
     pub(crate) lateness: Delays,
     pub(crate) waits: Waits,
@@ -101,6 +105,7 @@ impl Edge {
             parcels: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
+            spare_small: Vec::new(),
             lateness: Delays::new(),
             waits: Waits::default(),
             record: None,
@@ -127,12 +132,17 @@ impl Edge {
         host: usize,
         now: Picoseconds,
     ) -> Result<Option<(Picoseconds, Option<Aggregate>)>> {
-        let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice());
+        let mut bytes = self.spare.pop().unwrap_or_else(|| buffer(BUFFER_BYTES));
         let Some(length) = self.attachments[host].tap.read(&mut bytes)? else {
             self.spare.push(bytes);
             self.send_times[host].none_left(now);
             return Ok(None);
         };
+        if length <= SMALL_BYTES {
+            let mut small = self.spare_small.pop().unwrap_or_else(|| buffer(SMALL_BYTES));
+            small[..length].copy_from_slice(&bytes[..length]);
+            self.spare.push(std::mem::replace(&mut bytes, small));
+        }
         Ok(Some((self.send_times[host].next(now), self.take_in(host, bytes, length))))
     }
 
@@ -157,7 +167,7 @@ impl Edge {
         counts.read_frames += u64::from(frames);
         let (Some(destination), Ok(plan)) = (destination, plan) else {
             counts.unroutable_packets += 1;
-            self.spare.push(bytes);
+            self.reuse(bytes);
             return None;
         };
         counts.aggregates += u64::from(frames > 1);
@@ -200,12 +210,20 @@ impl Edge {
             parcel.frames_left -= 1;
             if parcel.frames_left == 0 {
                 if let Some(parcel) = place.take() {
-                    self.spare.push(parcel.bytes);
+                    self.reuse(parcel.bytes);
                 }
                 self.free.push(id);
             }
         }
     }
+
+    fn reuse(&mut self, bytes: Box<[u8]>) {
+        if bytes.len() == SMALL_BYTES { self.spare_small.push(bytes) } else { self.spare.push(bytes) }
+    }
+}
+
+fn buffer(bytes: usize) -> Box<[u8]> {
+    vec![0; bytes].into_boxed_slice()
 }
 
 /// Whether a queue may mark packets of this class.

@@ -112,6 +112,10 @@ impl Loop {
                 held_bytes += u64::from(aggregate.frames) * u64::from(each);
                 self.arrivals.push(sent, index, aggregate);
             }
+            // It would cost a call of the kernel to find nothing.
+            if self.edge.send_times[host].are_used_up() {
+                break;
+            }
         }
         let nap = if self.edge.is_timed() { self.lookahead() } else { self.moderation };
         let nap = if self.has_room(host) { nap } else { nap.min(self.half_sent(host)) };
@@ -130,7 +134,7 @@ impl Loop {
         let now = self.fabric.now().as_nanoseconds();
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let part = self.moderation / 4;
-        let Wait { mut until, unheard_until } = self.due(now, part);
+        let Wait { mut until, unheard_until } = self.due(now);
         let heard = !self.edge.is_timed() || until.is_none_or(|until| until > unheard_until);
         let mut look = None;
         for host in 0..self.names.len() {
@@ -156,11 +160,11 @@ impl Loop {
     }
 
     /// When something is due next, if no host sends anything.
-    fn due(&mut self, now: u64, part: u64) -> Wait {
+    fn due(&mut self, now: u64) -> Wait {
         let half = self.moderation / 2;
         let (slack, unheard) = match self.edge.is_timed() {
             true => {
-                let slack = part.min(SLACK_NANOSECONDS);
+                let slack = half.min(SLACK_NANOSECONDS);
                 (slack, (self.lookahead() + slack).max(half.min(2 * SLACK_NANOSECONDS)))
             }
             false => (0, half),

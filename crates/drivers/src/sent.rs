@@ -37,7 +37,12 @@ impl SendTimes {
 
     /// Whether more was sent than was read. Never if times are unknown.
     pub(crate) fn are_ahead(&self) -> bool {
-        self.stamps.as_ref().is_some_and(|stamps| stamps.count() != self.read)
+        self.are_known() && !self.are_used_up()
+    }
+
+    /// Whether all that was sent was read. Never if times are unknown.
+    pub(crate) fn are_used_up(&self) -> bool {
+        self.stamps.as_ref().is_some_and(|stamps| stamps.count() == self.read)
     }
 
     /// Of the packet that was read at `now`.
