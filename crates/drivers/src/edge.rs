@@ -1,5 +1,6 @@
 //! The fabric's edge: packets in from the hosts' TAPs, frames out to them.
 
+use crate::outbox::{Hosts, Outbox};
 use crate::ports::HostMeasurement;
 use crate::record::Record;
 use crate::sent::SendTimes;
@@ -12,11 +13,9 @@ use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
 use framegauge_metering::Delays;
 use framegauge_packets::{
-    Coalesced, Coalescer, EcnCodepoint, MAX_HEADER_BYTES, PIECES_MAXIMUM, Piece, Received, Segmentation,
-    TrafficClass, VirtioNetHeader,
+    Coalescer, EcnCodepoint, MAX_HEADER_BYTES, Piece, Received, Segmentation, TrafficClass, VirtioNetHeader,
 };
 use std::collections::HashMap;
-use std::io::IoSlice;
 
 /// Room for the largest aggregate with its headers.
 const BUFFER_BYTES: usize = VNET_HEADER_BYTES + 65_536 + 256;
@@ -42,7 +41,7 @@ pub struct Attachment {
 }
 
 /// A packet from a host, alive until its last frame is delivered or dropped.
-struct Parcel {
+pub(crate) struct Parcel {
     bytes: Box<[u8]>,
     plan: Segmentation,
     length: usize,
@@ -59,6 +58,7 @@ pub(crate) struct Edge {
     pub(crate) send_times: Vec<SendTimes>,
     by_address: HashMap<[u8; 6], HostIndex>,
     parcels: Vec<Option<Parcel>>,
+    outbox: Outbox,
     free: Vec<u32>,
     /// Buffers of `BUFFER_BYTES`, and of `SMALL_BYTES`.
     spare: Vec<Box<[u8]>>,
@@ -103,6 +103,7 @@ impl Edge {
             counts: vec![HostMeasurement::default(); attachments.len()],
             attachments,
             parcels: Vec::new(),
+            outbox: Outbox::new(),
             free: Vec::new(),
             spare: Vec::new(),
             spare_small: Vec::new(),
@@ -204,6 +205,26 @@ impl Edge {
         id
     }
 
+    /// Hands over what still waits for that.
+    pub(crate) fn hand_over(&mut self) {
+        if self.outbox.frames.is_empty() {
+            return;
+        }
+        self.outbox.flush(&mut Hosts {
+            attachments: &self.attachments,
+            parcels: &self.parcels,
+            counts: &mut self.counts,
+        });
+        // One look at the clock for all, after the last of them.
+        let now = self.now().as_nanoseconds();
+        let mut frames = std::mem::take(&mut self.outbox.frames);
+        for (id, due) in frames.drain(..) {
+            self.lateness.record(now.saturating_sub(due.as_nanoseconds()));
+            self.release(id);
+        }
+        self.outbox.frames = frames;
+    }
+
     fn release(&mut self, id: u32) {
         let place = &mut self.parcels[id as usize];
         if let Some(parcel) = place {
@@ -240,6 +261,11 @@ fn band_of(class: TrafficClass) -> u8 {
 }
 
 impl Parcel {
+    /// All of it, virtio header first.
+    pub(crate) fn packet(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
     /// A packet that goes up as it came is marked where it lies; an aggregate cannot be, its frames share a header.
     fn mark(&mut self, index: u16) {
         if self.plan.frames() == 1 {
@@ -282,79 +308,34 @@ impl Parcel {
     }
 }
 
-/// Writes what one interrupt hands to a host.
-struct Writer<'a> {
-    tap: &'a Tap,
-    parcels: &'a [Option<Parcel>],
-    counts: &'a mut HostMeasurement,
-}
-
-impl Writer<'_> {
-    fn write(&mut self, packet: &Coalesced<'_>) {
-        let vnet = packet.vnet.to_bytes();
-        let mut pieces = [IoSlice::new(&[]); 2 + PIECES_MAXIMUM];
-        pieces[0] = IoSlice::new(&vnet);
-        pieces[1] = IoSlice::new(packet.header);
-        let mut bytes = packet.header.len();
-        for (slice, piece) in pieces[2..].iter_mut().zip(packet.payload) {
-            let Some(parcel) = &self.parcels[piece.packet as usize] else { continue };
-            *slice =
-                IoSlice::new(&parcel.bytes[VNET_HEADER_BYTES..][piece.start as usize..piece.end as usize]);
-            bytes += piece.bytes();
-        }
-        let written = self.tap.write(&pieces[..2 + packet.payload.len()]);
-        self.note(written, bytes, u64::from(packet.frames));
-    }
-
-    /// A packet that goes up as it came down, in one piece: most of them.
-    fn write_whole(&mut self, parcel: &Parcel) {
-        let bytes = &parcel.bytes[..parcel.length];
-        self.note(self.tap.write_whole(bytes), bytes.len() - VNET_HEADER_BYTES, 1);
-    }
-
-    /// Counts what was handed over.
-    fn note(&mut self, written: Result<()>, bytes: usize, frames: u64) {
-        match written {
-            Ok(()) => {
-                self.counts.written_packets += 1;
-                self.counts.written_frames += frames;
-                self.counts.written_bytes += bytes as u64;
-                self.counts.merged_frames += if frames > 1 { frames } else { 0 };
-            }
-            Err(_) => self.counts.write_errors += 1,
-        }
-    }
-}
-
 impl Sink for Edge {
     fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
         if let Some(record) = &mut self.record {
             record.delivered.extend(frames.iter().map(|&(aggregate, frame)| (due, host, aggregate, frame)));
         }
         let host = usize::from(host.0);
-        let attachment = &self.attachments[host];
-        let mut writer =
-            Writer { tap: &attachment.tap, parcels: &self.parcels, counts: &mut self.counts[host] };
+        let merges = frames.len() > 1 && !self.attachments[host].forwards;
+        let mut hosts =
+            Hosts { attachments: &self.attachments, parcels: &self.parcels, counts: &mut self.counts };
+        let outbox = &mut self.outbox;
         let mut scratch = [0; MAX_HEADER_BYTES];
         for &(id, index) in frames {
             let Some(parcel) = &self.parcels[id as usize] else { continue };
             match &mut self.coalescer {
-                Some(coalescer) if frames.len() > 1 && !attachment.forwards => {
+                Some(coalescer) if merges => {
                     let frame = parcel.frame(id, index, &mut scratch);
-                    coalescer.push(&frame, &mut |packet| writer.write(packet));
+                    coalescer.push(&frame, &mut |packet| outbox.write(host, packet, &mut hosts));
                 }
-                _ if parcel.plan.frames() == 1 => writer.write_whole(parcel),
-                _ => writer.write(&parcel.frame(id, index, &mut scratch).alone()),
+                _ if parcel.plan.frames() == 1 => outbox.add(host, id, &mut hosts),
+                _ => outbox.write(host, &parcel.frame(id, index, &mut scratch).alone(), &mut hosts),
             }
         }
         if let Some(coalescer) = &mut self.coalescer {
-            coalescer.flush(&mut |packet| writer.write(packet));
+            coalescer.flush(&mut |packet| outbox.write(host, packet, &mut hosts));
         }
-        // One look at the clock for all that an interrupt hands over, after the last of it.
-        let late = self.now().as_nanoseconds().saturating_sub(due.as_nanoseconds());
-        for &(id, _) in frames {
-            self.lateness.record(late);
-            self.release(id);
+        outbox.frames.extend(frames.iter().map(|&(id, _)| (id, due)));
+        if outbox.is_due() {
+            self.hand_over();
         }
     }
 
@@ -396,7 +377,7 @@ impl Sink for Edge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use framegauge_packets::build::{Addresses, TcpFields, tcp_frame};
+    use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, udp_frame};
     use framegauge_packets::{checksum, parse};
 
     const TARGET: [u8; 6] = [2, 0x66, 0x67, 0, 0, 2];
@@ -528,5 +509,37 @@ mod tests {
         let second = take_in(&mut edge, &packet(ECT0, 2_000));
         assert_eq!(second.id, first.id);
         assert_eq!(classes(&edge, &second), [ECT0; 2]);
+    }
+
+    /// The first waits for the call that writes many, the two of one interrupt are looked through for what can be merged and
+    /// written at once, the last waits again.
+    #[test]
+    fn what_waits_is_not_overtaken() {
+        let Some((tap, socket)) = framegauge_linux::trial::tap() else { return };
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        let addresses = Addresses {
+            source_mac: [2, 0, 0, 0, 0, 2],
+            destination_mac: [0xff; 6],
+            source: (framegauge_linux::trial::THERE, 9).into(),
+            destination: socket.local_addr().unwrap(),
+        };
+        let (host, due) = (HostIndex(0), Picoseconds::ZERO);
+        let attachment =
+            Attachment { tap, hardware: [0xff; 6], host: "h1".into(), forwards: false, is_timed: false };
+        let mut edge = Edge::new(vec![attachment], vec![0], true, 0);
+        let ids = [1, 2, 3, 4].map(|number| {
+            let packet = [&[0; VNET_HEADER_BYTES][..], &udp_frame(&addresses, &[number])].concat();
+            take_in(&mut edge, &packet).id
+        });
+        edge.deliver(host, &[(ids[0], 0)], due);
+        edge.deliver(host, &[(ids[1], 0), (ids[2], 0)], due);
+        edge.deliver(host, &[(ids[3], 0)], due);
+        edge.hand_over();
+        let mut buffer = [0; 16];
+        let found = ids.map(|_| socket.recv(&mut buffer).map(|_| buffer[0]).unwrap());
+        assert_eq!(found, [1, 2, 3, 4]);
+        let counts = &edge.counts[0];
+        assert_eq!((counts.written_packets, counts.written_frames, counts.write_errors), (4, 4, 0));
+        assert_eq!((edge.lateness.count(), edge.free.len()), (4, 4));
     }
 }

@@ -97,6 +97,7 @@ impl Loop {
         }
         self.arrivals.transmit(now, &mut self.fabric, &mut self.edge.record);
         self.fabric.advance(now, &mut self.edge);
+        self.edge.hand_over();
         Ok(())
     }
 

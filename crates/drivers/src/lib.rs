@@ -20,6 +20,7 @@ mod mss_clamps;
 mod napi;
 pub mod network;
 pub mod nics;
+mod outbox;
 mod overlay;
 pub mod path;
 pub mod ports;

@@ -51,6 +51,18 @@ impl HostMeasurement {
         self.largest_frame_bytes = self.largest_frame_bytes.max(other.largest_frame_bytes);
     }
 
+    /// Counts a packet of so many frames that was handed over, or refused.
+    pub(crate) fn note_written(&mut self, taken: bool, bytes: usize, frames: u64) {
+        if !taken {
+            self.write_errors += 1;
+            return;
+        }
+        self.written_packets += 1;
+        self.written_frames += frames;
+        self.written_bytes += bytes as u64;
+        self.merged_frames += if frames > 1 { frames } else { 0 };
+    }
+
     fn since(&self, earlier: &Self, host: &str) -> Self {
         Self {
             host: host.to_string(),

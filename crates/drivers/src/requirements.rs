@@ -1,5 +1,6 @@
 //! What the emulated rack needs of this machine, found out without changing anything that stays.
 
+use framegauge_linux::uring::Writes;
 use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, tap};
 use framegauge_metering::parse_cgroup2_mount;
 use std::fs;
@@ -65,24 +66,40 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
             remedy: "a machine whose hypervisor shows its performance counters",
         });
     }
-    if let (true, Err(error)) = (fabric, stamps::can_be_had()) {
-        all.degraded.push(Requirement {
+    if fabric {
+        all.degraded.extend(probe_fabric());
+    }
+    all
+}
+
+/// What the fabric's thread does better with.
+fn probe_fabric() -> Vec<Requirement> {
+    let mut degraded = Vec::new();
+    if let Err(error) = stamps::can_be_had() {
+        degraded.push(Requirement {
             name: "bpf",
             needed_for: "frames that enter the network when hosts send them, not when the fabric reads them",
             found: error.to_string(),
             remedy: "give the agent CAP_BPF and CAP_NET_ADMIN; a kernel with BPF, Linux 5.12 or later",
         });
     }
-    let real_time = std::thread::spawn(|| sched::real_time(0, 10)).join();
-    if fabric && !matches!(real_time, Ok(Ok(()))) {
-        all.degraded.push(Requirement {
+    if let Err(error) = Writes::new() {
+        degraded.push(Requirement {
+            name: "io_uring",
+            needed_for: "a fabric that takes less CPU; nothing else changes without it",
+            found: error.to_string(),
+            remedy: "Linux 5.6 or later with sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that allows it",
+        });
+    }
+    if !matches!(std::thread::spawn(|| sched::real_time(0, 10)).join(), Ok(Ok(()))) {
+        degraded.push(Requirement {
             name: "real-time scheduling",
             needed_for: "a fabric that is on time",
             found: "SCHED_FIFO refused".into(),
             remedy: "give the agent CAP_SYS_NICE and a real-time share in its cgroup",
         });
     }
-    all
+    degraded
 }
 
 fn probe_groups(all: &mut Requirements) {

@@ -109,44 +109,17 @@ impl Arrivals {
 mod tests {
     use super::*;
     use framegauge_linux::clock::{monotonic_nanoseconds, sleep};
-    use framegauge_linux::namespace::Network;
-    use framegauge_linux::rtnetlink::{LinkChange, add_address, add_neighbours, change_link, set_route};
-    use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+    use std::net::UdpSocket;
 
-    const ADDRESSES: [IpAddr; 3] = [
-        IpAddr::V4(Ipv4Addr::new(10, 79, 1, 1)),
-        IpAddr::V4(Ipv4Addr::new(10, 79, 1, 2)),
-        IpAddr::V4(Ipv4Addr::new(10, 79, 1, 0)),
-    ];
     /// Linux's default length of a TAP's queue.
     const HOLDS: usize = 1000;
 
-    /// A TAP, and a socket that sends to it; `None` where nobody may make them.
+    /// A TAP and a socket that sends to it.
     fn tap() -> Option<(Tap, SendTimes, UdpSocket)> {
-        let made = Network::fresh().and_then(|network| {
-            network.run(|| {
-                let [here, there, net] = ADDRESSES;
-                let tap = Tap::create("fgsent0", false, false)?;
-                framegauge_linux::sysctl::write("net.ipv6.conf.fgsent0.disable_ipv6", "1")?;
-                change_link("fgsent0", LinkChange { up: Some(true), ..LinkChange::default() })?;
-                add_address("fgsent0", here, 24)?;
-                set_route("fgsent0", net, 24, None, "reno")?;
-                add_neighbours("fgsent0", &[(there, [2, 0, 0, 0, 0, 2])])?;
-                let socket = UdpSocket::bind((here, 0)).expect("a port");
-                socket.connect((there, 9)).expect("there is a route");
-                let times = SendTimes::of(&tap, 0);
-                assert!(times.are_known());
-                Ok((tap, times, socket))
-            })
-        });
-        match made {
-            Ok(made) => Some(made),
-            Err(error) => {
-                assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
-                eprintln!("not run: needs network namespaces and TAP devices: {error}");
-                None
-            }
-        }
+        let (tap, socket) = framegauge_linux::trial::tap()?;
+        let times = SendTimes::of(&tap, 0);
+        assert!(times.are_known());
+        Some((tap, times, socket))
     }
 
     fn now() -> Picoseconds {

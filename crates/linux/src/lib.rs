@@ -31,9 +31,12 @@ pub mod sysctl;
 pub mod tap;
 pub mod tcp;
 pub mod tracing;
+#[cfg(any(test, feature = "trial"))]
+pub mod trial;
 pub mod tunnel;
 pub mod udp;
 pub mod udp_error;
+pub mod uring;
 pub mod user;
 pub mod vxlan;
 

@@ -164,43 +164,14 @@ fn load(map: RawFd) -> Result<OwnedFd> {
 mod tests {
     use super::*;
     use crate::clock::monotonic_nanoseconds;
-    use crate::namespace::Network;
-    use crate::rtnetlink::{LinkChange, add_address, add_neighbours, change_link};
     use crate::tap::Tap;
-    use std::net::{Ipv4Addr, UdpSocket};
+    use std::net::UdpSocket;
 
-    /// A TAP in a network of its own, and a socket that sends to it; `None` where nobody may make them.
+    /// A TAP and a socket that sends to it.
     fn tap() -> Option<(Tap, Stamps, UdpSocket)> {
-        let made = Network::fresh().and_then(|network| {
-            network.run(|| {
-                let tap = Tap::create("fgstamps0", false, false)?;
-                // With IPv6 the kernel would send by itself.
-                crate::sysctl::write("net.ipv6.conf.fgstamps0.disable_ipv6", "1")?;
-                change_link("fgstamps0", LinkChange { up: Some(true), ..LinkChange::default() })?;
-                let (here, there) = (Ipv4Addr::new(10, 79, 0, 1), Ipv4Addr::new(10, 79, 0, 2));
-                add_address("fgstamps0", here.into(), 24)?;
-                crate::rtnetlink::set_route(
-                    "fgstamps0",
-                    Ipv4Addr::new(10, 79, 0, 0).into(),
-                    24,
-                    None,
-                    "reno",
-                )?;
-                add_neighbours("fgstamps0", &[(there.into(), [2, 0, 0, 0, 0, 2])])?;
-                let stamps = Stamps::of(tap.raw())?;
-                let socket = UdpSocket::bind((here, 0)).expect("a port");
-                socket.connect((there, 9)).expect("there is a route");
-                Ok((tap, stamps, socket))
-            })
-        });
-        match made {
-            Ok(made) => Some(made),
-            Err(error) => {
-                assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
-                eprintln!("not run: needs network namespaces, TAP devices and BPF: {error}");
-                None
-            }
-        }
+        let (tap, socket) = crate::trial::tap()?;
+        let stamps = Stamps::of(tap.raw()).expect("BPF is there where TAPs are");
+        Some((tap, stamps, socket))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""`without_bpf.py PROGRAM ARGUMENT …`: becomes the program, to which the kernel refuses bpf(2) as it does in many containers."""
+"""`refusing.py CALL PROGRAM ARGUMENT …`: becomes the program, to which the kernel refuses that call as many containers do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import struct
 import sys
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-BPF = {"x86_64": 321, "aarch64": 280}
+NUMBERS = {
+    "bpf": {"x86_64": 321, "aarch64": 280},
+    "io_uring": {"x86_64": 425, "aarch64": 425},  # io_uring_setup
+}
 EPERM, ALLOW, ERRNO = 1, 0x7FFF_0000, 0x0005_0000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 
@@ -20,11 +23,11 @@ class Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def refuse_bpf() -> None:
+def refuse(call: str) -> None:
     """From now on, in this process and in what it starts."""
     steps = (
         (LOAD_WORD, 0, 0, 0),  # the call's number
-        (JUMP_IF_EQUAL, 0, 1, BPF[platform.machine()]),
+        (JUMP_IF_EQUAL, 0, 1, NUMBERS[call][platform.machine()]),
         (RETURN, 0, 0, ERRNO | EPERM),
         (RETURN, 0, 0, ALLOW),
     )
@@ -36,5 +39,5 @@ def refuse_bpf() -> None:
 
 
 if __name__ == "__main__":
-    refuse_bpf()
-    os.execvp(sys.argv[1], sys.argv[1:])
+    refuse(sys.argv[1])
+    os.execvp(sys.argv[2], sys.argv[2:])
