@@ -1,12 +1,13 @@
 """What the fabric carries and costs, beside the kernel's own veth with tbf and, where it is installed, Mininet.
 
-    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 100]
+    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 100] [--case '12 to 1' --mtu 1500]
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
 on; cubic. Of each: goodput as a share of the ceiling at 1 Gb/s, CPU of the fabric's thread, CPU seconds a gigabyte of
-the whole machine, how late deliveries were; and the most it carries when links have 40 Gb/s. All testbeds are measured
-in turn within a round. Then how long a fat-tree takes to be there and to be gone. Mininet's switches are Linux bridges,
-which cannot have the loops of a fat-tree: of that it shows only how long it takes.
+the whole machine, how late deliveries were, and for how much of the time something else held a CPU of the hosts; and
+the most it carries when links have 40 Gb/s. All testbeds are measured in turn within a round. Then how long a fat-tree
+takes to be there and to be gone. Mininet's switches are Linux bridges, which cannot have the loops of a fat-tree: of
+that it shows only how long it takes.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -41,6 +42,7 @@ CASES: Mapping[str, tuple[int, Mapping[str, Any]]] = {
     "12 to 1": (13, {}),
     "fat-tree, 15 to 1": (16, {"topology": {"kind": "fat-tree", "k": 4}}),
 }
+MTUS = (1500, 9000)
 BUSY = ("user", "nice", "system", "irq", "softirq")
 MININET = Path(__file__).resolve().parent / "mininet_case.py"
 BUFFER_BYTES = 524_288
@@ -104,6 +106,8 @@ def ours(agent: Agent, asked: Mapping[str, Any], seconds: float) -> Figures:
         found["late_p50_us"] = fabric["lateness"]["p50_seconds"] * 1e6
         found["late_p99_us"] = fabric["lateness"]["p99_seconds"] * 1e6
         found["late_max_ms"] = fabric["lateness"]["max_seconds"] * 1e3
+        held = max((cpu["seconds"] for cpu in measured["held"]), default=0.0)
+        found["held_percent"] = 100.0 * held / measured["elapsed_seconds"]
     return found
 
 
@@ -131,8 +135,9 @@ def one_round(
 ) -> None:
     """Every case on every testbed once."""
     seconds, moderation_seconds = options.seconds, options.moderation * 1e-6
-    for case, (hosts, _) in CASES.items():
-        for mtu in (1500, 9000):
+    for case in options.case or CASES:
+        hosts, _ = CASES[case]
+        for mtu in options.mtu or MTUS:
             for offloads in (False, True):
                 for rate in (GIGABIT, FAST):
                     asked = rack_up("fabric", case, mtu, offloads, rate, moderation_seconds)
@@ -150,7 +155,7 @@ def one_round(
                     )  # fmt: skip
                     if done is not None:
                         found[case, mtu, offloads, GIGABIT, "Mininet"].append(done)
-    if beside:
+    if beside and not options.case:
         done = mininet({"topology": "fat-tree", "rate_mbit": 1000})
         if done is not None:
             found["fat-tree of 16", 0, False, GIGABIT, "Mininet"].append(done)
@@ -178,6 +183,7 @@ def show(found: Mapping[tuple[Any, ...], list[Figures]]) -> None:
         if testbed == "fabric":
             line += f", fabric {spread(values(runs, 'fabric_cores'), '.2f')} cores"
             line += f", late p99 {spread(values(runs, 'late_p99_us'), '.0f')} us"
+            line += f", held {spread(values(runs, 'held_percent'), '.1f')} %"
         print(line)
     trees = [run for key, runs in found.items() if key[0].startswith("fat-tree, ") for run in runs]
     other = found.get(("fat-tree of 16", 0, False, GIGABIT, "Mininet"), [])
@@ -193,6 +199,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of all cases (default 3)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each transfer (default 2)")
     parser.add_argument("--moderation", type=float, default=100.0, help="interrupt moderation in us (default 100)")
+    parser.add_argument("--case", action="append", choices=list(CASES), help="this one only; may be repeated")
+    parser.add_argument("--mtu", action="append", type=int, choices=MTUS, help="this one only")
     options = parser.parse_args()
     warn_if_busy()
     beside = has_mininet()
