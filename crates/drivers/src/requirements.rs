@@ -86,7 +86,7 @@ fn probe_fabric() -> Vec<Requirement> {
     if let Err(error) = Writes::new() {
         degraded.push(Requirement {
             name: "io_uring",
-            needed_for: "a fabric that takes less CPU; nothing else changes without it",
+            needed_for: "a fabric that takes less CPU",
             found: error.to_string(),
             remedy: "Linux 5.6 or later with sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that allows it",
         });

@@ -1,6 +1,6 @@
 //! A TAP to try things on, for tests.
 
-use crate::error::Result;
+use crate::error::{OsError, Result};
 use crate::namespace::Network;
 use crate::rtnetlink::{LinkChange, add_address, add_neighbours, change_link, set_route};
 use crate::sysctl;
@@ -18,12 +18,15 @@ const NAME: &str = "fgtrial0";
 pub fn tap() -> Option<(Tap, UdpSocket)> {
     match Network::fresh().and_then(|network| network.run(make)) {
         Ok(made) => Some(made),
-        Err(error) => {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
-            eprintln!("not run: needs network namespaces and TAP devices: {error}");
-            None
-        }
+        Err(error) => not_run("network namespaces and TAP devices", &error),
     }
+}
+
+/// Says that a test needs what is not there; fails in CI.
+pub fn not_run<T>(needs: &str, error: &OsError) -> Option<T> {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
+    eprintln!("not run: needs {needs}: {error}");
+    None
 }
 
 fn make() -> Result<(Tap, UdpSocket)> {
