@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support import STUDY
 
 from framegauge import study_file
+from framegauge.report.summary import wants_runs
 from framegauge.results import Journal, Run
 from framegauge.runner import Event, Outcome, Runner
 from framegauge.study import Study
@@ -64,7 +66,10 @@ def execute(tmp_path: Path) -> Execute:
         kind = "kernel" if study.testbed.kind == "veth" else "fabric"
         with Journal.create(tmp_path / name, study_file.dump(study), plan) as journal:
             bed = FakeTestbed(model, kind)
-            runner = Runner(study, bed, journal, on_event=on_event, pause=lambda _: None, cpu_time=lambda: 0.0)
+            runner = Runner(
+                study, bed, journal, on_event=on_event, wanting=partial(wants_runs, plan),
+                pause=lambda _: None, cpu_time=lambda: 0.0,
+            )  # fmt: skip
             return runner.run(), list(journal.runs)
 
     return run

@@ -254,6 +254,11 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
         "No A/A control, the baseline against itself, came out different: 1 no practical difference",
         "No run was excluded",
     ]
+    found["stopping"] = {"stop": "blocks", "planned_blocks": 8, "blocks": 10}
+    assert [line.split(",")[0] for line in evidence.how_sure(found)[1:3]] == [
+        "2 more blocks were run than planned",
+        "8 of 8 planned blocks were run",
+    ]
     found["stopping"] = {"stop": "settled", "planned_blocks": 40, "blocks": 9}
     assert evidence.how_sure(found)[1].startswith("Stopped after 9 of 40 planned blocks, when all was settled;")
     found["verdicts"].append(one(UNDECIDED))

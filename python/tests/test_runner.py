@@ -109,6 +109,72 @@ def test_exclusions_in_one_arm_only_end_without_a_verdict(study, execute, tmp_pa
     assert not is_evidence(found)
 
 
+class Unlucky:
+    """These of the runs with jumbo frames are late, counted from 0."""
+
+    def __init__(self, *lost):
+        self.lost, self.run = lost, -1
+
+    def __call__(self, up, _number):
+        is_jumbo = up["hosts"][0]["mtu"] == 9000
+        self.run += is_jumbo
+        return is_jumbo and self.run in self.lost
+
+
+def test_where_too_few_runs_tell_whether_they_were_lost_at_random_there_are_more(study, execute, tmp_path):
+    # 3 of 9 against 0 of 6 are more than a quarter against none; so are 3 of 10 and of 11, but not of 12.
+    events = []
+    outcome, runs = execute(study, FakeModel(faults=[Fault("late", Unlucky(0, 2, 4))]), on_event=events.append)
+    assert (outcome.planned, outcome.runs, max(run.block for run in runs)) == (18 + 9, 18 + 9 + 3, 8)
+    assert [event.total for event in events] == sorted(event.total for event in events)
+    assert (events[0].total, events[-1].total, events[-1].number, events[-1].seconds_left) == (18, 27, 27, 0)
+    found = summarise(read(tmp_path / "out"))
+    assert found["faithful"]
+    treated = next(v for v in found["verdicts"] if v["treatment"]["mtu"] == 9000 and v["metric"] == "goodput")
+    assert (treated["verdict"], treated["runs"]) == ("better", 18)
+
+
+def test_more_blocks_end_too_and_are_not_run_where_chance_is_excluded(study, execute, tmp_path):
+    # With 5 of 14 against 0 of 9 after three more blocks it still cannot be told (p = 0.12).
+    outcome, _ = execute(study, FakeModel(faults=[Fault("late", Unlucky(0, 2, 4, 6, 8))]), name="open")
+    assert outcome.planned == 18 + 9
+    assert not summarise(read(tmp_path / "open"))["faithful"]
+    # 8 of 14 against 0 of 6 are not lost at random (p = 0.04).
+    outcome, _ = execute(study, FakeModel(faults=[Fault("late", Unlucky(0, 1, 3, 4, 6, 7, 9, 10))]), name="shown")
+    assert outcome.planned == 18
+    assert not summarise(read(tmp_path / "shown"))["faithful"]
+
+
+def test_a_spent_budget_leaves_no_room_for_more_blocks(study, tmp_path):
+    bed = FakeTestbed(FakeModel(faults=[Fault("late", Unlucky(0, 2, 4))]))
+    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+        runner = Runner(
+            study, bed, journal, wanting=lambda _: True,
+            now=lambda: 1e9 if len(journal.runs) >= 21 else 0.0, pause=lambda _: None, cpu_time=lambda: 0.0,
+        )  # fmt: skip
+        outcome = runner.run()
+    assert (outcome.runs, outcome.planned, outcome.out_of_budget) == (21, 18, False)
+
+
+def test_a_block_more_that_was_interrupted_is_filled_when_the_study_goes_on(study, tmp_path):
+    def stop(event):
+        if event.number == 20 and event.run is None:
+            raise KeyboardInterrupt
+
+    def run(journal, on_event=lambda _: None, wanting=lambda runs: len(runs) < 20):
+        return Runner(
+            study, FakeTestbed(), journal, on_event=on_event, wanting=wanting,
+            pause=lambda _: None, cpu_time=lambda: 0.0,
+        ).run()  # fmt: skip
+
+    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+        assert run(journal, stop).interrupted
+        assert len(journal.runs) == 19
+    with Journal.resume(tmp_path / "out") as journal:
+        outcome = run(journal, wanting=lambda _: False)
+    assert (outcome.runs, outcome.planned, outcome.interrupted) == (21, 21, False)
+
+
 def test_retries_end(study, execute):
     outcome, runs = execute(study, FakeModel(faults=[Fault("metrics_cache")]))
     assert outcome.runs == outcome.planned * 3

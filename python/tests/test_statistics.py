@@ -106,6 +106,16 @@ def test_exclusions_that_differ_by_more_than_chance(first, second, differ):
     assert (exclusions_differ(second, first) is not None) is differ
 
 
+def test_it_is_told_whether_more_runs_would_tell():
+    shown, open_ = exclusions_differ((2, 40), (12, 40)), exclusions_differ((0, 8), (3, 11))
+    assert shown is not None
+    assert open_ is not None
+    assert (shown.is_shown, open_.is_shown) == (True, False)
+    assert shown.why.endswith("not lost at random")
+    assert "too few to tell" in open_.why
+    assert exclusions_differ((0, 9), (3, 12)) is None
+
+
 def row(block, arm, value, excluded=False, cell=0):
     role = arm if arm in ("baseline", "control") else "treatment"
     return Row(

@@ -147,8 +147,11 @@ def run_study(
                 # An invented network is quiet at once, and no real time is part of its system's.
                 invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
                 clocks = invented if study.testbed.kind == "fake" else {}
-                settled = partial(summary.is_settled, plan)
-                runner = Runner(study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, **clocks)
+                settled, wanting = partial(summary.is_settled, plan), partial(summary.wants_runs, plan)
+                runner = Runner(
+                    study, bed, journal, on_event=on_event, degraded=degraded,
+                    settled=settled, wanting=wanting, **clocks,
+                )  # fmt: skip
                 outcome = runner.run()
         except BaseException:
             journal.discard()

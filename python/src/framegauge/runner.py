@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import secrets
 import time
 from collections import Counter
@@ -31,6 +32,7 @@ QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an equal load: slow start, and whole aggregates at the end
 LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
+MORE_BLOCKS = 0.5  # of the planned: so many more at most, where too few runs count
 
 
 def utc() -> datetime:
@@ -73,13 +75,14 @@ class Runner:
         on_event: Callable[[Event], None] = lambda _: None,
         degraded: Sequence[str] = (),
         settled: Callable[[int, Sequence[Run]], bool] = lambda _blocks, _runs: False,
+        wanting: Callable[[Sequence[Run]], bool] = lambda _runs: False,
         now: Callable[[], float] = time.monotonic,
         wall: Callable[[], datetime] = utc,
         pause: Callable[[float], None] = time.sleep,
         cpu_time: Callable[[], float] = time.process_time,
     ) -> None:
         self._study, self._testbed, self._journal = study, testbed, journal
-        self._on_event, self._degraded, self._settled = on_event, list(degraded), settled
+        self._on_event, self._degraded, self._settled, self._wanting = on_event, list(degraded), settled, wanting
         self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
         self._guessed = self._took = 0.0
@@ -96,12 +99,28 @@ class Runner:
                 spent = self._now() - begun
                 if slots and block >= LEAST_BLOCKS and spent + self._guess(slots) > self._study.budget:
                     return self._outcome(out_of_budget=True)
-                for slot in slots:
-                    while self._attempts_left(slot):
-                        self._once(slot)
+                self._fill(slots)
+            self._more(begun)
         except KeyboardInterrupt:
             return self._outcome(interrupted=True)
         return self._outcome()
+
+    def _fill(self, slots: Sequence[Slot]) -> None:
+        for slot in slots:
+            while self._attempts_left(slot):
+                self._once(slot)
+
+    def _more(self, begun: float) -> None:
+        """Further blocks, as long as they are wanted and the budget has room. Which runs were excluded decides so, and
+        not what the others found: it costs the intervals nothing."""
+        for block in range(self._study.blocks, self._study.blocks + math.ceil(MORE_BLOCKS * self._study.blocks)):
+            slots = block_order(self._study, block)
+            is_begun = any(run.block == block for run in self._journal.runs)
+            has_room = self._now() - begun + self._guess(slots) <= self._study.budget
+            if not (is_begun or (has_room and self._wanting(self._journal.runs))):
+                return
+            self._planned += len(slots)
+            self._fill(slots)
 
     def _outcome(self, **how: Any) -> Outcome:
         return Outcome(len(self._journal.runs), self._planned, **how)
@@ -122,7 +141,7 @@ class Runner:
         filled = Counter(each.key for each in self._journal.runs)
         left = [
             each
-            for block in range(slot.block, self._study.blocks)
+            for block in range(slot.block, max(self._study.blocks, slot.block + 1))
             for each in block_order(self._study, block)
             if each.key not in filled
         ]

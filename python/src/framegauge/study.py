@@ -104,8 +104,9 @@ class Study(Model):
     """One question, and the experiment that answers it.
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
-    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost). `changes` are made in every
-    run while it is under way, in all arms alike.
+    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost); up to half as many more are
+    run if too few runs count to tell whether the others were lost at random. `changes` are made in every run while it
+    is under way, in all arms alike.
     """
 
     question: StrictStr = "Do jumbo frames help?"

@@ -88,7 +88,12 @@ def _lost_in_all(base: Side, new: Side) -> str | None:
     for side in (base, new):
         runs = {each.run: bool(each.excluded) for each in side.samples if each.lost or not each.excluded}
         counts.append((sum(runs.values()), len(runs)))
-    return exclusions_differ(counts[0], counts[1])
+    return _unequal(counts[0], counts[1])
+
+
+def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:
+    found = exclusions_differ(base, new)
+    return None if found is None else found.why.replace("one arm", "BASE").replace("the other", "NEW")
 
 
 def _pair(
@@ -100,8 +105,8 @@ def _pair(
         for name, side, found in (("BASE", base, one), ("NEW", new, other))
         if (key := set_key(found.workload, found.conditions), metric) in side.doubts
     ]
-    differ = exclusions_differ(one.lost(), other.lost()) or everything
-    doubts += [] if differ is None else [differ.replace("one arm", "BASE").replace("the other", "NEW")]
+    unequal = _unequal(one.lost(), other.lost()) or everything
+    doubts += [] if unequal is None else [unequal]
     share = _margin(metric, base, given)["share"]
     unit = "block" if base.kind == new.kind == "results" else "run"
     sets = Sets(metric, share, one.values(metric), other.values(metric), unit, doubts[0] if doubts else None)

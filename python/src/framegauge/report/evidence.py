@@ -52,7 +52,13 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
     if not stopping:
         return
     blocks, planned = stopping["blocks"], stopping["planned_blocks"]
-    of = f"{blocks} of {planned} planned blocks" if planned else f"{blocks} blocks"
+    of = f"{min(blocks, planned)} of {planned} planned blocks" if planned else f"{blocks} blocks"
+    if planned and blocks > planned:
+        more = blocks - planned
+        yield (
+            f"{more} more block{'s were' if more > 1 else ' was'} run than planned, to tell whether the excluded runs "
+            "were lost at random; nothing that was found decided so"
+        )
     early = bool(planned) and blocks < planned
     if stopping["stop"] != "settled":
         yield f"Ended after {of}, whose number was fixed before" if early else f"{of} were run, as fixed before"

@@ -46,6 +46,12 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
     return statistics_settled(judge([_row(run) for run in runs], plan["margins"], rule, explain=False))
 
 
+def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
+    """Whether a comparison has no verdict only because too few runs tell if the excluded ones were lost at random."""
+    found = judge([_row(run) for run in runs], plan["margins"], _rule(plan), explain=False)
+    return any(each.wants_runs for each in found)
+
+
 def spreads(saved: Saved) -> dict[str, list[float]]:
     """Standard deviations of the log ratios of blocks, by metric, of every cell and arm with three blocks or more."""
     rows = [_row(run) for run in saved.runs]

@@ -12,7 +12,7 @@ from typing import Any
 from framegauge.statistics import doubts, family
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
-from framegauge.statistics.verdict import SETTLED, Verdict, decide, exclusions_differ
+from framegauge.statistics.verdict import SETTLED, Unequal, Verdict, decide, exclusions_differ
 
 __all__ = ["METRICS", "Comparison", "Metric", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
 
@@ -90,6 +90,7 @@ class Comparison:
     warnings: Sequence[str] = field(default=())
     judged: Ratio | None = None
     control_differs: bool = False  # the A/A control beside it: something acts that may act everywhere
+    wants_runs: bool = False  # suspect, as more runs must tell whether those that do not count were lost at random
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class _Pairs:
     treatment: Sequence[float]
     doubt: str | None  # why there is no verdict, whatever the values say
     verdict: Verdict = Verdict.SUSPECT  # then
+    wants_runs: bool = False
 
     def at(self, alpha: float, rule: StoppingRule) -> Ratio:
         """The ratio with the interval that errs with `alpha` over all looks."""
@@ -205,8 +207,8 @@ def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str
         None, None, None, margin, Verdict.NOT_JUDGED, 0,
     )  # fmt: skip
     values = [before[block] for block in blocks], [after[block] for block in blocks]
-    if (differ := _exclusions(inside, example.arm) or _exclusions(rows, example.arm)) is not None:
-        return _Pairs(empty, *values, differ)
+    if unequal := [found for each in (inside, rows) if (found := _exclusions(each, example.arm)) is not None]:
+        return _Pairs(empty, *values, unequal[0].why, wants_runs=not any(each.is_shown for each in unequal))
     if zeros:  # what is left was not left at random
         line = f"{zeros} of {counted} values are 0, which has no ratio"
         return _Pairs(empty, *values, line, Verdict.NOT_JUDGED)
@@ -225,7 +227,7 @@ def _lost(inside: Sequence[Row], arm: str, blocks: Sequence[int], asked: int) ->
     return f"{lost} of {asked} blocks were lost: too many to judge the rest"
 
 
-def _exclusions(rows: Iterable[Row], arm: str) -> str | None:
+def _exclusions(rows: Iterable[Row], arm: str) -> Unequal | None:
     counts = {"baseline": [0, 0], arm: [0, 0]}
     for row in rows:
         if row.arm in counts:
@@ -241,7 +243,7 @@ def _claims(pairs: _Pairs, rule: StoppingRule, alpha: float) -> bool:
 
 def _nothing(pairs: _Pairs) -> Comparison:
     lines = ("no pair of runs that could be evidence", *([pairs.doubt] if pairs.doubt else []))
-    return replace(pairs.empty, warnings=lines)
+    return replace(pairs.empty, warnings=lines, wants_runs=pairs.wants_runs)
 
 
 def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
@@ -263,6 +265,7 @@ def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain
         verdict=pairs.verdict if doubt else verdict,
         runs=2 * len(pairs.baseline),
         warnings=(*doubt, *lines),
+        wants_runs=pairs.wants_runs,
     )
 
 

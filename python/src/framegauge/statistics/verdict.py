@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["SETTLED", "Verdict", "decide", "exclusions_differ"]
+__all__ = ["SETTLED", "Unequal", "Verdict", "decide", "exclusions_differ"]
 
 
 class Verdict(StrEnum):
@@ -44,8 +45,16 @@ def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
     return Verdict.UNDECIDED
 
 
-def exclusions_differ(first: tuple[int, int], second: tuple[int, int]) -> str | None:
-    """Why the exclusions of two arms, each (excluded, attempted), differ by more than chance; or None.
+@dataclass(frozen=True)
+class Unequal:
+    """How the exclusions of two arms differ. `is_shown`: by more than chance; otherwise only more runs can tell."""
+
+    why: str
+    is_shown: bool
+
+
+def exclusions_differ(first: tuple[int, int], second: tuple[int, int]) -> Unequal | None:
+    """Whether the exclusions of two arms, each (excluded, attempted), differ by more than chance, or may.
 
     Runs that are lost more often in one arm than in the other are not lost at random, and a comparison
     of the rest would be biased. Fisher's exact test, p < 0.05; or more than a quarter against none,
@@ -58,7 +67,8 @@ def exclusions_differ(first: tuple[int, int], second: tuple[int, int]) -> str | 
     chance = float(stats.fisher_exact(table).pvalue)
     counts = f"excluded {first[0]} of {first[1]} runs in one arm and {second[0]} of {second[1]} in the other"
     if chance < 0.05:
-        return f"{counts} (p = {chance:.2g}): not lost at random"
+        return Unequal(f"{counts} (p = {chance:.2g}): not lost at random", is_shown=True)
     if shares[0] == 0 and shares[1] > 0.25:
-        return f"{counts} (p = {chance:.2g}): too few to tell whether at random, and too many to ignore"
+        why = f"{counts} (p = {chance:.2g}): too few to tell whether at random, and too many to ignore"
+        return Unequal(why, is_shown=False)
     return None
