@@ -3,11 +3,12 @@
     sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 100] [--case '12 to 1' --mtu 1500]
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
-on; cubic. Of each: goodput as a share of the ceiling at 1 Gb/s, CPU of the fabric's thread, CPU seconds a gigabyte of
-the whole machine, how late deliveries were, and for how much of the time something else held a CPU of the hosts; and
-the most it carries when links have 40 Gb/s. All testbeds are measured in turn within a round. Then how long a fat-tree
-takes to be there and to be gone. Mininet's switches are Linux bridges, which cannot have the loops of a fat-tree: of
-that it shows only how long it takes.
+on; cubic. Of each, at 1 Gb/s: goodput as a share of the ceiling, slow start and what was on its way at the end
+included; how long the receiver's port was busy; CPU of the fabric's thread; CPU seconds a gigabyte of the machine;
+how late deliveries were; and for how much of the time something else held a CPU of the hosts. And the most it carries
+when links have 40 Gb/s. All testbeds are measured in turn within a round. Then how long a fat-tree takes to be there
+and to be gone. Mininet's switches are Linux bridges, which cannot have the loops of a fat-tree: of that it shows only
+how long it takes.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -181,6 +182,8 @@ def show(found: Mapping[tuple[Any, ...], list[Figures]]) -> None:
             line = f"{words} at most: {spread([each / 1e9 for each in goodput], '.2f')} Gb/s"
         line += f", {spread(values(runs, 'cpu_seconds_per_gigabyte'), '.2f')} CPU s/GB"
         if testbed == "fabric":
+            if rate == GIGABIT:
+                line += f", port busy {spread(values(runs, 'link_busy'))}"
             line += f", fabric {spread(values(runs, 'fabric_cores'), '.2f')} cores"
             line += f", late p99 {spread(values(runs, 'late_p99_us'), '.0f')} us"
             line += f", held {spread(values(runs, 'held_percent'), '.1f')} %"

@@ -19,7 +19,9 @@ const SPIN_NANOSECONDS: u64 = 10_000;
 /// For so long hosts may go unheard, however long the ways are: a fast one's TAP would be full.
 const UNHEARD_NANOSECONDS: u64 = 200_000;
 /// For so long at most a delivery is put off, so that one wake-up does for several.
-const SLACK_NANOSECONDS: u64 = 25_000;
+const SLACK_NANOSECONDS: u64 = 50_000;
+/// And at most for the time that so much takes on the fastest link: where windows are small for the rate, delay costs goodput.
+const SLACK_BYTES: u64 = 32 * 1024;
 /// The waker's name among the hosts' TAPs.
 const CALLED: u64 = u64::MAX;
 
@@ -165,8 +167,9 @@ impl Loop {
         let half = self.moderation / 2;
         let (slack, unheard) = match self.edge.is_timed() {
             true => {
-                let slack = half.min(SLACK_NANOSECONDS);
-                (slack, (self.lookahead() + slack).max(half.min(2 * SLACK_NANOSECONDS)))
+                let most = half.min(SLACK_NANOSECONDS);
+                let slack = most.min(self.on_the_line(SLACK_BYTES));
+                (slack, (self.lookahead() + slack).max(most))
             }
             false => (0, half),
         };
@@ -184,6 +187,11 @@ impl Loop {
     /// Nanoseconds for which what a host sends need not be known.
     fn lookahead(&mut self) -> u64 {
         self.fabric.lookahead().as_nanoseconds().min(UNHEARD_NANOSECONDS)
+    }
+
+    /// Nanoseconds for which so many bytes take the fastest link of a host.
+    fn on_the_line(&self, bytes: u64) -> u64 {
+        self.fabric.fastest_uplink().map_or(u64::MAX, |rate| rate.serialisation(bytes).as_nanoseconds())
     }
 
     /// Nanoseconds in which a NIC that takes no more sends half of what it holds.

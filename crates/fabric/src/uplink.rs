@@ -89,4 +89,9 @@ impl Fabric {
     pub fn uplink_backlog(&self, host: HostIndex) -> Picoseconds {
         self.uplinks[usize::from(host.0)].idle_from - self.clock
     }
+
+    /// The highest rate at which a host's NIC sends now; `None` without hosts.
+    pub fn fastest_uplink(&self) -> Option<BitRate> {
+        self.uplinks.iter().map(|uplink| uplink.rate).max()
+    }
 }

@@ -50,6 +50,20 @@ fn a_rate_holds_from_the_next_frame_on() {
 }
 
 #[test]
+fn the_fastest_uplink_is_that_of_now() {
+    // Ports 0 and 2 are the hosts', the others the switch's, of which one is faster than all.
+    let mut config = rack_config(2, 0, 1 << 20, 9216);
+    for (port, rate_now) in [(2, 2_500_000_000), (3, 40_000_000_000)] {
+        config.ports[port].rate = rate(rate_now).unwrap();
+    }
+    let mut fabric = Fabric::new(&config).unwrap();
+    assert_eq!(fabric.fastest_uplink(), rate(2_500_000_000));
+    let slower = PortChange { rate: rate(100_000_000), ..NONE };
+    fabric.change(nanoseconds(0), PortIndex(2), slower, &mut Log::default()).unwrap();
+    assert_eq!(fabric.fastest_uplink(), rate(1_000_000_000));
+}
+
+#[test]
 fn a_skew_outlasts_a_rate() {
     let mut config = rack_config(2, 0, 1 << 20, 9216);
     config.ports[0].impairments = Impairments { skew_ppm: 100, ..Impairments::default() };
