@@ -98,6 +98,25 @@ def test_a_study_is_settled_once_every_treatment_has_its_verdict():
     assert not is_settled([])
 
 
+def with_control(blocks, lost):
+    """A clear effect, and an A/A control of which so many more runs were lost."""
+    random = np.random.default_rng(1)
+    control = [(block, block >= blocks) for block in range(blocks + lost)]
+    return rows([1.05], blocks, 0.001) + [
+        Row(block % blocks, 0, "control", "control", 0, "stream", {},
+            {} if excluded else {"goodput": float(np.exp(random.normal(0, 0.001)))}, excluded)
+        for block, excluded in control
+    ]  # fmt: skip
+
+
+def test_a_control_is_waited_for_as_long_as_too_few_runs_tell_how_some_were_lost():
+    # 2 of 7 are more than a quarter, 2 of 8 are not. 12 of 17 against 0 of 5 are no chance: more runs would not help.
+    for blocks, lost, settled in [(5, 0, True), (5, 2, False), (6, 2, True), (5, 12, True)]:
+        found = judge(with_control(blocks, lost), {"goodput": 0.01})
+        assert found[-1].verdict == "better"
+        assert is_settled(found) is settled, (blocks, lost, [each.warnings for each in found])
+
+
 def test_no_effect_is_rarely_claimed_in_a_study_of_many_looks_and_comparisons():
     rule, wrong, studies = StoppingRule(8), 0, 300
     for seed in range(studies):

@@ -136,9 +136,11 @@ def judge(
 
 
 def is_settled(found: Sequence[Comparison]) -> bool:
-    """Whether more blocks are of no use: every comparison of a treatment has its verdict."""
+    """Whether more blocks are of no use: every comparison of a treatment has its verdict, and no control lacks one only
+    because too few runs tell how some were lost."""
     treatments = [each for each in found if each.role != "control"] or list(found)
-    return bool(treatments) and all(each.verdict in SETTLED for each in treatments)
+    done = bool(treatments) and all(each.verdict in SETTLED for each in treatments)
+    return done and not any(each.wants_runs for each in found)
 
 
 def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
