@@ -189,7 +189,7 @@ impl Loop {
         self.fabric.lookahead().as_nanoseconds().min(UNHEARD_NANOSECONDS)
     }
 
-    /// Nanoseconds for which so many bytes take the fastest link of a host.
+    /// Nanoseconds that so many bytes take on the fastest link of a host.
     fn on_the_line(&self, bytes: u64) -> u64 {
         self.fabric.fastest_uplink().map_or(u64::MAX, |rate| rate.serialisation(bytes).as_nanoseconds())
     }
