@@ -219,7 +219,7 @@ impl Edge {
         let now = self.now().as_nanoseconds();
         let mut frames = std::mem::take(&mut self.outbox.frames);
         for (id, due) in frames.drain(..) {
-            self.lateness.record(now.saturating_sub(due.as_nanoseconds()));
+            self.lateness.record(now.abs_diff(due.as_nanoseconds()));
             self.release(id);
         }
         self.outbox.frames = frames;

@@ -150,7 +150,7 @@ impl Loop {
             FabricMeasurement::between(&earlier, &later, names, &self.names, late, waits, thread);
         let mut record = self.edge.record.take();
         if let Some(record) = &mut record {
-            record.until = self.fabric.now();
+            record.until = self.fabric.counters().time;
         }
         let changes = std::mem::take(&mut self.meter.changes);
         let watching = self.edge.watching.take();

@@ -52,7 +52,8 @@ impl Fabric {
         let place = usize::from(port.0);
         let config = change.of(self.configs[place]);
         config.check(place)?;
-        self.advance(now, sink);
+        // Not before what has happened; what hosts have sent since they were heard last comes after it.
+        self.advance(now.max(self.clock), sink);
         let now = self.clock;
         let changed = &mut self.ports[place];
         changed.reconfigure(now, &config);

@@ -110,7 +110,7 @@ impl PortCounters {
 }
 
 impl Fabric {
-    /// All counters as of [`Fabric::now`]; call [`Fabric::advance`] first, or what arrives by then is missing.
+    /// All counters as of when everything has happened; call [`Fabric::advance`] first, or what arrives by then is missing.
     pub fn counters(&self) -> Counters {
         Counters {
             time: self.clock,
@@ -125,7 +125,7 @@ impl Fabric {
     /// Lets the peaks of all queues begin anew from what is queued now.
     pub fn reset_peaks(&mut self) {
         for port in &mut self.ports {
-            port.reset_peak(self.clock);
+            port.reset_peak(self.heard);
         }
     }
 

@@ -71,7 +71,10 @@ pub struct Fabric {
     pub(crate) events: BinaryHeap<Reverse<Event>>,
     /// None since a port has changed.
     pub(crate) bounds: Option<Bounds>,
+    /// Until when everything has happened.
     pub(crate) clock: Picoseconds,
+    /// Until when it is known what hosts have sent; the clock may be ahead of that.
+    pub(crate) heard: Picoseconds,
     pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
     pub(crate) backgrounds: Backgrounds,
@@ -86,7 +89,10 @@ impl Fabric {
             true => Peer::Host(HostIndex(node.0)),
             false => Peer::Switch(usize::from(node.0) - hosts),
         };
-        let ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
+        let mut ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
+        for port in &config.uplinks {
+            ports[usize::from(port.0)].is_uplink = true;
+        }
         let uplink = |host: usize| {
             let port = config.uplinks[host];
             let rate = ports[usize::from(port.0)].rate();
@@ -115,6 +121,7 @@ impl Fabric {
             segments: config.segments(),
             switch_ports,
             clock: Picoseconds::ZERO,
+            heard: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::new(ports.len()),
             backgrounds: Backgrounds::new(config),
@@ -131,7 +138,7 @@ impl Fabric {
 
     /// The latest time that this fabric was told of.
     pub fn now(&self) -> Picoseconds {
-        self.clock
+        self.heard
     }
 
     /// Lets everything happen that is due by `now`, in order of (time, port, sequence).
@@ -146,6 +153,17 @@ impl Fabric {
         self.handle_events(now, sink);
         if !self.watched.is_empty() {
             self.tell_all_seen(sink);
+        }
+    }
+
+    /// [`Fabric::advance`] to `heard`, and as far on towards `now` as nothing that hosts send after `heard` can matter: up
+    /// to [`Fabric::lead`].
+    pub fn advance_ahead(&mut self, heard: Picoseconds, now: Picoseconds, sink: &mut impl Sink) {
+        self.advance(heard, sink);
+        let until = now.min(self.heard.saturating_add(self.lead()));
+        if until > self.clock {
+            self.clock = until;
+            self.handle_events(until, sink);
         }
     }
 
@@ -295,11 +313,12 @@ impl Fabric {
 
     /// Time never goes back.
     pub(crate) fn tick(&mut self, now: Picoseconds) -> Picoseconds {
-        if now < self.clock {
+        if now < self.heard {
             self.clock_violations += 1;
         }
+        self.heard = self.heard.max(now);
         self.clock = self.clock.max(now);
-        self.clock
+        self.heard
     }
 
     /// How many ports there are.

@@ -1,6 +1,7 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
 mod change;
+mod counting;
 mod losses;
 mod watch;
 
@@ -30,6 +31,8 @@ struct Transmission {
 /// A frame that is being sent or propagated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Departed {
+    /// When its last bit leaves.
+    departs: Picoseconds,
     /// When its last bit arrives at the far end.
     arrives: Picoseconds,
     /// How long it waited for those before it.
@@ -43,6 +46,8 @@ pub(crate) struct Port {
     /// What the line really has: skew is part of it, and of the delay phase.
     rate: BitRate,
     delay: Picoseconds,
+    /// The shortest that it ever had.
+    least_delay: Picoseconds,
     /// What a frame has on the wire besides its wire bytes.
     tag_bytes: u64,
     /// Jitter and loss, if there are any.
@@ -50,6 +55,8 @@ pub(crate) struct Port {
     /// What has happened, while it is watched.
     log: Option<Box<PortLog>>,
     pub(crate) peer: Peer,
+    /// It is a host's NIC's.
+    pub(crate) is_uplink: bool,
     is_up: bool,
     /// Frames up to this size are offered to the queue and that is all; 0 while it is down or watched.
     plain_limit_bytes: u32,
@@ -79,10 +86,12 @@ impl Port {
         let mut port = Port {
             rate: config.line_rate().unwrap_or(config.rate),
             delay: config.delay + phase,
+            least_delay: config.delay + phase,
             tag_bytes: config.impairments.tag_bytes(),
             log: None,
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
+            is_uplink: false,
             is_up: true,
             plain_limit_bytes: 0,
             has_news: false,
@@ -151,7 +160,7 @@ impl Port {
                 disturbance.arrival(arrives, self.in_flight.back().map(|ahead| ahead.arrives))
             }
         };
-        self.in_flight.push_back(Departed { arrives, waited, frame });
+        self.in_flight.push_back(Departed { departs, arrives, waited, frame });
     }
 
     /// Counts what has become of frames since there were so many fates; what their records say of the buffer has the
@@ -278,7 +287,12 @@ impl Port {
 
     /// Whether every frame that comes to the end of the link is to be looked at.
     fn has_lasting_news(&self) -> bool {
-        self.log.is_some() || self.disturbance.is_some() || !self.fates.is_empty()
+        self.is_looked_at() || !self.fates.is_empty()
+    }
+
+    /// Whether frames are looked at when they have come to the end of the link, with what is in the buffer then.
+    fn is_looked_at(&self) -> bool {
+        self.log.is_some() || self.disturbance.is_some()
     }
 
     /// Whether its link is up.
@@ -330,8 +344,16 @@ impl Port {
 
     /// The frame that arrives at the far end now.
     pub(crate) fn arrive(&mut self, now: Picoseconds) -> Option<Departed> {
-        self.catch_up(now);
+        // What a host sends may be learned of only after this: its port stays behind then. That the next frame has
+        // begun, which is the port's next event, is enough.
+        let by = self.in_flight.front().filter(|_| self.is_uplink && !self.is_looked_at());
+        self.catch_up(by.map_or(now, |departed| departed.departs));
         self.in_flight.pop_front()
+    }
+
+    /// How long after it was handed to a host's NIC a frame is still on the link, whatever becomes known of it later.
+    pub(crate) fn lead(&self) -> Picoseconds {
+        if self.is_looked_at() { Picoseconds::ZERO } else { self.least_delay }
     }
 
     /// Where all frames in it and on its link go; none if they go to several.
@@ -356,34 +378,6 @@ impl Port {
     /// What is in the buffer, in `frame_bytes`, as of the last time the port was touched.
     pub(crate) fn buffered_bytes(&self) -> u64 {
         self.queue.bytes() + self.transmitting_bytes()
-    }
-
-    /// Lets the peak begin anew from what is in the buffer now.
-    pub(crate) fn reset_peak(&mut self, now: Picoseconds) {
-        self.catch_up(now);
-        self.counters.peak_queue_bytes = self.buffered_bytes();
-    }
-
-    /// The counters at `now`, to which the port need not have caught up.
-    pub(crate) fn counters(&self, now: Picoseconds) -> PortCounters {
-        match self.transmission {
-            Some(sent) if sent.departs <= now => {
-                let mut present = self.clone();
-                present.catch_up(now);
-                present.counters(now)
-            }
-            transmission => {
-                let to_come = transmission.map_or(Picoseconds::ZERO, |sent| sent.departs - now);
-                let busy = self.counters.busy - to_come;
-                PortCounters {
-                    queued_frames: self.queue.frames() + u64::from(transmission.is_some()),
-                    queued_bytes: self.buffered_bytes(),
-                    busy,
-                    occupied: busy,
-                    ..self.counters
-                }
-            }
-        }
     }
 }
 

@@ -95,7 +95,7 @@ impl Fabric {
     pub(crate) fn tell_all_seen(&mut self, sink: &mut impl Sink) {
         for place in 0..self.watched.len() {
             let port = self.watched[place];
-            self.ports[usize::from(port.0)].catch_up(self.clock);
+            self.ports[usize::from(port.0)].catch_up(self.heard);
             self.tell_seen(port, sink);
         }
     }

@@ -6,12 +6,11 @@ mod common;
 
 use std::collections::{HashMap, HashSet};
 
-use common::{Log, aggregate, nanoseconds, rack, rack_config};
+use common::{Log, aggregate, any_queue, nanoseconds, rack, rack_config};
 use framegauge_fabric::PortEventKind::{Arrived, Departed, Dropped, Marked};
 use framegauge_fabric::{
-    Aggregate, BackgroundConfig, CoDelConfig, Ecn, Fabric, FqCoDelConfig, HostIndex, Impairments, Limit,
-    PortChange, PortEvent, PortIndex, Process, QueueConfig, Reason, RedConfig, SfqConfig, SharedBufferConfig,
-    Sink,
+    Aggregate, BackgroundConfig, Ecn, Fabric, HostIndex, Impairments, PortChange, PortEvent, PortIndex,
+    Process, QueueConfig, Reason, SharedBufferConfig, Sink,
 };
 use framegauge_frames::{BitRate, Picoseconds};
 use proptest::prelude::*;
@@ -166,39 +165,6 @@ impl Sink for Follower {
         self.latest[port] = event.time;
         self.counts[port][event.kind as usize] += 1;
     }
-}
-
-fn any_queue() -> impl Strategy<Value = QueueConfig> {
-    let limit = Limit::Bytes(9_000);
-    let (target, interval) = (nanoseconds(20_000), nanoseconds(200_000));
-    let codel = move |ecn| CoDelConfig { limit_bytes: 9_000, target, interval, ecn };
-    let red = move |ecn, seed| RedConfig {
-        limit,
-        minimum: 2_000.0,
-        maximum: 6_000.0,
-        weight: 0.2,
-        most_probability: 0.3,
-        gentle: true,
-        ecn,
-        mean_frame_bytes: 1_518,
-        mean_frame_time: nanoseconds(T),
-        seed,
-    };
-    let sfq =
-        SfqConfig { limit_bytes: 9_000, buckets: 4, quantum_bytes: 2_000, perturbation: interval, seed: 1 };
-    prop_oneof![
-        Just(QueueConfig::Taildrop { limit }),
-        Just(QueueConfig::Step { limit_bytes: 9_000, threshold_bytes: 3_000 }),
-        (any::<bool>(), any::<u64>()).prop_map(move |(ecn, seed)| QueueConfig::Red(red(ecn, seed))),
-        Just(QueueConfig::Sfq(sfq)),
-        any::<bool>().prop_map(move |ecn| QueueConfig::CoDel(codel(ecn))),
-        any::<bool>().prop_map(move |ecn| QueueConfig::FqCoDel(FqCoDelConfig {
-            codel: codel(ecn),
-            buckets: 4,
-            quantum_bytes: 300,
-            seed: 1
-        })),
-    ]
 }
 
 fn any_change() -> impl Strategy<Value = (u16, PortChange)> {

@@ -18,6 +18,7 @@ impl Port {
             self.disturbance.get_or_insert_with(|| Box::new(Disturbance::new(&config.impairments)));
         }
         self.delay = delay;
+        self.least_delay = self.least_delay.min(delay);
         self.input_limit_bytes = config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes());
         self.output_limit_bytes = output_limit_bytes(config);
         self.set_plain_limit();

@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_fabric::{
-    Aggregate, Ecn, Fabric, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, PortEvent, PortIndex,
-    Sink, SwitchConfig, star,
+    Aggregate, CoDelConfig, Ecn, Fabric, FabricConfig, FqCoDelConfig, HostConfig, HostIndex, Limit,
+    LinkConfig, NicConfig, PortEvent, PortIndex, QueueConfig, RedConfig, SfqConfig, Sink, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use proptest::prelude::*;
 
 /// Everything a fabric tells.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -105,4 +106,38 @@ pub fn advance_by_events(fabric: &mut Fabric, log: &mut Log, until: Picoseconds)
             assert!(delivery.0 >= bound, "{delivery:?} before {bound}");
         }
     }
+}
+
+/// Any discipline, for 1 Gb/s.
+pub fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    let limit = Limit::Bytes(9_000);
+    let (target, interval) = (nanoseconds(20_000), nanoseconds(200_000));
+    let codel = move |ecn| CoDelConfig { limit_bytes: 9_000, target, interval, ecn };
+    let red = move |ecn, seed| RedConfig {
+        limit,
+        minimum: 2_000.0,
+        maximum: 6_000.0,
+        weight: 0.2,
+        most_probability: 0.3,
+        gentle: true,
+        ecn,
+        mean_frame_bytes: 1_518,
+        mean_frame_time: nanoseconds(12_304),
+        seed,
+    };
+    let sfq =
+        SfqConfig { limit_bytes: 9_000, buckets: 4, quantum_bytes: 2_000, perturbation: interval, seed: 1 };
+    prop_oneof![
+        Just(QueueConfig::Taildrop { limit }),
+        Just(QueueConfig::Step { limit_bytes: 9_000, threshold_bytes: 3_000 }),
+        (any::<bool>(), any::<u64>()).prop_map(move |(ecn, seed)| QueueConfig::Red(red(ecn, seed))),
+        Just(QueueConfig::Sfq(sfq)),
+        any::<bool>().prop_map(move |ecn| QueueConfig::CoDel(codel(ecn))),
+        any::<bool>().prop_map(move |ecn| QueueConfig::FqCoDel(FqCoDelConfig {
+            codel: codel(ecn),
+            buckets: 4,
+            quantum_bytes: 300,
+            seed: 1
+        })),
+    ]
 }
