@@ -14,9 +14,11 @@ use std::sync::mpsc::Receiver;
 /// Wire bytes that a host's NIC may hold before its TAP is left alone: hides about a millisecond of
 /// lateness at 1 Gb/s.
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
-/// In a virtual machine a sleep costs as much CPU time as spinning so long, and ends less exactly. Nor is a delivery waited
-/// for that is due so soon, where the fabric can be ahead of what hosts send: it is early then by less than most are late.
+/// In a virtual machine a sleep costs as much CPU time as spinning so long, and ends less exactly.
 const SPIN_NANOSECONDS: u64 = 10_000;
+/// For a delivery that is due so soon nobody waits, where the fabric can be ahead of what hosts send. A sleep mostly ends
+/// later than that, and two hosts take longer to open a connection: no round trip is shorter than its links allow.
+const EARLY_NANOSECONDS: u64 = 5_000;
 /// For so long hosts may go unheard, however long the ways are: a fast one's TAP would be full.
 const UNHEARD_NANOSECONDS: u64 = 200_000;
 /// For so long at most a delivery is put off, so that one wake-up does for several.
@@ -49,8 +51,6 @@ struct Wait {
     until: Option<u64>,
     /// What hosts send before then need not be known.
     unheard_until: u64,
-    /// So many nanoseconds before the end it may end.
-    early: u64,
 }
 
 impl Loop {
@@ -104,7 +104,7 @@ impl Loop {
         match self.edge.is_timed() {
             true => {
                 // To take all that in took a while: what has become due need not wait for another look at the hosts.
-                let later = self.edge.now() + Picoseconds::from_nanoseconds(SPIN_NANOSECONDS);
+                let later = self.edge.now() + Picoseconds::from_nanoseconds(EARLY_NANOSECONDS);
                 self.fabric.advance_ahead(now, later, &mut self.edge);
             }
             false => self.fabric.advance(now, &mut self.edge),
@@ -147,7 +147,7 @@ impl Loop {
         let now = self.fabric.now().as_nanoseconds();
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let part = self.moderation / 4;
-        let Wait { mut until, unheard_until, early } = self.due(now);
+        let Wait { mut until, unheard_until } = self.due(now);
         let heard = !self.edge.is_timed() || until.is_none_or(|until| until > unheard_until);
         let mut look = None;
         for host in 0..self.names.len() {
@@ -169,30 +169,31 @@ impl Loop {
         {
             sooner(&mut until, look);
         }
-        Ok(Wait { until, unheard_until, early })
+        Ok(Wait { until, unheard_until })
     }
 
-    /// When something is due next, if no host sends anything.
+    /// When to look again, if no host sends anything.
     fn due(&mut self, now: u64) -> Wait {
         let half = self.moderation / 2;
         let (slack, unheard, early) = match self.edge.is_timed() {
             true => {
                 let most = half.min(SLACK_NANOSECONDS);
                 let slack = most.min(self.on_the_line(SLACK_BYTES));
-                let early = self.fabric.lead().as_nanoseconds().min(SPIN_NANOSECONDS);
+                let early = self.fabric.lead().as_nanoseconds().min(EARLY_NANOSECONDS);
                 (slack, (self.lookahead() + slack).max(most), early)
             }
             false => (0, half, 0),
         };
-        let delivery = self.fabric.next_delivery(Picoseconds::from_nanoseconds(slack));
-        let mut until = delivery.map(|time| time.as_nanoseconds() + 1);
+        // The first is late by the slack, the last is early.
+        let delivery = self.fabric.next_delivery(Picoseconds::from_nanoseconds(slack + early));
+        let mut until = delivery.map(|time| time.as_nanoseconds() + 1 - early);
         if let Some(series) = &self.meter.series {
             sooner(&mut until, series.next());
         }
         if let Some(sent) = self.arrivals.first() {
             sooner(&mut until, sent.as_nanoseconds() + unheard);
         }
-        Wait { until, unheard_until: now + unheard, early }
+        Wait { until, unheard_until: now + unheard }
     }
 
     /// Nanoseconds for which what a host sends need not be known.
@@ -227,7 +228,7 @@ impl Loop {
         if rest > SPIN_NANOSECONDS {
             clock::sleep(rest);
         }
-        while self.edge.now().as_nanoseconds() + wait.early < until {
+        while self.edge.now().as_nanoseconds() < until {
             std::hint::spin_loop();
         }
         if self.edge.is_timed() { Ok(0) } else { watch.wait(Some(0)) }
