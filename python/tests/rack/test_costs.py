@@ -19,10 +19,10 @@ from framegauge.study import Study
 from framegauge.testbeds.base import Conditions, Json
 from rack.real import Unsteady, output, run, spawn, study
 
-# Three per cent of a CPU, in small pieces, until it is ended. An interpreter's start is not part of it: it begins with the
+# A share of a CPU, in pieces of 3 ms, until it is ended. An interpreter's start is not part of it: it begins with the
 # signal.
 BURN = """
-import signal, time
+import signal, sys, time
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 print("ready", flush=True)
 signal.sigwait({signal.SIGUSR1})
@@ -30,23 +30,23 @@ while True:
     until = time.thread_time() + 0.003
     while time.thread_time() < until:
         pass
-    time.sleep(0.097)
+    time.sleep(0.003 / float(sys.argv[1]) - 0.003)
 """
 
 
 class Burning(Unsteady):
     """A rack on which the receiver burns CPU while the interval of a run is measured, in one arm."""
 
-    def __init__(self, agent: Agent, mtu: int) -> None:
+    def __init__(self, agent: Agent, mtu: int, share: float) -> None:
         super().__init__(agent)
-        self._mtu, self._burner = mtu, 0
+        self._mtu, self._share, self._burner = mtu, share, 0
 
     def up(self, conditions: Conditions) -> Json:
         state = super().up(conditions)
         self._burner = 0
         if conditions.mtu["h2"] == self._mtu:
             agent = self.hosts()[1].agent
-            self._burner = spawn(agent, sys.executable, "-S", "-c", BURN)
+            self._burner = spawn(agent, sys.executable, "-S", "-c", BURN, str(self._share))
             while "ready" not in output(agent, self._burner):
                 pass
         return state
@@ -58,17 +58,17 @@ class Burning(Unsteady):
             self.hosts()[1].agent.request("process.signal", asked)
 
 
-def asked(folder: Path, **rest: object) -> Study:
+def asked(blocks: int = 10) -> Study:
     return study(
         stream={"duration": "0.7 s", "sample": "0 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
-        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, control=True, blocks=10, **rest,
+        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, control=True, blocks=blocks,
     )  # fmt: skip
 
 
 @contextmanager
 def burner_outside() -> Iterator[None]:
     """The same burn in a process that belongs to no host."""
-    process = subprocess.Popen([sys.executable, "-S", "-c", BURN], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-S", "-c", BURN, "0.03"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
         process.stdout.readline()
@@ -87,7 +87,7 @@ def cost(runs: list[Run], metric: str) -> dict[int, float]:
 
 
 def test_a_burn_of_three_per_cent_in_one_arms_receiver_is_found(rack_agent: Agent, tmp_path: Path) -> None:
-    runs = run(rack_agent, asked(tmp_path), tmp_path / "out", Burning(rack_agent, 8999))
+    runs = run(rack_agent, asked(), tmp_path / "out", Burning(rack_agent, 8999, 0.03))
     judged = summary.summarise(read(tmp_path / "out"))["verdicts"]
     found = {(each["metric"], each["treatment"]["mtu"]): each["verdict"] for each in judged}
     assert found["receiver_cpu_cost", 8999] == "worse", judged
@@ -95,15 +95,21 @@ def test_a_burn_of_three_per_cent_in_one_arms_receiver_is_found(rack_agent: Agen
     burnt = cost(runs, "receiver_cpu_cost")
     assert 0.6 < burnt[8999] - burnt[9000] < 2.4, burnt
     assert found["sender_cpu_cost", 8999] != "worse", judged
+
+
+def test_a_burn_in_the_receiver_is_not_counted_to_the_sender(rack_agent: Agent, tmp_path: Path) -> None:
+    """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run."""
+    runs = run(rack_agent, asked(blocks=4), tmp_path / "out", Burning(rack_agent, 8999, 0.2))
+    burnt, charged = cost(runs, "receiver_cpu_cost"), cost(runs, "sender_cpu_cost")
+    assert 4 < burnt[8999] - burnt[9000] < 16, burnt
     # The hosts share a CPU and its caches, so the sender pays a few per cent more; but not for the burn itself.
-    charged = cost(runs, "sender_cpu_cost")
     assert abs(charged[8999] - charged[9000]) < (burnt[8999] - burnt[9000]) / 20, (charged, burnt)
 
 
 def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agent, tmp_path: Path) -> None:
-    quiet = run(rack_agent, asked(tmp_path), tmp_path / "quiet")
+    quiet = run(rack_agent, asked(), tmp_path / "quiet")
     with burner_outside():
-        burning = run(rack_agent, asked(tmp_path), tmp_path / "burning")
+        burning = run(rack_agent, asked(), tmp_path / "burning")
     before, after = cost(quiet, "receiver_cpu_cost"), cost(burning, "receiver_cpu_cost")
     # Inside a host it would be 1.2 s a GB.
     assert abs(after[9000] - before[9000]) < 0.6, (before, after)
