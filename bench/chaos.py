@@ -52,13 +52,11 @@ KINDS = ("controller killed", "agent killed", "agent stopped", "packets dropped"
 def agents(host: SshHost) -> list[int]:
     """Process ids of the agent itself in a host: not its leases, which are programs of their own."""
     found = []
-    for pid in subprocess.run(
-        ["ip", "netns", "pids", host.namespace], check=True, capture_output=True, text=True
-    ).stdout.split():
+    for pid in host.processes():
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if b"/agent-" in words[0] and words[1:2] == [b"host"]:
-                found.append(int(pid))
+                found.append(pid)
     return found
 
 

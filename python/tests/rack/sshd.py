@@ -55,6 +55,10 @@ class SshHost:
         words = run("ip", "-n", self.namespace, "-o", "link", "show", "eth0").split()
         return int(words[words.index("mtu") + 1])
 
+    def processes(self) -> list[int]:
+        """All that run there: the server, and those of who logged in."""
+        return _processes(self.namespace)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -197,9 +201,13 @@ def _end(process: subprocess.Popen[bytes], namespace: str) -> None:
     """The server and what it left: a session whose network is cut never hears of its end."""
     process.terminate()
     process.wait(10)
-    for pid in run("ip", "netns", "pids", namespace).split():
+    for pid in _processes(namespace):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(pid), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+
+
+def _processes(namespace: str) -> list[int]:
+    return [int(pid) for pid in run("ip", "netns", "pids", namespace).split()]
 
 
 def lacking() -> str | None:

@@ -450,11 +450,13 @@ def test_another_kind_of_machine_is_said_and_nothing_is_copied(roomy: Path) -> N
     with sshd.site(place, ["gamma"], sudoers="", programs=programs) as site:
         with pytest.raises(AgentMissing, match=r"gamma: found a machine of kind riscv64, expected .*name the file"):
             open_agent(remote(site, "gamma"), ["host"], print)
-        kept = site.hosts["gamma"].folder / "home/.cache/framegauge"
-        until = time.monotonic() + 10  # its shell, to which nothing is sent, has still to notice
-        while list(kept.glob("agent-*")) and time.monotonic() < until:
+        gamma = site.hosts["gamma"]
+        until = time.monotonic() + 10  # its shell tries a folder first, and then notices that nothing is sent
+        while gamma.processes() != [gamma.process] and time.monotonic() < until:
             time.sleep(0.05)
-        assert not list(kept.glob("agent-*"))
+        assert gamma.processes() == [gamma.process]
+        assert (kept := gamma.folder / "home/.cache/framegauge").is_dir()
+        assert not list(kept.iterdir())
 
 
 def test_a_path_that_carries_the_frames_no_more_is_a_gap(there: Site, tmp_path: Path) -> None:
