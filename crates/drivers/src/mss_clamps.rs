@@ -3,7 +3,7 @@
 use framegauge_linux::{files, process};
 use framegauge_pathmtu::{MssClamp, mss_clamps};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What is longer is not kept in memory.
 const MOST_BYTES: u64 = 16 << 20;
-/// Where system programs are that the paths of ordinary users leave out.
-const SYSTEM_FOLDERS: &str = "/usr/sbin:/sbin";
 
 /// The rules, or why they could not be read, in one line.
 pub fn read() -> Result<Vec<MssClamp>, String> {
@@ -23,9 +21,9 @@ pub fn read() -> Result<Vec<MssClamp>, String> {
 }
 
 fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let folders = path.split(':').chain(SYSTEM_FOLDERS.split(':')).map(Path::new);
-    folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(|file| file.is_file())
+    let path = process::search_path();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 fn read_by(nft: Command, patience: Duration) -> Result<Vec<MssClamp>, String> {

@@ -3,11 +3,16 @@
 use crate::cgroup::Group;
 use crate::error::{Context, OsError, Result, check};
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Where programs are; the `PATH` of ordinary users, and of root after a plain `su`, leaves some of these out.
+const SYSTEM_FOLDERS: [&str; 6] =
+    ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Resource limits (`setrlimit(2)`); `None` leaves one as it is.
 #[derive(Debug, Default, Clone, Copy)]
@@ -27,7 +32,7 @@ pub struct Limits {
 pub struct Program {
     /// The program and its arguments.
     pub arguments: Vec<String>,
-    /// Variables added to the environment.
+    /// Variables added to the environment; without a `PATH` among them it has [`search_path`].
     pub environment: BTreeMap<String, String>,
     /// Its working folder.
     pub directory: Option<PathBuf>,
@@ -61,7 +66,7 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
     let members = OwnedFd::from(members);
     let limits = program.limits;
     let mut command = Command::new(name);
-    command.args(arguments).envs(&program.environment).stdin(Stdio::null());
+    command.args(arguments).env("PATH", search_path()).envs(&program.environment).stdin(Stdio::null());
     command.stdout(duplicate(output)?).stderr(duplicate(errors)?);
     if let Some(directory) = &program.directory {
         command.current_dir(directory);
@@ -81,6 +86,24 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
         });
     }
     command.spawn().during(operation)
+}
+
+/// Where programs are looked for: this process's `PATH`, behind it the system's folders that it lacks.
+pub fn search_path() -> OsString {
+    with_system_folders(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn with_system_folders(path: &OsStr) -> OsString {
+    // An empty entry would mean the working folder, which is nobody's choice here.
+    let named = std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty());
+    let mut folders: Vec<PathBuf> = named.collect();
+    for folder in SYSTEM_FOLDERS.map(PathBuf::from) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    // What was split at colons has none.
+    std::env::join_paths(folders).unwrap_or_default()
 }
 
 fn apply(limits: Limits) -> std::io::Result<()> {
@@ -181,4 +204,25 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_system_folders;
+
+    #[test]
+    fn a_path_is_completed_behind_its_own_folders() {
+        for (given, expected) in [
+            ("", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
+            // Debian's plain `su`: games, and no sbin.
+            (
+                "/usr/local/bin:/usr/bin:/bin:/usr/games",
+                "/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/local/sbin:/usr/sbin:/sbin",
+            ),
+            ("/opt/new:/sbin", "/opt/new:/sbin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin"),
+            (":/opt/new:", "/opt/new:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
+        ] {
+            assert_eq!(with_system_folders(given.as_ref()), expected);
+        }
+    }
 }

@@ -13,7 +13,7 @@ from framegauge.rack_settings import together
 from framegauge.study import NETWORK, OFFLOADS, Study, host_mtus, nic_of
 from framegauge.study_changes import changes_as_json
 from framegauge.study_sizes import at_mtu
-from framegauge.testbeds.base import Conditions
+from framegauge.testbeds.base import PLACES, Conditions
 from framegauge.workloads.base import Workload
 from framegauge.workloads.ftp import Ftp
 from framegauge.workloads.iperf3 import Iperf3
@@ -25,8 +25,6 @@ __all__ = ["conditions_of", "expected_seconds", "missing_programs", "stated_cond
 
 RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a pair, reading it, waiting for quiet
 HOST_OVERHEAD_SECONDS = 0.05  # and each further host
-# Where programs are that a host runs as root: the user's own PATH may lack the last two.
-PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Factors whose value has a unit, as conditions and verdicts name them.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
+import shutil
 import signal
 import sys
 import time
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent, Json
+from framegauge.agent import Agent, Json, find_agent
 from framegauge.errors import AgentError
+from framegauge.testbeds.base import PLACES
 from framegauge.testbeds.rack import Relay
 from rack.real import UP, output, spawn
 
@@ -98,6 +100,26 @@ def test_signal(host: Relay) -> None:
 def test_a_program_that_is_not_there(host: Relay) -> None:
     with pytest.raises(AgentError, match="start no-such-program: No such file"):
         spawn(host, "no-such-program")
+
+
+def test_a_program_is_found_where_the_callers_path_has_no_system_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a study checks for is what its hosts find: root has no sbin after a plain `su`."""
+    monkeypatch.setenv("PATH", "/opt/mine:/usr/bin:/bin")
+    assert shutil.which("ldconfig") is None  # every Debian has it in /sbin
+    with Agent.open([find_agent(), "rack"]) as agent:
+        agent.request("rack.up", UP)
+        host = Relay(agent, "h1")
+        found = spawn(host, "ldconfig", "--version")
+        assert ended(host, found)["exit_code"] == 0
+        from_a_shell = spawn(host, "sh", "-c", "ldconfig --version && echo $PATH")
+        assert ended(host, from_a_shell)["exit_code"] == 0
+        folders = output(host, from_a_shell).splitlines()[-1].split(":")
+        assert folders[:3] == ["/opt/mine", "/usr/bin", "/bin"]
+        assert set(PLACES.split(":")) <= set(folders)
+        asked = {"argv": ["/bin/sh", "-c", "echo $PATH"], "environment": {"PATH": "/nowhere"}, "directory": None}
+        own = host.request("process.spawn", asked)["process"]
+        ended(host, own)
+        assert output(host, own) == "/nowhere\n"
 
 
 def test_a_hosts_network_is_that_of_its_agents_other_threads_only(rack_agent: Agent) -> None:

@@ -12,6 +12,7 @@ from framegauge.agent import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
 
 __all__ = [
+    "PLACES",
     "Conditions",
     "Host",
     "Json",
@@ -23,6 +24,9 @@ __all__ = [
     "afterwards",
     "is_qdisc",
 ]
+
+# Where an agent finds what it starts in a host, whatever else its own PATH names (crates/linux/src/process.rs).
+PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @contextmanager

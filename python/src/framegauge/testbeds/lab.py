@@ -15,12 +15,11 @@ from framegauge.lab import Network
 from framegauge.lab_commands import Recipe, links, recipe, reminders
 from framegauge.lab_plan import Interface, Plan, plan
 from framegauge.testbeds import remember
-from framegauge.testbeds.base import Host, Json
+from framegauge.testbeds.base import PLACES, Host, Json
 from framegauge.testbeds.rack import UP_SECONDS, RackAgent, Relay
 
 __all__ = ["LabNode", "LabTestbed"]
 
-PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAM_SECONDS = 20.0
 OUTPUT_BYTES = 65536
 # It reads its standard input, which a program of the agent does not have.
