@@ -153,7 +153,10 @@ impl Loop {
         for host in 0..self.names.len() {
             let Some(nap) = self.naps[host] else { continue };
             if nap > now + part {
-                sooner(&mut look, nap);
+                // Whom nobody has to hear may nap on, but a full NIC would run dry.
+                if heard || !self.has_room(host) {
+                    sooner(&mut look, nap);
+                }
             } else if !self.has_room(host) {
                 sooner(&mut look, now + self.half_sent(host));
             } else if heard {
