@@ -74,6 +74,24 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
     assert message in err.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["study", "x.yaml", "--blocks", "3"], "usage: framegauge study "),
+        (["rack", "set", "h1", "--speed", "1"], "usage: framegauge rack set "),
+        (["--blocks", "study"], "usage: framegauge "),
+    ],
+)
+def test_an_unknown_option_is_told_with_the_usage_of_its_verb(arguments, usage, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(usage)
+    assert f"{usage.removeprefix('usage: ').strip()}: error: " in lines[-1]
+    assert "arguments" in lines[-1] or "required" in lines[-1] or "choice" in lines[-1]
+
+
 def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(["--help"])

@@ -21,6 +21,7 @@ MAY_USE = {
     "errors": set(),
     "quantities": {"errors"},
     "margins": set(),
+    "arguments": set(),
     "study_types": BOTTOM,
     "study_sizes": BOTTOM | {"study_types"},
     "study_workloads": BOTTOM | {"study_types", "study_sizes"},
@@ -97,7 +98,17 @@ MAY_USE = {
     "hand": BOTTOM
     | STUDY
     | {"lab_file", "agent", "keeper", "kept", "kept_agent", "planning", "rack_settings", "testbeds"},
-    "cli_rack": {"quantities", "errors", "study_file", "lab_file", "hand", "port_rates", "rack_settings", "screen"},
+    "cli_rack": {
+        "arguments",
+        "quantities",
+        "errors",
+        "study_file",
+        "lab_file",
+        "hand",
+        "port_rates",
+        "rack_settings",
+        "screen",
+    },
     "wire": BOTTOM | {"agent"},
     "cli_wire": {"quantities", "errors", "wire"},
     "check_addresses": set(),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framegauge import __version__
+from framegauge.arguments import Verb, add_verb
 from framegauge.errors import FramegaugeError, InputError, Interrupted, NothingJudged
 
 if TYPE_CHECKING:
@@ -42,6 +43,36 @@ planned, not there yet: diagnose, simulate, rollout, watch
 exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
 """
 
+_STUDY = """\
+FILE says what is asked, of which networks and applications: `framegauge schema` has all it may say.
+
+examples:
+  framegauge study --preset demo
+  framegauge study rack.yaml --dry-run                      what it would run, and for how long
+  framegauge study rack.yaml --out results/rack --seed 7
+  framegauge study --resume --out results/rack              go on after Ctrl-C
+  framegauge study rack.yaml --json > summary.json
+
+exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
+"""
+_REPORT = """\
+examples:
+  framegauge report results/rack
+  framegauge report results/rack --html rack.html --pictures pictures
+  framegauge report results/rack --json | jq .verdicts
+"""
+_SCHEMA = """\
+examples:
+  framegauge schema > study.schema.json
+  framegauge schema summary
+"""
+_REQUIREMENTS = """\
+examples:
+  framegauge requirements
+  framegauge requirements --testbed veth --rate unshaped
+  framegauge requirements --rate '10 Gb/s' --json
+"""
+
 
 def _parser() -> argparse.ArgumentParser:
     from framegauge import study_file
@@ -53,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"framegauge {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    study = verbs.add_parser("study", help="run a controlled experiment and say what follows from it")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=Verb)
+    study = add_verb(verbs, "study", "run a controlled experiment and say what follows from it", _STUDY)
     what = study.add_mutually_exclusive_group()
     what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
     what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
@@ -63,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--resume", action="store_true", help="continue the study in --out")
     study.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
     study.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    report = verbs.add_parser("report", help="judge the runs of a results folder again; print it, or write a page")
+    report = add_verb(verbs, "report", "judge the runs of a results folder again; print it, or write a page", _REPORT)
     report.add_argument("folder", type=Path, metavar="DIR")
     report.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     report.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
@@ -75,9 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("hosts", help="what the hosts of an inventory are, and what a firewall must allow", add_help=False)
     verbs.add_parser("plan", help="what a study would run, and which effects it could find", add_help=False)
     verbs.add_parser("wire", help="what encapsulations take from an MTU, and what is left for TCP", add_help=False)
-    schema = verbs.add_parser("schema", help="print the JSON Schema of a study file, or of what --json prints")
+    schema = add_verb(verbs, "schema", "print the JSON Schema of a study file, or of what --json prints", _SCHEMA)
     schema.add_argument("what", nargs="?", choices=("study", "summary", "check", "compare"), default="study")
-    needs = verbs.add_parser("requirements", help="what this machine lacks for a testbed")
+    needs = add_verb(verbs, "requirements", "say what this machine lacks for a testbed", _REQUIREMENTS)
     needs.add_argument("--testbed", choices=("rack", "veth"), default="rack")
     needs.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
     needs.add_argument("--json", action="store_true", help="print JSON")

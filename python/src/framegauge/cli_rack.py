@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import hand
+from framegauge.arguments import Verb, add_verb
 from framegauge.errors import InputError, QuantityError
 
 __all__ = ["asked", "parser", "run"]
@@ -137,18 +139,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=_RACK,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB")
-
-    def verb(name: str, text: str, more: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
-        return verbs.add_parser(
-            name,
-            help=text,
-            description=text[0].upper() + text[1:] + ".",
-            epilog=more,
-            aliases=aliases,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-
+    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
+    verb = functools.partial(add_verb, verbs)
     build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
     what = build.add_mutually_exclusive_group()
     what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/fault-lab.md)")
