@@ -1,6 +1,6 @@
 """What the fabric carries and costs, beside the kernel's own veth with tbf and, where it is installed, Mininet.
 
-    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 100] [--case '12 to 1' --mtu 1500]
+    sudo .venv/bin/python bench/fabric.py [--rounds 3] [--seconds 2] [--moderation 50] [--case '12 to 1' --mtu 1500]
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
 on; cubic. Of each, at 1 Gb/s: goodput as a share of the ceiling, slow start and what was on its way at the end
@@ -200,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="of all cases (default 3)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each transfer (default 2)")
-    parser.add_argument("--moderation", type=float, default=100.0, help="interrupt moderation in us (default 100)")
+    parser.add_argument("--moderation", type=float, default=50.0, help="of interrupts, in us (default 50, as studies)")
     parser.add_argument("--case", action="append", choices=list(CASES), help="this one only; may be repeated")
     parser.add_argument("--mtu", action="append", type=int, choices=MTUS, help="this one only")
     options = parser.parse_args()
