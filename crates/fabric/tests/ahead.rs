@@ -98,7 +98,8 @@ fn outcome(mut fabric: Fabric, mut log: Log, last: Picoseconds) -> Outcome {
     for drop in drops.iter_mut().filter(|drop| drop.port.0 % 2 == 0) {
         drop.run_length = 0;
     }
-    drops.sort_unstable_by_key(|drop| (drop.time, drop.port.0, drop.flow, drop.run_length));
+    // Stable: a port may drop one frame of a flow and mark another at the same moment, and each is the first of its run.
+    drops.sort_by_key(|drop| (drop.time, drop.port.0, drop.flow, drop.run_length));
     (log, drops, fabric.counters())
 }
 
