@@ -75,21 +75,20 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "usage"),
+    ("arguments", "verb", "unknown"),
     [
-        (["study", "x.yaml", "--blocks", "3"], "usage: framegauge study "),
-        (["rack", "set", "h1", "--speed", "1"], "usage: framegauge rack set "),
-        (["--blocks", "study"], "usage: framegauge "),
+        (["study", "x.yaml", "--blocks", "3"], "framegauge study", "--blocks 3"),
+        (["rack", "set", "h1", "--speed", "1"], "framegauge rack set", "--speed 1"),
+        (["--blocks", "schema"], "framegauge", "--blocks"),
     ],
 )
-def test_an_unknown_option_is_told_with_the_usage_of_its_verb(arguments, usage, capsys):
+def test_an_unknown_option_is_told_with_the_usage_of_its_verb(arguments, verb, unknown, capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(arguments)
     assert end.value.code == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(usage)
-    assert f"{usage.removeprefix('usage: ').strip()}: error: " in lines[-1]
-    assert "arguments" in lines[-1] or "required" in lines[-1] or "choice" in lines[-1]
+    assert lines[0].startswith(f"usage: {verb} [-h] ")
+    assert lines[-1] == f"{verb}: error: unrecognized arguments: {unknown}"
 
 
 def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
