@@ -1,7 +1,7 @@
 """The published study's figures beside ours, from full runs of the examples: docs/reproduction.md.
 
     .venv/bin/framegauge study examples/jumbo-rack.yaml --out results/jumbo-rack         (and -half, -long, nagle)
-    .venv/bin/python bench/reproduction.py results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
+    .venv/bin/python -m bench.reproduction results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
         results/nagle --write docs/reproduction.md
 
 With --run it runs the examples first, into results/ (about an hour). A published figure is a range, as wide as its
@@ -25,7 +25,7 @@ from typing import Any
 
 from framegauge.report import causes, words
 from framegauge.report.summary import summarise
-from framegauge.results import Saved, read
+from framegauge.results.journal import Saved, read
 
 EXAMPLES = ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")
 MORE = math.inf

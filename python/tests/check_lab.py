@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from framegauge.pathmtu import blame, planner, verdict
+from framegauge.check.judgement import blame, planner, verdict
 
 TARGET = 9000
 Hops = Sequence[tuple[str | None, str]]  # address of a router (None: it never answers), what it does with large ones
@@ -110,6 +110,6 @@ class Lab:
         return self.document()["findings"]
 
     def faults(self) -> list[dict[str, Any]]:
-        from framegauge.pathmtu.findings import CATALOGUE
+        from framegauge.check.judgement.findings import CATALOGUE
 
         return [each for each in self.blame() if CATALOGUE[each["kind"]].is_fault]

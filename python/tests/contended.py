@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge.results import Journal, Run, Saved, read
+from framegauge.results.journal import Journal, Run, Saved, read
 
 PORT, FAR, CLOSE = "s2>h14", "s1>s2", "h13>s2"
 SENDERS = [f"h{number}" for number in range(1, 14)]

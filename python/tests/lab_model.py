@@ -9,8 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 
-from framegauge.lab import Network
-from framegauge.lab_plan import Interface, Plan
+from framegauge.labs.model import Network
+from framegauge.labs.plan import Interface, Plan
 
 SPARE_BYTES = 4  # what the kernel's virtual links and bridges take beyond their MTU: room for a VLAN tag
 VXLAN_BYTES = {4: 50, 6: 70}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge.results import Journal, Run, Saved, read
+from framegauge.results.journal import Journal, Run, Saved, read
 
 VARIED = """\
 question: Does it work?

@@ -4,10 +4,18 @@ import sys
 import pytest
 from support import is_alive
 
-from framegauge.agent import Agent, find_agent, privileged, read_spool
-from framegauge.errors import AgentError, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, Refused, from_agent
+from framegauge.agents.pipe import Agent, find_agent, privileged, read_spool
+from framegauge.errors import (
+    AgentError,
+    AgentLost,
+    AgentMissing,
+    AgentTimeout,
+    MissingRequirement,
+    Refused,
+    from_agent,
+)
 
-HOST = [sys.executable, "-m", "framegauge.testbeds.fake_agent", "host"]
+HOST = [sys.executable, "-m", "framegauge.testbeds.fake.agent", "host"]
 RACK = [*HOST[:-1], "rack"]
 
 

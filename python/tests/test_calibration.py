@@ -1,4 +1,4 @@
-"""Are the statistics as good as they say? A fast form of bench/calibration.py; the bounds are those of chance."""
+"""Are the statistics as good as they say? A fast form of bench/truth/calibration.py; the bounds are those of chance."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from support import bench
 
 from framegauge.statistics.ratio import estimate
 
-calibration = bench("calibration")
+calibration = bench("truth.calibration")
 
 STUDIES, FEW = 600, 100
 NOISES = calibration.noises()

@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from framegauge import study_file
-from framegauge.blocks import block_order
-from framegauge.conservation import disagreements
 from framegauge.errors import AgentError, StudyError
-from framegauge.fidelity import assess
-from framegauge.planning import conditions_of
-from framegauge.proof import failures
-from framegauge.proof_changes import paths
-from framegauge.proof_network import handshake_range
+from framegauge.evidence.changes import paths
+from framegauge.evidence.conservation import disagreements
+from framegauge.evidence.fidelity import assess
+from framegauge.evidence.network import handshake_range
+from framegauge.evidence.proof import failures
+from framegauge.experiment.planning import conditions_of
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
 from framegauge.testbeds import changing
 
 STUDY = """
@@ -289,10 +289,11 @@ def test_a_faster_link_leaves_less_to_hide_lateness(execute, tmp_path):
 
 
 def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
-    from framegauge.report import changes_charts, summary
-    from framegauge.report.changes_page import section_of
+    from framegauge.report import summary
+    from framegauge.report.changes import charts as changes_charts
+    from framegauge.report.changes.page import section_of
     from framegauge.report.material import gather
-    from framegauge.results import read
+    from framegauge.results.journal import read
 
     study = make(
         "[{at: 1 s, hosts: all, mtu: 9000}, {at: 2 s, from: '*', to: h1, up: true}]", **{"repeat: 2 s": "repeat: 3 s"}
@@ -319,8 +320,8 @@ def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
 
 
 def test_a_study_without_changes_has_no_such_section(execute, tmp_path):
-    from framegauge.report import changes_charts
-    from framegauge.results import read
+    from framegauge.report.changes import charts as changes_charts
+    from framegauge.results.journal import read
 
     execute(make("[]"))
     saved = read(tmp_path / "out")

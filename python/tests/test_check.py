@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from framegauge import cli
-from framegauge.check_addresses import Address, Ends, Route, candidates, choose
+from framegauge.check.addresses import Address, Ends, Route, candidates, choose
+from framegauge.cli import main as cli
 
 A = [Address("10.1.0.1", 24, 4, "eth0"), Address("10.9.0.1", 24, 4, "vxlan0")]
 B = [Address("10.9.0.2", 24, 4, "vxlan0"), Address("10.1.0.2", 24, 4, "eth0")]

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from check_lab import TARGET, Lab, interface
 
-from framegauge.pathmtu import schema
-from framegauge.pathmtu.findings import CATALOGUE
+from framegauge.check.judgement import schema
+from framegauge.check.judgement.findings import CATALOGUE
 
 VALID = jsonschema.Draft202012Validator(schema.json_schema())
 R1, R2 = "10.1.0.254", "10.2.0.254"

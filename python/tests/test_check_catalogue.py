@@ -5,7 +5,7 @@ import re
 import pytest
 from support import ROOT
 
-from framegauge.pathmtu.findings import CATALOGUE, title
+from framegauge.check.judgement.findings import CATALOGUE, title
 
 PAGE = (ROOT / "docs/mtu-faults.md").read_text()
 SECTIONS = dict(re.findall(r"^### ([a-z_0-9]+)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE))

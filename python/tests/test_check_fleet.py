@@ -4,9 +4,12 @@ import random
 
 import jsonschema
 import pytest
+from support import bench
 
-from framegauge.pathmtu import blame, fleet, planner, schema
-from framegauge.pathmtu.fleet import Fleet
+from framegauge.check.judgement import blame, planner, schema
+
+fleet = bench("fleet_model")
+Fleet = fleet.Fleet
 
 FLEET = Fleet(1000, 40, 8)
 PLAN = planner.plan(FLEET.members(), seed=1)

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 from check_lab import Lab
 
-from framegauge.pathmtu import blame, schema
-from framegauge.pathmtu.document import Mesh, Pair
-from framegauge.pathmtu.findings import CATALOGUE
-from framegauge.pathmtu.hops import Node, Segment
-from framegauge.pathmtu.links import Links
+from framegauge.check.judgement import blame, schema
+from framegauge.check.judgement.document import Mesh, Pair
+from framegauge.check.judgement.findings import CATALOGUE
+from framegauge.check.judgement.hops import Node, Segment
+from framegauge.check.judgement.links import Links
 
 RECORDED = sorted((Path(__file__).parent / "documents").glob("leaf-spine-bad-uplink*.json.gz"))
 LEAF, SPINE = "10.9.0.1", "10.9.0.2"  # the two ends of a link

@@ -3,11 +3,10 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge.pathmtu import groups, planner
-from framegauge.pathmtu.planner import Member
+from framegauge.check.judgement import groups, planner
+from framegauge.check.judgement.planner import Member
 
 
 def fleet(racks, each, named=False):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import jsonschema
 from check_documents import documents
 from check_lab import Lab
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from framegauge.pathmtu import schema
-from framegauge.pathmtu.blame import blame
-from framegauge.pathmtu.findings import CATALOGUE
+from framegauge.check.judgement import schema
+from framegauge.check.judgement.blame import blame
+from framegauge.check.judgement.findings import CATALOGUE
 
 VALID = jsonschema.Draft202012Validator(schema.json_schema())
 FAULTS = {"too_small", "black_hole", "unreachable"}

@@ -12,9 +12,17 @@ from check_lab import Lab
 from hypothesis import given, settings
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
+from support import bench
 
-from framegauge.pathmtu import blame, fleet, planner
-from framegauge.report import check_html, check_matrix, check_prometheus, check_terminal
+from framegauge.check.judgement import blame, planner
+from framegauge.report.check import (
+    html as check_html,
+    matrix as check_matrix,
+    prometheus as check_prometheus,
+    terminal as check_terminal,
+)
+
+fleet = bench("fleet_model")
 
 
 def faulty() -> Lab:

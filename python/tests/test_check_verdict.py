@@ -2,11 +2,10 @@
 
 import pytest
 from check_lab import Lab
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge.pathmtu import verdict
-from framegauge.pathmtu.verdict import VERDICTS, of_check, of_pair
+from framegauge.check.judgement import verdict
+from framegauge.check.judgement.verdict import VERDICTS, of_check, of_pair
 
 FLOWS = st.lists(
     st.fixed_dictionaries({"verdict": st.sampled_from(VERDICTS), "path_mtu_bytes": st.none() | st.integers(68, 9000)})

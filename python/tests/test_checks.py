@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 from test_transcripts import SCHEMA
 
-from framegauge import study_file
-from framegauge.testbeds.fake import FAULTS, FakeModel, FakeRack, Fault
+from framegauge.study import file as study_file
+from framegauge.testbeds.fake.testbed import FAULTS, FakeModel, FakeRack, Fault
 
 CAUGHT_BY = {
     "account": "conservation: CPU time of hosts, fabric and framegauge",

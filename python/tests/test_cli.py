@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 from support import STUDY
 
-from framegauge import cli
+from framegauge.cli import main as cli
 
-MAIN = [sys.executable, "-m", "framegauge.cli"]
+MAIN = [sys.executable, "-m", "framegauge"]
 
 
 def run(*arguments, **options):
@@ -173,7 +173,9 @@ def test_no_agent_says_how_to_get_one(study_path, tmp_path):
 # Becomes another user only after the imports: Python itself may lie in a folder that is closed to that user.
 UNPRIVILEGED = """
 import os, sys
-from framegauge import cli, commands, hand, progress, study_file
+from framegauge.cli import main as cli, commands, progress
+from framegauge.rack import hand
+from framegauge.study import file as study_file
 cli._parser()  # and after what the imports leave for later
 study_file.load_preset("demo")
 if os.geteuid() == 0:

@@ -13,20 +13,20 @@ from pathlib import Path
 import jsonschema
 import pytest
 from damage import damaged
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from other_tools import flent_folder, iperf3_folder, iperf3_text
 from rich.console import Console
 from support import ROOT, STUDY
 
-from framegauge import cli
+from framegauge.cli import main as cli
+from framegauge.compare import comparison, terminal as comparison_terminal
+from framegauge.compare.sources import read_side
 from framegauge.errors import InputError
-from framegauge.report import comparison, comparison_terminal, summary
+from framegauge.report import summary
 from framegauge.report.schema import comparison_schema
-from framegauge.sources import read_side
 
 DOCUMENTS = ROOT / "python/tests/documents"
-MAIN = [sys.executable, "-m", "framegauge.cli"]
+MAIN = [sys.executable, "-m", "framegauge"]
 RATES = [9.30e8, 9.31e8, 9.29e8, 9.32e8, 9.305e8, 9.31e8]
 SLOW = [0.9 * rate for rate in RATES]
 VALID = jsonschema.Draft202012Validator(comparison_schema())

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge import costs, study_file
+from framegauge.evidence import costs
 from framegauge.report import summary
-from framegauge.results import read
+from framegauge.results.journal import read
+from framegauge.study import file as study_file
 
 
 def use(seconds: float, instructions: int | None = None, cycles: int | None = None) -> dict[str, Any]:

@@ -4,15 +4,15 @@ import json
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import STUDY
 from test_transcripts import SCHEMA
 
-from framegauge import disciplines, study_file
 from framegauge.errors import StudyError
+from framegauge.networks import disciplines
 from framegauge.report import words
-from framegauge.study import level_text
+from framegauge.study import file as study_file
+from framegauge.study.model import level_text
 
 PIPE = jsonschema.Draft202012Validator({"$ref": "#/$defs/queue", "$defs": SCHEMA["$defs"]})
 

@@ -13,7 +13,9 @@ import pytest
 from other_tools import flent_folder, iperf3_folder
 from support import ROOT, STUDY
 
-from framegauge import cli, cli_check, cli_hosts, cli_rack, lab_file, windows
+from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, rack as cli_rack
+from framegauge.compare import windows
+from framegauge.labs import file as lab_file
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -14,12 +14,12 @@ import jsonschema
 import pages
 import pytest
 from contended import CLOSE, FAR, PORT
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge.report import blackout, came_by, contention, drop_runs, flows, html, markdown, material, summary
+from framegauge.report import html, markdown, material, summary
+from framegauge.report.flows import blackout, came_by, contention, drop_runs, flows
 from framegauge.report.schema import summary_schema
-from framegauge.results import Journal, Saved, read
+from framegauge.results.journal import Journal, Saved, read
 from framegauge.statistics.mean import jain, mean
 from framegauge.workloads import base
 

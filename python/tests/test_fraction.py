@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from support import STUDY
 
-from framegauge import study_file
 from framegauge.errors import StudyError
-from framegauge.study import cells
+from framegauge.study import file as study_file
+from framegauge.study.model import cells
 
 FACTORS = """factors:
   mtu: {levels: [1500, 9000], baseline: 1500}

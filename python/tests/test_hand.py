@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 from support import is_alive
 
-from framegauge import cli, cli_rack, hand, keeper, kept
+from framegauge.cli import main as cli, rack as cli_rack
 from framegauge.errors import AgentLost, InputError
-from framegauge.kept import Process
+from framegauge.rack import hand, keeper, state as kept
+from framegauge.rack.state import Process
 
 MINE = Process.of(os.getpid())
 
@@ -282,7 +283,7 @@ def test_help_has_examples(words: list[str], capsys: pytest.CaptureFixture[str])
 
 
 def test_nothing_heavy_is_imported_for_a_command_in_a_host() -> None:
-    script = "import sys; from framegauge import cli, cli_rack; print(*sys.modules)"
+    script = "import sys; from framegauge.cli import main, rack; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml"} & set(found)
 

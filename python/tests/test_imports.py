@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 from damage import damaged
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from other_tools import flent_bytes, flent_text, iperf3_text
 from support import ROOT
 
-from framegauge.imports import flent, iperf3
-from framegauge.imports.samples import LARGEST_VALUE, Unreadable, one_line
+from framegauge.compare.formats import flent, iperf3
+from framegauge.compare.formats.samples import LARGEST_VALUE, Unreadable, one_line
 
 REAL = ROOT / "python/tests/documents/iperf3"
 

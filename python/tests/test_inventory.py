@@ -10,14 +10,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge import inventory, study_file
-from framegauge.blocks import block_order
 from framegauge.errors import FramegaugeError, InputError, StudyError
-from framegauge.machines import Machine
-from framegauge.planning import conditions_of
+from framegauge.experiment.planning import conditions_of
+from framegauge.files import inventory
+from framegauge.files.machines import Machine
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
 
 OURS = """\
 hosts:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from test_hand import Kept, ended, state
 
-from framegauge import keeper, kept
+from framegauge.rack import keeper, state as kept
 
 # It says what it was asked, with the id under which it was asked; `hold` waits until so many are held, and answers them
 # in the other order; `seen` is all that it was ever sent.

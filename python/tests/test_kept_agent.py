@@ -13,7 +13,7 @@ from test_hand import Kept
 from test_keeper import AGENT
 
 from framegauge.errors import AgentError, AgentLost, AgentMissing, AgentTimeout, Refused
-from framegauge.kept_agent import KeptAgent
+from framegauge.rack.client import KeptAgent
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lab_model import expected
 from support import ROOT
 
-from framegauge import cli, lab_file
+from framegauge.cli import main as cli
 from framegauge.errors import MissingRequirement, StudyError
-from framegauge.lab import FAMILIES, Network, segments
-from framegauge.lab_commands import links, recipe, reminders
-from framegauge.lab_plan import Plan, plan
+from framegauge.labs import file as lab_file
+from framegauge.labs.commands import links, recipe, reminders
+from framegauge.labs.model import FAMILIES, Network, segments
+from framegauge.labs.plan import Plan, plan
 from framegauge.testbeds import lab as bed
 
 EXAMPLES = sorted((ROOT / "examples/faults").glob("*.yaml"))

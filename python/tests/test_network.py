@@ -9,17 +9,20 @@ import yaml
 from support import ROOT, STUDY
 from test_transcripts import SCHEMA
 
-from framegauge import announce, cli, cli_rack, results, study_file
-from framegauge.blocks import block_order
+from framegauge.cli import main as cli, rack as cli_rack
+from framegauge.compare.matching import alike, sets_of
+from framegauge.compare.sources import read_side
 from framegauge.errors import Refused, StudyError
-from framegauge.planning import conditions_of, stated_conditions
+from framegauge.experiment.planning import conditions_of, stated_conditions
+from framegauge.hosts import dry_run as announce
 from framegauge.report import material, method, words
-from framegauge.report.matching import alike, sets_of
 from framegauge.report.schema import comparison_schema
 from framegauge.report.summary import summarise
-from framegauge.sources import read_side
-from framegauge.study import arms
-from framegauge.testbeds.fake import FakeTestbed
+from framegauge.results import journal as results
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+from framegauge.study.model import arms
+from framegauge.testbeds.fake.testbed import FakeTestbed
 
 
 def parse(bed="", factors="", rest=""):

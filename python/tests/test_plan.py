@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import forecast, study_file
+from framegauge.experiment import forecast
 from framegauge.statistics.power import reach
 from framegauge.statistics.ratio import quantile
 from framegauge.statistics.sequential import StoppingRule
+from framegauge.study import file as study_file
 
-MAIN = [sys.executable, "-m", "framegauge.cli", "plan"]
+MAIN = [sys.executable, "-m", "framegauge", "plan"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_the_order_is_the_one_that_is_run(study, execute):
 def test_from_the_command_line(study_path, tmp_path):
     out = tmp_path / "out"
     subprocess.run(
-        [sys.executable, "-m", "framegauge.cli", "study", str(study_path), "--out", str(out)],
+        [sys.executable, "-m", "framegauge", "study", str(study_path), "--out", str(out)],
         check=True, capture_output=True,
     )  # fmt: skip
     printed = subprocess.run([*MAIN, str(study_path), "--pilot", str(out)], check=True, capture_output=True, text=True)
@@ -99,7 +100,7 @@ def test_what_cannot_be_planned_is_one_line(words, line):
 
 
 def test_the_assumed_spread_is_that_of_real_studies():
-    series = json.loads((ROOT / "bench/noise.json").read_text())["series"]
+    series = json.loads((ROOT / "bench/truth/noise.json").read_text())["series"]
     for metric, studies in series.items():
         spread = statistics.stdev(block[1] - block[0] for block in studies[0])
         assert spread == pytest.approx(forecast.ASSUMED[metric], rel=0.1), metric

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge import port_rates
+from framegauge.rack import port_rates
 
 COUNTS = (
     "received_frames",

@@ -4,11 +4,12 @@ import copy
 
 import pytest
 
-from framegauge import proof, queueing, study_file
-from framegauge.conservation import disagreements
-from framegauge.proof_network import handshake_range, network_failures, network_readings, through
+from framegauge.evidence import proof, waits as queueing
+from framegauge.evidence.conservation import disagreements
+from framegauge.evidence.network import handshake_range, network_failures, network_readings, through
+from framegauge.study import file as study_file
 from framegauge.testbeds.base import Conditions
-from framegauge.testbeds.fake import FakeModel, Fault
+from framegauge.testbeds.fake.testbed import FakeModel, Fault
 
 STUDY = """
 testbed: {kind: fake, BED}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from framegauge import rack_settings
 from framegauge.errors import InputError
+from framegauge.networks import settings as rack_settings
 
 
 @pytest.mark.parametrize(

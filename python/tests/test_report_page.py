@@ -18,13 +18,14 @@ import pages
 import pytest
 from support import STUDY
 
-from framegauge import cli, commands, documents, study_file
+from framegauge.cli import commands, documents, main as cli
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
 from framegauge.report import html, markdown, material, method, records, series, summary
 from framegauge.report.units import unit_scale
-from framegauge.results import Journal, Run, Saved, read
-from framegauge.testbeds.fake_model import FAULTS
+from framegauge.results.journal import Journal, Run, Saved, read
+from framegauge.study import file as study_file
+from framegauge.testbeds.fake.model import FAULTS
 
 
 def made(text: str, folder: Path) -> Saved:

@@ -6,13 +6,12 @@ from dataclasses import asdict, replace
 
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import STUDY
 
-from framegauge import claim, results
 from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
-from framegauge.results import Journal, Run, parse_journal
+from framegauge.results import journal as results, lock as claim
+from framegauge.results.journal import Journal, Run, parse_journal
 
 PLAN = {"question": "?", "scope": "invented", "treatment": "mtu", "margins": {"goodput": 0.01}}
 RUN = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {"size_bytes": 1}, {"goodput": 1e9}, [])
@@ -100,7 +99,7 @@ def test_a_newer_line_is_refused(tmp_path):
 def test_an_output_folder_in_use_is_named_with_its_holder(tmp_path):
     # A real second process, since a lock of this one would also be this one's.
     script = (
-        "import sys; from framegauge.results import Journal; "
+        "import sys; from framegauge.results.journal import Journal; "
         f"j = Journal.create({str(tmp_path / 'out')!r}, '', {PLAN!r}); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -172,7 +171,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from dataclasses import replace
-from framegauge.results import Journal, Run
+from framegauge.results.journal import Journal, Run
 from framegauge.errors import DiskFull
 run = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {}, {"goodput": 1e9}, [])
 journal = Journal.create(Path(sys.argv[1]), "", {"question": "?"})

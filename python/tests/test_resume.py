@@ -8,13 +8,15 @@ import sys
 import pytest
 from support import STUDY
 
-from framegauge import results, study_file
-from framegauge.blocks import order
+from framegauge.results import journal as results
+from framegauge.study import file as study_file
+from framegauge.study.blocks import order
 
 CONTROLLER = """
 import sys
 from pathlib import Path
-from framegauge import commands, study_file
+from framegauge.cli import commands
+from framegauge.study import file as study_file
 folder, resume = Path(sys.argv[1]), sys.argv[2] == "resume"
 study = commands.resumed_study(folder, None) if resume else study_file.load(sys.argv[3])
 def show(event):

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from framegauge import study_file
 from framegauge.errors import AgentError, AgentLost, Refused
+from framegauge.experiment.runner import Runner
 from framegauge.report.summary import compare, is_evidence, summarise
-from framegauge.results import Journal, read
-from framegauge.runner import Runner
+from framegauge.results.journal import Journal, read
+from framegauge.study import file as study_file
 from framegauge.testbeds.base import afterwards
-from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
+from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 
 # Two settings that the fake rack treats alike: whatever differs was injected.
 ALIKE = """
@@ -235,7 +235,7 @@ def test_a_request_that_is_not_understood_ends_the_study(study, execute, monkeyp
 
 
 def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
-    from framegauge.testbeds.fake import FakeTestbed
+    from framegauge.testbeds.fake.testbed import FakeTestbed
 
     hours = iter(range(0, 10**9, 100))
     short = study.model_copy(update={"budget": 60.0})

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import pytest
 
-from framegauge.screen import Screen
+from framegauge.cli.screen import Screen
 
 
 @pytest.fixture

@@ -7,21 +7,24 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import STUDY
 
-from framegauge import conservation, planning, proof, sources, study_file, study_testbed
-from framegauge.agent import Agent, find_agent
-from framegauge.blocks import block_order
+from framegauge.agents.pipe import Agent, find_agent
+from framegauge.compare import comparison, sources
 from framegauge.errors import CorruptResults, StudyError
-from framegauge.report import came_by, comparison, words
+from framegauge.evidence import conservation, proof
+from framegauge.experiment import planning
+from framegauge.report import words
+from framegauge.report.flows import came_by
 from framegauge.report.summary import summarise
-from framegauge.results import read
-from framegauge.study import cells
-from framegauge.study_sizes import at_mtu
+from framegauge.results.journal import read
+from framegauge.study import file as study_file, testbed as study_testbed
+from framegauge.study.blocks import block_order
+from framegauge.study.model import cells
+from framegauge.study.sizes import at_mtu
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.fake import FakeModel, FakeTestbed, Fault
+from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 from framegauge.workloads.stream import Stream
 
 SMALL = {"socket_buffer_bytes": 57_344, "message_bytes": 16_384}

@@ -3,14 +3,13 @@ import json
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import ROOT, STUDY
 
-from framegauge import study_file
-from framegauge.blocks import block_order, order
 from framegauge.errors import StudyError
-from framegauge.study import arms, cells, host_mtus, nic_of
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order, order
+from framegauge.study.model import arms, cells, host_mtus, nic_of
 
 EXAMPLES = sorted([*(ROOT / "examples").glob("*.yaml"), *(ROOT / "python/src/framegauge/presets").glob("*.yaml")])
 

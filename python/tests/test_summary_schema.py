@@ -9,14 +9,15 @@ import jsonschema
 import pytest
 from support import ROOT, STUDY
 
-from framegauge import cli, study_file
+from framegauge.cli import main as cli
 from framegauge.report import summary
 from framegauge.report.schema import comparison_schema, summary_schema
 from framegauge.report.summary import summarise
-from framegauge.results import read
+from framegauge.results.journal import read
 from framegauge.statistics.judge import METRICS
 from framegauge.statistics.verdict import Verdict
-from framegauge.testbeds.fake import FakeModel, Fault
+from framegauge.study import file as study_file
+from framegauge.testbeds.fake.testbed import FakeModel, Fault
 
 VALID = jsonschema.Draft202012Validator(summary_schema())
 

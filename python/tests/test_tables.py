@@ -16,9 +16,10 @@ import pytest
 from contended import arrow
 from support import ROOT, STUDY
 
-from framegauge import cli, results
+from framegauge.cli import main as cli
 from framegauge.report import spools
-from framegauge.results import Journal, Run
+from framegauge.results import journal as results
+from framegauge.results.journal import Journal, Run
 
 TEXT = (ROOT / "docs/results.md").read_text()
 LINES = re.findall(r"^```python\n(.*?)\n```$", TEXT, re.DOTALL | re.MULTILINE)

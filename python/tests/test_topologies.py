@@ -3,10 +3,9 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from framegauge import topologies
+from framegauge.networks import topologies
 
 
 def names(count):

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from support import ROOT
 
-from framegauge.agent import Agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, Refused
 
 SCHEMA = json.loads((ROOT / "pipe/schema.json").read_text())
@@ -42,7 +42,7 @@ def check_message(message, methods):
 
 
 def command(path):
-    return [sys.executable, "-m", "framegauge.testbeds.fake_agent", path.name.split("-")[0]]
+    return [sys.executable, "-m", "framegauge.testbeds.fake.agent", path.name.split("-")[0]]
 
 
 def test_there_are_transcripts_for_both_roles_and_the_schema_is_valid():

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from framegauge import cli, cli_wire
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
+from framegauge.cli import main as cli, wire as cli_wire
 from framegauge.errors import AgentError
 
 TABLE = """\

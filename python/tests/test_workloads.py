@@ -5,16 +5,17 @@ import threading
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import STUDY
 
-from framegauge import commands, planning, study_file
+from framegauge.cli import commands
 from framegauge.errors import AgentError, MissingRequirement, ProgramFailure
+from framegauge.experiment import planning
 from framegauge.report.summary import summarise
-from framegauge.results import read
+from framegauge.results.journal import read
+from framegauge.study import file as study_file
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.fake import Answered
+from framegauge.testbeds.fake.testbed import Answered
 from framegauge.workloads import ftp, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
 from framegauge.workloads.programs import taken_stamp

@@ -9,8 +9,9 @@ import pages
 import pytest
 
 from browser.conftest import Opened
-from framegauge import commands, study_file
+from framegauge.cli import commands
 from framegauge.report import html, material, summary
+from framegauge.study import file as study_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import NotRun
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import FramegaugeError
 
 pytest.register_assert_rewrite("rack.real")

@@ -16,11 +16,12 @@ from typing import Any
 
 import yaml
 
-from framegauge import commands, study_file
-from framegauge.agent import Agent
-from framegauge.results import Journal, Run
-from framegauge.runner import Runner
-from framegauge.study import Study
+from framegauge.agents.pipe import Agent
+from framegauge.cli import commands
+from framegauge.experiment.runner import Runner
+from framegauge.results.journal import Journal, Run
+from framegauge.study import file as study_file
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Conditions, Json
 from framegauge.testbeds.rack import RackTestbed
 

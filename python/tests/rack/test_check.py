@@ -16,10 +16,11 @@ import jsonschema
 import pytest
 from support import ROOT
 
-from framegauge import check, check_plan, lab_file
-from framegauge.agent import Agent, find_agent
-from framegauge.pathmtu import schema
-from framegauge.pathmtu.findings import CATALOGUE
+from framegauge.agents.pipe import Agent, find_agent
+from framegauge.check import plan as check_plan, run as check
+from framegauge.check.judgement import schema
+from framegauge.check.judgement.findings import CATALOGUE
+from framegauge.labs import file as lab_file
 from framegauge.testbeds.lab import LabTestbed
 from rack.real import leaves_nothing
 
@@ -159,7 +160,7 @@ def namespaces(mtu: int) -> Iterator[tuple[str, str]]:
 
 def run(*words: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "framegauge.cli", "check", *words],
+        [sys.executable, "-m", "framegauge", "check", *words],
         capture_output=True, text=True, timeout=120, check=False, user=user,
     )  # fmt: skip
 
@@ -186,7 +187,7 @@ def test_a_watch_serves_metrics_until_it_is_interrupted() -> None:
     with leaves_nothing(), namespaces(9000) as (a, b):
         words = ["check", f"netns:{a}", f"netns:{b}", "-4", "--watch", "1", "--metrics", "127.0.0.1:0"]
         with subprocess.Popen(
-            [sys.executable, "-m", "framegauge.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "framegauge", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:
             assert watch.stderr is not None
             assert watch.stdout is not None

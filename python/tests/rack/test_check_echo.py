@@ -14,9 +14,10 @@ import jsonschema
 import pytest
 from support import ROOT
 
-from framegauge import check, check_echo, check_plan, lab_file
-from framegauge.agent import Agent, find_agent
-from framegauge.pathmtu import schema
+from framegauge.agents.pipe import Agent, find_agent
+from framegauge.check import echo as check_echo, plan as check_plan, run as check
+from framegauge.check.judgement import schema
+from framegauge.labs import file as lab_file
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.lab import LabTestbed
 from framegauge.workloads.programs import running

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from support import ROOT
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import AgentError, AgentLost
 
 pytestmark = pytest.mark.needs("ip")

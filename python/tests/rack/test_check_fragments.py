@@ -46,7 +46,7 @@ def routed() -> Iterator[tuple[str, str]]:
 def test_what_arrives_in_fragments_is_not_carried_and_nobody_is_said_to_have_refused_it() -> None:
     with leaves_nothing(), routed() as (a, b):
         done = subprocess.run(
-            [sys.executable, "-m", "framegauge.cli", "check", f"netns:{a}", f"netns:{b}", "-4", "--json", "--rate", "unlimited"],
+            [sys.executable, "-m", "framegauge", "check", f"netns:{a}", f"netns:{b}", "-4", "--json", "--rate", "unlimited"],
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 1, done.stderr

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent
+from framegauge.agents.pipe import Agent
 from framegauge.report import summary
-from framegauge.results import read
+from framegauge.results.journal import read
 from framegauge.testbeds.base import Conditions, Json
 from framegauge.testbeds.rack import RackTestbed
 from rack.real import evidence, output, run, shell, spawn, study

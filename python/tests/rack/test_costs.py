@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent
+from framegauge.agents.pipe import Agent
 from framegauge.report import summary
-from framegauge.results import Run, read
-from framegauge.study import Study
+from framegauge.results.journal import Run, read
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Conditions, Json
 from rack.real import Unsteady, output, run, spawn, study
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from framegauge import study_file
-from framegauge.agent import Agent
-from framegauge.blocks import block_order
-from framegauge.planning import workload_of
-from framegauge.study import Study
+from framegauge.agents.pipe import Agent
+from framegauge.experiment.planning import workload_of
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+from framegauge.study.model import Study
 from rack.real import run
 
 # Those over ssh are run in test_ssh.py.

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from framegauge import keeper, kept
-from framegauge.agent import find_agent
+from framegauge.agents.pipe import find_agent
+from framegauge.rack import keeper, state as kept
 from rack.real import agent_processes, await_end, hosts_of, leaves_nothing
 
 STUDY = """\
@@ -34,7 +34,7 @@ control: false
 blocks: 2
 margins: {goodput: 1 %}
 """
-MAIN = [sys.executable, "-m", "framegauge.cli"]
+MAIN = [sys.executable, "-m", "framegauge"]
 SIXTEEN = "{kind: rack, topology: rack, hosts: 16, link: {rate: 200 Mb/s}}"
 # One echo request and its answer (RFC 792), for machines without a `ping`.
 PING = """
@@ -184,7 +184,7 @@ def test_it_outlives_the_terminal_that_it_was_built_in(path: str) -> None:
     with leaves_nothing():
         child, terminal = pty.fork()
         if child == 0:
-            os.execv("/bin/sh", ["sh", "-c", f"{sys.executable} -m framegauge.cli rack up {path} && echo ready; cat"])
+            os.execv("/bin/sh", ["sh", "-c", f"{sys.executable} -m framegauge rack up {path} && echo ready; cat"])
         said = b""
         while b"ready" not in said:
             said += os.read(terminal, 1000)

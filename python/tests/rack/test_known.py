@@ -1,11 +1,11 @@
-"""Studies with a known truth come out right on the real rack; bench/known.py asks the same twenty times."""
+"""Studies with a known truth come out right on the real rack; bench/truth/known.py asks the same twenty times."""
 
 from __future__ import annotations
 
 import pytest
 from support import bench
 
-known = bench("known")
+known = bench("truth.known")
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from framegauge import kept, lab_file
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import FramegaugeError
-from framegauge.lab_file import LabFile, Truth
+from framegauge.labs import file as lab_file
+from framegauge.labs.file import LabFile, Truth
+from framegauge.rack import state as kept
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.lab import LabTestbed
 from rack import lab_probe
@@ -28,7 +29,7 @@ from rack.real import await_end, leaves_nothing, output, spawn
 # Every example, and the one in the document.
 LABS = {path.stem: path.read_text() for path in sorted((ROOT / "examples/faults").glob("*.yaml"))}
 LABS["docs"] = (ROOT / "docs/fault-lab.md").read_text().partition("```yaml\n")[2].partition("```")[0]
-MAIN = [sys.executable, "-m", "framegauge.cli"]
+MAIN = [sys.executable, "-m", "framegauge"]
 PROGRAM = [sys.executable, "-I", "-S", lab_probe.__file__]
 # So that all flows miss a bad one of four members, or of two, about once in 10⁸ times.
 FLOWS = {0.25: 64, 0.5: 32}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import AgentError
 
 SECONDS = 1.5

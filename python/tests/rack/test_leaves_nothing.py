@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import AgentError, AgentFailure, Refused
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay
@@ -81,7 +81,7 @@ def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -
         file.write(STUDY)
     family: list[int] = []
     with leaves_nothing(lambda: await_end(family)):
-        command = [sys.executable, "-m", "framegauge.cli", "study", path, "--out", f"{tmp_path}/out"]
+        command = [sys.executable, "-m", "framegauge", "study", path, "--out", f"{tmp_path}/out"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
             # The moment: after some runs have ended, anywhere in the next one.
             _until_runs(Path(f"{tmp_path}/out/runs.jsonl"), generator.randint(0, 2), controller)

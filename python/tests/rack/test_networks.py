@@ -19,7 +19,7 @@ import pyarrow.ipc
 import pytest
 from support import ROOT
 
-from framegauge.agent import Agent, read_spool
+from framegauge.agents.pipe import Agent, read_spool
 from framegauge.errors import AgentError
 from framegauge.testbeds.base import Host, Json
 from framegauge.testbeds.rack import Relay

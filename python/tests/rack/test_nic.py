@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from framegauge.agent import Agent
-from framegauge.results import Run
+from framegauge.agents.pipe import Agent
+from framegauge.results.journal import Run
 from rack.real import run, study
 
 ON = {"tso": True, "lro": True, "gro": True, "checksum": True}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent, Json, find_agent
+from framegauge.agents.pipe import Agent, Json, find_agent
 from framegauge.errors import AgentError
 from framegauge.testbeds.base import PLACES
 from framegauge.testbeds.rack import Relay

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import NotRun
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from rack.test_networks import network, port_of, transfer, valid
 
 WRAPPER = Path(__file__).with_name("refusing.py")

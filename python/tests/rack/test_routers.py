@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from framegauge.agent import Agent
+from framegauge.agents.pipe import Agent
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.stream import Stream
 from rack.real import spawn

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import Refused
 from framegauge.testbeds.rack import Relay
 from rack.real import UP, leaves_nothing
@@ -77,7 +77,7 @@ def test_a_study_says_so_in_one_line_and_leaves_nothing(rate: str, links: str, l
     factors = "mtu: [1500, 9000], shaping: off" if links else "mtu: [1500, 9000]"
     text = STUDY.replace("RATE", rate).replace("LINKS", links).replace("mtu: [1500, 9000]", factors)
     study.write_text(text)
-    command = [sys.executable, "-m", "framegauge.cli", "study", str(study), "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "framegauge", "study", str(study), "--out", str(tmp_path / "out")]
     with leaves_nothing():
         process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert process.returncode == 2, process.stderr

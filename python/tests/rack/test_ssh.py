@@ -20,15 +20,15 @@ import pytest
 import yaml
 from support import ROOT, bench
 
-from framegauge.agent import find_agent
+from framegauge.agents.pipe import find_agent
+from framegauge.agents.ssh import Remote, open_agent
 from framegauge.errors import AgentFailure, AgentLost, AgentMissing
-from framegauge.results import read
-from framegauge.ssh import Remote, open_agent
+from framegauge.results.journal import read
 from rack import sshd
 from rack.sshd import Site
 
 pytestmark = pytest.mark.needs("ssh", "sshd")
-chaos = bench("chaos")
+chaos = bench("hosts.chaos")
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_check_over_ssh(there: Site, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "framegauge.cli",
+        "framegauge",
         "check",
         "--hosts",
         str(hosts),
@@ -154,7 +154,7 @@ def study_of(
 
 
 def framegauge(*words: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "framegauge.cli", *map(str, words)]
+    command = [sys.executable, "-m", "framegauge", *map(str, words)]
     return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -317,7 +317,7 @@ def hosts_asked(site: Site, folder: Path, names: dict[str, str], *before: str) -
     """`framegauge hosts --json` of so many names of hosts of a site, under way."""
     listed = [{"name": name, "ssh": destination} for name, destination in names.items()]
     (folder / "hosts.yaml").write_text(json.dumps({"hosts": listed, "options": list(site.options)}))
-    command = [*before, sys.executable, "-m", "framegauge.cli", "hosts", str(folder / "hosts.yaml"), "--json"]
+    command = [*before, sys.executable, "-m", "framegauge", "hosts", str(folder / "hosts.yaml"), "--json"]
     return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -366,7 +366,7 @@ def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp
     inventory = tmp_path / "hosts.yaml"
     hosts = [*there.hosts, {"name": "gone", "ssh": "gone.invalid"}]
     inventory.write_text(json.dumps({"hosts": hosts, "options": list(there.options)}))
-    asked = [sys.executable, "-m", "framegauge.cli", "hosts", str(inventory)]
+    asked = [sys.executable, "-m", "framegauge", "hosts", str(inventory)]
     done = subprocess.run([*asked, "--json"], capture_output=True, text=True, timeout=60, check=False)
     found = {host["name"]: host for host in json.loads(done.stdout)["hosts"]}
     assert done.returncode == 1
@@ -519,7 +519,7 @@ def hosts_of_example() -> list[object]:
     return list(yaml.safe_load((ROOT / "examples/inventory/hosts.yaml").read_text())["hosts"])
 
 
-# Each kind of what may break once; bench/chaos.py does it at random, and more often.
+# Each kind of what may break once; bench/hosts/chaos.py does it at random, and more often.
 @pytest.mark.parametrize("kind", chaos.KINDS)
 def test_whatever_breaks_the_settings_are_back_within_the_lease(kind: str, tmp_path: Path) -> None:
     with sshd.site(tmp_path, ["alpha", "beta"], small_disk=True) as site:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agent import Agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import Refused
 from framegauge.testbeds.rack import RackTestbed, Relay
 from rack.real import RATE, UP, Unsteady, evidence, output, run, spawn, study

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from framegauge import wire
+from framegauge.cli import encapsulations as wire
 
 pytestmark = pytest.mark.needs("ip")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.ipc
 import pytest
 
-from framegauge.agent import Agent
-from framegauge.results import Run
+from framegauge.agents.pipe import Agent
+from framegauge.results.journal import Run
 from rack.real import run, study
 
 STALL_SECONDS = 0.035  # Linux delays an acknowledgement by 40 ms at least

@@ -10,7 +10,7 @@ from typing import Any
 from framegauge.report import words
 from framegauge.report.names import printable
 from framegauge.report.summary import factor_key
-from framegauge.results import Run
+from framegauge.results.journal import Run
 
 __all__ = ["Look", "cell_title", "in_order", "looks"]
 

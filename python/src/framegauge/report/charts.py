@@ -12,7 +12,7 @@ from framegauge.report import arms, records, words
 from framegauge.report.names import printable
 from framegauge.report.records import Reading
 from framegauge.report.units import unit_scale
-from framegauge.results import Run, Saved
+from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import METRICS
 
 __all__ = ["Picture", "pictures"]

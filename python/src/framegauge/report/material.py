@@ -9,12 +9,14 @@ from typing import Any
 
 import yaml
 
-from framegauge.report import arms, changes_charts, charts, contention_charts, records, sentence, series
+from framegauge.report import arms, charts, records, sentence, series
 from framegauge.report.arms import Look
+from framegauge.report.changes import charts as changes_charts
 from framegauge.report.charts import Picture
+from framegauge.report.flows import charts as contention_charts
 from framegauge.report.records import Reading
 from framegauge.report.sentence import Answer, Number
-from framegauge.results import Saved
+from framegauge.results.journal import Saved
 
 __all__ = ["Material", "gather"]
 

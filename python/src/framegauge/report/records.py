@@ -13,7 +13,7 @@ from typing import Any
 
 from framegauge.report import spools
 from framegauge.report.spools import dig
-from framegauge.results import Run, Saved
+from framegauge.results.journal import Run, Saved
 
 __all__ = ["PACKETS", "STATES", "USERS", "Reading", "medians", "read"]
 

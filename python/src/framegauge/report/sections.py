@@ -7,14 +7,15 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framegauge.report import causes, changes_page, contention_page, method, records, words
+from framegauge.report import causes, method, records, words
+from framegauge.report.changes import page as changes_page
+from framegauge.report.flows import page as contention_page
 from framegauge.report.interactions import sentences
 from framegauge.report.markup import Cell, figure, items, lines, section, table, text
 from framegauge.report.material import Material
-from framegauge.report.series import SERIES
-from framegauge.report.series import Cell as Courses
+from framegauge.report.series import SERIES, Cell as Courses
 from framegauge.report.units import unit_scale
-from framegauge.results import Run
+from framegauge.results.journal import Run
 
 __all__ = ["SECTIONS", "courses_json"]
 

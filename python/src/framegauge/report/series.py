@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from framegauge.report import arms, spools
-from framegauge.results import Run
+from framegauge.results.journal import Run
 
 __all__ = [
     "MOST_POINTS", "SERIES", "Cell", "Connection", "Course", "acked", "cells", "connections", "representative",

@@ -8,12 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from framegauge import standing
-from framegauge.report import contention, flows
+from framegauge.report.flows import contention, flows
 from framegauge.report.interactions import interactions
 from framegauge.report.why import why
-from framegauge.results import Run, Saved
-from framegauge.statistics.judge import METRICS, Comparison, Row, judge, log_ratios_by_cell, not_measured
-from framegauge.statistics.judge import is_settled as statistics_settled
+from framegauge.results.journal import Run, Saved
+from framegauge.statistics.judge import (
+    METRICS,
+    Comparison,
+    Row,
+    is_settled as statistics_settled,
+    judge,
+    log_ratios_by_cell,
+    not_measured,
+)
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict

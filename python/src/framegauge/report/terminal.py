@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from framegauge.report import causes, contention, evidence, words
+from framegauge.report import causes, evidence, words
+from framegauge.report.flows import contention
 from framegauge.report.interactions import sentences
 from framegauge.report.sentence import answer
 

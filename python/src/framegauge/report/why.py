@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from framegauge.results import Run
+from framegauge.results.journal import Run
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.why import Arm, decompose, frame_share
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge import disciplines, quantities
+from framegauge import quantities
+from framegauge.networks import disciplines
 
 __all__ = [
     "change",

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Protocol
 
 from framegauge import standing
-from framegauge.agent import Agent, Json, Requests
+from framegauge.agents.pipe import Agent, Json, Requests
+from framegauge.agents.ssh import host_words, open_agent
 from framegauge.errors import AgentFailure, Lapsed, Refused
-from framegauge.machines import Machine
-from framegauge.ssh import host_words, open_agent
+from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
 from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine

@@ -1,0 +1,1 @@
+"""What changed while runs were under way."""

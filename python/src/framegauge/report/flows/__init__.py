@@ -1,0 +1,1 @@
+"""What each flow got, and where drops came in runs."""
