@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import causes, words
-from framegauge.report.summary import summarise
+from framegauge.report import causes
 from framegauge.results.journal import Saved, read
+from framegauge.summary import words
+from framegauge.summary.document import summarise
 
 EXAMPLES = ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")
 MORE = math.inf

@@ -21,9 +21,10 @@ from bench.common import build_machine, opener_in, save, say, warn_if_busy
 from rich.console import Console
 
 from framegauge.cli import commands
-from framegauge.report import summary, terminal
+from framegauge.report import terminal
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
 
 STUDY = """
 question: What does a gigabyte cost its receiver?

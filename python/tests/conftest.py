@@ -17,10 +17,10 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support import STUDY
 
 from framegauge.experiment.runner import Event, Outcome, Runner
-from framegauge.report.summary import wants_runs
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
+from framegauge.summary.judging import wants_runs
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
 
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.

@@ -289,11 +289,11 @@ def test_a_faster_link_leaves_less_to_hide_lateness(execute, tmp_path):
 
 
 def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
-    from framegauge.report import summary
-    from framegauge.report.changes import charts as changes_charts
-    from framegauge.report.changes.page import section_of
-    from framegauge.report.material import gather
+    from framegauge.report.page.changes import section_of
+    from framegauge.report.pictures import changes as changes_charts
+    from framegauge.report.pictures.material import gather
     from framegauge.results.journal import read
+    from framegauge.summary import document as summary
 
     study = make(
         "[{at: 1 s, hosts: all, mtu: 9000}, {at: 2 s, from: '*', to: h1, up: true}]", **{"repeat: 2 s": "repeat: 3 s"}
@@ -320,7 +320,7 @@ def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
 
 
 def test_a_study_without_changes_has_no_such_section(execute, tmp_path):
-    from framegauge.report.changes import charts as changes_charts
+    from framegauge.report.pictures import changes as changes_charts
     from framegauge.results.journal import read
 
     execute(make("[]"))

@@ -22,8 +22,8 @@ from framegauge.cli import main as cli
 from framegauge.compare import comparison, terminal as comparison_terminal
 from framegauge.compare.sources import read_side
 from framegauge.errors import InputError
-from framegauge.report import summary
-from framegauge.report.schema import comparison_schema
+from framegauge.summary import document as summary
+from framegauge.summary.schema import comparison_schema
 
 DOCUMENTS = ROOT / "python/tests/documents"
 MAIN = [sys.executable, "-m", "framegauge"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from framegauge.evidence import costs
-from framegauge.report import summary
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
 
 
 def use(seconds: float, instructions: int | None = None, cycles: int | None = None) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from test_transcripts import SCHEMA
 
 from framegauge.errors import StudyError
 from framegauge.networks import disciplines
-from framegauge.report import words
 from framegauge.study import file as study_file
 from framegauge.study.model import level_text
+from framegauge.summary import words
 
 PIPE = jsonschema.Draft202012Validator({"$ref": "#/$defs/queue", "$defs": SCHEMA["$defs"]})
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from framegauge.evidence.steady import trim
-from framegauge.report import causes, interactions, why
+from framegauge.report import causes
 from framegauge.results.journal import Run
 from framegauge.statistics.effects import effects
 from framegauge.statistics.judge import Row, judge
 from framegauge.statistics.ratio import Ratio, estimate
 from framegauge.statistics.why import Arm, decompose, frame_share
+from framegauge.summary import interactions, why
 
 TRUTH = {(True, 0.0002): 1.05, (True, 0.001): 1.10, (False, 0.0002): 1.38, (False, 0.001): 1.60}
 CONDITIONS = {cell: {"lro": lro, "rtt_seconds": rtt, "flows": 1} for cell, (lro, rtt) in enumerate(TRUTH)}

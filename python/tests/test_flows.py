@@ -16,11 +16,13 @@ import pytest
 from contended import CLOSE, FAR, PORT
 from hypothesis import given, strategies as st
 
-from framegauge.report import html, markdown, material, summary
-from framegauge.report.flows import blackout, came_by, contention, drop_runs, flows
-from framegauge.report.schema import summary_schema
+from framegauge.report import markdown
+from framegauge.report.page import html
+from framegauge.report.pictures import material
 from framegauge.results.journal import Journal, Saved, read
 from framegauge.statistics.mean import jain, mean
+from framegauge.summary import blackout, contention, document as summary, drop_runs, flows, input_ports as came_by
+from framegauge.summary.schema import summary_schema
 from framegauge.workloads import base
 
 FATES = st.lists(st.tuples(st.sampled_from([FAR, CLOSE]), st.booleans()), max_size=60)

@@ -15,13 +15,15 @@ from framegauge.compare.sources import read_side
 from framegauge.errors import Refused, StudyError
 from framegauge.experiment.planning import conditions_of, stated_conditions
 from framegauge.hosts import dry_run as announce
-from framegauge.report import material, method, words
-from framegauge.report.schema import comparison_schema
-from framegauge.report.summary import summarise
+from framegauge.report import method
+from framegauge.report.pictures import material
 from framegauge.results import journal as results
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import arms
+from framegauge.summary import words
+from framegauge.summary.document import summarise
+from framegauge.summary.schema import comparison_schema
 from framegauge.testbeds.fake.testbed import FakeTestbed
 
 

@@ -13,9 +13,9 @@ import pytest
 from support import ROOT
 
 from framegauge.cli import main as cli
-from framegauge.report.schema import comparison_schema, summary_schema
 from framegauge.results import journal as results
 from framegauge.study import file as study_file
+from framegauge.summary.schema import comparison_schema, summary_schema
 
 DOCUMENTS = ROOT / "python/tests/documents"
 FOLDERS = sorted(path for path in DOCUMENTS.glob("results-*") if path.is_dir())

@@ -21,10 +21,13 @@ from support import STUDY
 from framegauge.cli import commands, documents, main as cli
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
-from framegauge.report import html, markdown, material, method, records, series, summary
-from framegauge.report.units import unit_scale
+from framegauge.report import markdown, method
+from framegauge.report.page import html
+from framegauge.report.pictures import material, records, series
 from framegauge.results.journal import Journal, Run, Saved, read
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
+from framegauge.summary.units import unit_scale
 from framegauge.testbeds.fake.model import FAULTS
 
 
@@ -248,7 +251,7 @@ def test_units_are_scaled_to_what_is_read_easily() -> None:
 
 
 def test_the_representative_run_is_the_one_nearest_to_the_median() -> None:
-    from framegauge.report.series import representative
+    from framegauge.report.pictures.series import representative
 
     run = Run(1, 0, 0, "a", "baseline", 1500, 0, "stream", {}, {"goodput": 1.0}, [])
     runs = [

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from framegauge.report import evidence, words
-from framegauge.report.sentence import Kind, answer, numbers
-from framegauge.statistics.judge import METRICS
+from framegauge.metrics import METRICS
+from framegauge.report import evidence
 from framegauge.statistics.verdict import Verdict
+from framegauge.summary import words
+from framegauge.summary.sentence import Kind, answer, numbers
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
 RATIOS = {BETTER: 1.053, WORSE: 0.9, INSIDE: 1.001, UNDECIDED: 1.01}

@@ -6,9 +6,10 @@ import pytest
 
 from framegauge.errors import AgentError, AgentLost, Refused
 from framegauge.experiment.runner import Runner
-from framegauge.report.summary import compare, is_evidence, summarise
 from framegauge.results.journal import Journal, read
 from framegauge.study import file as study_file
+from framegauge.summary.document import summarise
+from framegauge.summary.judging import compare, is_evidence
 from framegauge.testbeds.base import afterwards
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 

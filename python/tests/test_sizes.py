@@ -15,14 +15,13 @@ from framegauge.compare import comparison, sources
 from framegauge.errors import CorruptResults, StudyError
 from framegauge.evidence import conservation, proof
 from framegauge.experiment import planning
-from framegauge.report import words
-from framegauge.report.flows import came_by
-from framegauge.report.summary import summarise
 from framegauge.results.journal import read
 from framegauge.study import file as study_file, testbed as study_testbed
 from framegauge.study.blocks import block_order
 from framegauge.study.model import cells
 from framegauge.study.sizes import at_mtu
+from framegauge.summary import input_ports as came_by, words
+from framegauge.summary.document import summarise
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 from framegauge.workloads.stream import Stream

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from framegauge.report import summary
 from framegauge.statistics import bootstrap, doubts, robust, unpaired
 from framegauge.statistics.judge import Row, judge, log_ratios_by_cell
 from framegauge.statistics.ratio import blocks_to_settle, estimate
 from framegauge.statistics.verdict import Verdict, decide, exclusions_differ
+from framegauge.summary import judging
 
 
 def warnings(before, after, margin, higher_is_better):
@@ -164,13 +164,13 @@ def test_a_comparison_that_lost_its_runs_costs_itself_unless_they_are_many(of, f
     lost = [row(block, "9000", 1, excluded=True) for block in range(4)]
     found = judge(cells(of) + lost, {"goodput": 0.01})
     assert [each.verdict for each in found].count(Verdict.SUSPECT) == 1
-    assert summary.is_faithful(found) is faithful
+    assert judging.is_faithful(found) is faithful
 
 
 def test_a_control_that_differs_in_one_cell_costs_the_study():
     found = judge(cells(6, control=1.05), {"goodput": 0.01})
     assert [each.verdict for each in found].count(Verdict.SUSPECT) == 2
-    assert not summary.is_faithful(found)
+    assert not judging.is_faithful(found)
 
 
 def test_no_pair_left_is_not_judged():

@@ -10,13 +10,13 @@ import pytest
 from support import ROOT, STUDY
 
 from framegauge.cli import main as cli
-from framegauge.report import summary
-from framegauge.report.schema import comparison_schema, summary_schema
-from framegauge.report.summary import summarise
+from framegauge.metrics import METRICS
 from framegauge.results.journal import read
-from framegauge.statistics.judge import METRICS
 from framegauge.statistics.verdict import Verdict
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
+from framegauge.summary.document import summarise
+from framegauge.summary.schema import comparison_schema, summary_schema
 from framegauge.testbeds.fake.testbed import FakeModel, Fault
 
 VALID = jsonschema.Draft202012Validator(summary_schema())

@@ -17,8 +17,7 @@ from contended import arrow
 from support import ROOT, STUDY
 
 from framegauge.cli import main as cli
-from framegauge.report import spools
-from framegauge.results import journal as results
+from framegauge.results import journal as results, spools
 from framegauge.results.journal import Journal, Run
 
 TEXT = (ROOT / "docs/results.md").read_text()

@@ -11,9 +11,9 @@ from support import STUDY
 from framegauge.cli import commands
 from framegauge.errors import AgentError, MissingRequirement, ProgramFailure
 from framegauge.experiment import planning
-from framegauge.report.summary import summarise
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
+from framegauge.summary.document import summarise
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.fake.testbed import Answered
 from framegauge.workloads import ftp, iperf3

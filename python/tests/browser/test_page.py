@@ -10,8 +10,10 @@ import pytest
 
 from browser.conftest import Opened
 from framegauge.cli import commands
-from framegauge.report import html, material, summary
+from framegauge.report.page import html
+from framegauge.report.pictures import material
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

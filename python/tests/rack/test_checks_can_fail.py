@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from framegauge.agents.pipe import Agent
-from framegauge.report import summary
 from framegauge.results.journal import read
+from framegauge.summary import document as summary
 from framegauge.testbeds.base import Conditions, Json
 from framegauge.testbeds.rack import RackTestbed
 from rack.real import evidence, output, run, shell, spawn, study

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from framegauge.agents.pipe import Agent
-from framegauge.report import summary
 from framegauge.results.journal import Run, read
 from framegauge.study.model import Study
+from framegauge.summary import document as summary
 from framegauge.testbeds.base import Conditions, Json
 from rack.real import Unsteady, output, run, spawn, study
 

@@ -75,7 +75,7 @@ def _run(words: Sequence[str]) -> int:
         _metric("--metric", metric)
     from framegauge.compare import comparison
     from framegauge.compare.sources import read_side
-    from framegauge.report import summary
+    from framegauge.summary import document as summary
 
     document = comparison.compare(read_side(options.base), read_side(options.new), margins, options.metric)
     if options.json:
@@ -106,7 +106,7 @@ def _margin(text: str) -> tuple[str, float]:
 
 
 def _metric(name: str, metric: str) -> None:
-    from framegauge.statistics.judge import METRICS
+    from framegauge.metrics import METRICS
 
     if metric not in METRICS:
         raise InputError(f'{name}: found "{metric}", expected one of {", ".join(METRICS)}')

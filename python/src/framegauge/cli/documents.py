@@ -12,7 +12,7 @@ from framegauge.errors import InputError
 from framegauge.results.journal import Saved
 
 if TYPE_CHECKING:
-    from framegauge.report.material import Material
+    from framegauge.report.pictures.material import Material
 
 __all__ = ["Wanted", "page", "write"]
 
@@ -41,7 +41,8 @@ class Wanted:
 def page(saved: Saved, summary: dict[str, object]) -> str:
     """The page of a judged study."""
     # Charts take a second to import, which other verbs must not wait for.
-    from framegauge.report import html, material
+    from framegauge.report.page import html
+    from framegauge.report.pictures import material
 
     return html.page(material.gather(saved, summary))
 
@@ -51,7 +52,9 @@ def write(saved: Saved, summary: dict[str, object], wanted: Wanted) -> list[Path
     wanted.check()
     if wanted == Wanted():
         return []
-    from framegauge.report import html, markdown, material
+    from framegauge.report import markdown
+    from framegauge.report.page import html
+    from framegauge.report.pictures import material
 
     found = material.gather(saved, summary)
     written = []

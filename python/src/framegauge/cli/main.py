@@ -254,7 +254,8 @@ def _report(options: argparse.Namespace) -> None:
 def _print(found: dict[str, object], as_json: bool) -> None:
     from rich.console import Console
 
-    from framegauge.report import summary, terminal
+    from framegauge.report import terminal
+    from framegauge.summary import document as summary
 
     if as_json:
         sys.stdout.write(summary.text(found))
@@ -266,16 +267,16 @@ def _print(found: dict[str, object], as_json: bool) -> None:
 
 
 def _demand_evidence(found: dict[str, object]) -> None:
-    from framegauge.report import summary
+    from framegauge.summary import judging
 
-    if not summary.is_evidence(found):
+    if not judging.is_evidence(found):
         raise NothingJudged("no evidence: not faithful, or nothing could be judged; the reasons are above")
 
 
 def _schema(options: argparse.Namespace) -> None:
     from framegauge.check.judgement import schema
-    from framegauge.report.schema import comparison_schema, summary_schema
     from framegauge.study import file as study_file
+    from framegauge.summary.schema import comparison_schema, summary_schema
 
     makers = {
         "study": study_file.json_schema,

@@ -45,8 +45,8 @@ def _parser() -> argparse.ArgumentParser:
 def run(words: Sequence[str]) -> None:
     """Print the plan; InputError for what cannot be planned."""
     from framegauge.experiment import forecast
-    from framegauge.report import summary
     from framegauge.study import file as study_file
+    from framegauge.summary import judging
 
     options = _parser().parse_args(words)
     study = study_file.load_preset(options.preset) if options.preset else study_file.load(options.file)
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
     if options.pilot is not None:
         from framegauge.results.journal import read
 
-        pilot = summary.spreads(read(options.pilot))
+        pilot = judging.spreads(read(options.pilot))
     found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()))
     print(json.dumps(found, indent=2) if options.json else "\n".join(forecast.lines(found)))
 

@@ -28,7 +28,6 @@ from framegauge.rack.state import Process, Taken
 if TYPE_CHECKING:
     from framegauge.labs.file import LabFile
     from framegauge.study.model import Study
-    from framegauge.testbeds.base import Conditions
 
 __all__ = ["become", "capture", "change", "down", "exec_command", "looks", "members", "show", "up", "up_lab"]
 
@@ -46,6 +45,7 @@ HOW = "framegauge rack up FILE (or --preset demo)"
 
 def up(study: Study, name: str, say: Say) -> Json:
     """Build the rack of a study under its baseline and leave it up; the state that was written."""
+    from framegauge.experiment.planning import baseline
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
 
@@ -102,20 +102,6 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
     if state is None:
         raise FramegaugeError("the rack was taken down as soon as it was up")
     return state
-
-
-def baseline(study: Study) -> Conditions:
-    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
-    from dataclasses import replace
-
-    from framegauge.experiment.planning import conditions_of
-    from framegauge.study.blocks import Slot
-    from framegauge.study.model import arms, cells
-
-    cell = cells(study)[0]
-    levels = {name: getattr(study.factors, name, None) for name in cell.factors}
-    chosen = {name: level.baseline for name, level in levels.items() if level is not None}
-    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
 
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from framegauge import __version__, quantities
 from framegauge.check.judgement.findings import CATALOGUE, title
 from framegauge.check.judgement.verdict import route_mtu_disagreement
+from framegauge.printable import printable
 from framegauge.report.check.matrix import (
     LEGEND,
     NOT_PROBED,
@@ -26,7 +27,6 @@ from framegauge.report.check.matrix import (
     matrices,
     plan_text,
 )  # fmt: skip
-from framegauge.report.names import printable
 
 __all__ = ["page"]
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from framegauge import quantities
 from framegauge.check.judgement.findings import CATALOGUE, title
+from framegauge.printable import printable
 from framegauge.report.check.matrix import NOT_PROBED, Matrix, counts, headline, legend, matrices, plan_text
-from framegauge.report.names import printable
 
 __all__ = ["show"]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framegauge.report import spools
-from framegauge.report.flows import came_by, drop_runs
-from framegauge.report.spools import dig
+from framegauge.results import spools
 from framegauge.results.journal import Run
+from framegauge.results.spools import dig
+from framegauge.summary import drop_runs, input_ports as came_by
 
 __all__ = ["AROUND_FRAMES", "Blackout", "find"]
 

@@ -9,14 +9,20 @@ from typing import Any
 
 import yaml
 
-from framegauge.report import arms, charts, records, sentence, series
-from framegauge.report.arms import Look
-from framegauge.report.changes import charts as changes_charts
-from framegauge.report.charts import Picture
-from framegauge.report.flows import charts as contention_charts
-from framegauge.report.records import Reading
-from framegauge.report.sentence import Answer, Number
+from framegauge.report.pictures import (
+    arms,
+    changes as changes_charts,
+    charts,
+    flows as contention_charts,
+    records,
+    series,
+)
+from framegauge.report.pictures.arms import Look
+from framegauge.report.pictures.charts import Picture
+from framegauge.report.pictures.records import Reading
 from framegauge.results.journal import Saved
+from framegauge.summary import sentence
+from framegauge.summary.sentence import Answer, Number
 
 __all__ = ["Material", "gather"]
 

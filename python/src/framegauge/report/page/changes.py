@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from framegauge.report.changes.charts import changes
-from framegauge.report.markup import figure, section, table
-from framegauge.report.material import Material
+from framegauge.report.page.markup import figure, section, table
+from framegauge.report.pictures.changes import changes
+from framegauge.report.pictures.material import Material
 
 __all__ = ["section_of"]
 

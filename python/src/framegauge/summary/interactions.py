@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.report import words
+from framegauge.metrics import METRICS
 from framegauge.statistics.effects import AtLevel, Effect, effects
-from framegauge.statistics.judge import METRICS, Row, log_ratios_by_cell
+from framegauge.statistics.judge import Row, log_ratios_by_cell
+from framegauge.summary import words
 
 __all__ = ["interactions", "sentences"]
 

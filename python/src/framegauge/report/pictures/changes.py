@@ -11,12 +11,14 @@ import numpy as np
 
 from framegauge.networks.settings import together
 from framegauge.plots import course, draw, rows
-from framegauge.report import arms, series, spools, units
-from framegauge.report.arms import Look
-from framegauge.report.charts import Picture
-from framegauge.report.names import printable
-from framegauge.report.spools import dig
+from framegauge.printable import printable
+from framegauge.report.pictures import arms, series
+from framegauge.report.pictures.arms import Look
+from framegauge.report.pictures.charts import Picture
+from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
+from framegauge.results.spools import dig
+from framegauge.summary import units
 
 __all__ = ["Change", "changes", "pictures"]
 

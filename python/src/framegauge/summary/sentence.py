@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.report import words
+from framegauge.summary import words
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 

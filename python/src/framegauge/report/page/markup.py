@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterable, Sequence
 
 from framegauge.plots import draw
-from framegauge.report.charts import Picture
-from framegauge.report.names import printable
+from framegauge.printable import printable
+from framegauge.report.pictures.charts import Picture
 
 __all__ = ["Cell", "figure", "items", "lines", "section", "slug", "table", "text"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.report import words
-from framegauge.report.names import printable
-from framegauge.report.summary import factor_key
+from framegauge.printable import printable
 from framegauge.results.journal import Run
+from framegauge.summary import words
+from framegauge.summary.document import factor_key
 
 __all__ = ["Look", "cell_title", "in_order", "looks"]
 

@@ -23,6 +23,6 @@ def comparison_schema() -> dict[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    text = files("framegauge.report").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    text = files("framegauge.summary").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema

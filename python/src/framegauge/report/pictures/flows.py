@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.plots import draw, histogram, queue, rows, spread
-from framegauge.report import series, units, words
-from framegauge.report.arms import Look
-from framegauge.report.charts import Picture
-from framegauge.report.flows import blackout, contention
-from framegauge.report.flows.blackout import Blackout
-from framegauge.report.names import printable
+from framegauge.printable import printable
+from framegauge.report.pictures import series
+from framegauge.report.pictures.arms import Look
+from framegauge.report.pictures.charts import Picture
 from framegauge.results.journal import Saved
+from framegauge.summary import blackout, contention, units, words
+from framegauge.summary.blackout import Blackout
 
 __all__ = ["MOST_SHOWN", "dropped_note", "pictures", "ports_name", "shown", "title_of"]
 

@@ -14,10 +14,10 @@ from importlib.resources import files
 from framegauge import __version__
 from framegauge.plots import draw
 from framegauge.report import evidence
-from framegauge.report.markup import items, text
-from framegauge.report.material import Material
-from framegauge.report.sections import SECTIONS, courses_json
-from framegauge.report.sentence import Kind, Number
+from framegauge.report.page.markup import items, text
+from framegauge.report.page.sections import SECTIONS, courses_json
+from framegauge.report.pictures.material import Material
+from framegauge.summary.sentence import Kind, Number
 
 __all__ = ["page"]
 
@@ -62,7 +62,7 @@ def page(material: Material) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("framegauge.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.report.spools import dig
+from framegauge.results.spools import dig
 
 __all__ = ["inputs", "ports_to"]
 

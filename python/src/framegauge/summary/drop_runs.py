@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framegauge.report import spools
-from framegauge.report.spools import dig
+from framegauge.results import spools
+from framegauge.results.spools import dig
 
 __all__ = ["BINS", "DropRuns", "bin_of", "by_input", "drops", "ends", "lengths", "read"]
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from framegauge.report import arms, spools
+from framegauge.report.pictures import arms
+from framegauge.results import spools
 from framegauge.results.journal import Run
 
 __all__ = [

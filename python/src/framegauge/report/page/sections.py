@@ -7,15 +7,16 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framegauge.report import causes, method, records, words
-from framegauge.report.changes import page as changes_page
-from framegauge.report.flows import page as contention_page
-from framegauge.report.interactions import sentences
-from framegauge.report.markup import Cell, figure, items, lines, section, table, text
-from framegauge.report.material import Material
-from framegauge.report.series import SERIES, Cell as Courses
-from framegauge.report.units import unit_scale
+from framegauge.report import causes, method
+from framegauge.report.page import changes as changes_page, flows as contention_page
+from framegauge.report.page.markup import Cell, figure, items, lines, section, table, text
+from framegauge.report.pictures import records
+from framegauge.report.pictures.material import Material
+from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
+from framegauge.summary import words
+from framegauge.summary.interactions import sentences
+from framegauge.summary.units import unit_scale
 
 __all__ = ["SECTIONS", "courses_json"]
 

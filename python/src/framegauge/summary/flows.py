@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import spools
-from framegauge.report.flows import came_by, drop_runs
-from framegauge.report.flows.drop_runs import DropRuns
-from framegauge.report.spools import dig
+from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
+from framegauge.results.spools import dig
+from framegauge.summary import drop_runs, input_ports as came_by
+from framegauge.summary.drop_runs import DropRuns
 
 __all__ = ["LEAST_FLOWS", "Contention", "Flow", "read"]
 

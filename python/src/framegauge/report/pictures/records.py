@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import spools
-from framegauge.report.spools import dig
+from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
+from framegauge.results.spools import dig
 
 __all__ = ["PACKETS", "STATES", "USERS", "Reading", "medians", "read"]
 

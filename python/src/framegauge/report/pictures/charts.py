@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from framegauge.metrics import METRICS
 from framegauge.plots import bars, draw, effect, rows, strip
-from framegauge.report import arms, records, words
-from framegauge.report.names import printable
-from framegauge.report.records import Reading
-from framegauge.report.units import unit_scale
+from framegauge.printable import printable
+from framegauge.report.pictures import arms, records
+from framegauge.report.pictures.records import Reading
 from framegauge.results.journal import Run, Saved
-from framegauge.statistics.judge import METRICS
+from framegauge.summary import words
+from framegauge.summary.units import unit_scale
 
 __all__ = ["Picture", "pictures"]
 

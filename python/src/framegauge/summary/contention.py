@@ -10,11 +10,10 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.report import units, words
-from framegauge.report.flows import drop_runs
-from framegauge.report.flows.drop_runs import DropRuns
-from framegauge.report.flows.flows import Contention, Flow
 from framegauge.statistics.mean import Mean, jain, mean
+from framegauge.summary import drop_runs, units, words
+from framegauge.summary.drop_runs import DropRuns
+from framegauge.summary.flows import Contention, Flow
 
 __all__ = ["MOST_ROWS", "arm_name", "entries", "lines", "row_name"]
 

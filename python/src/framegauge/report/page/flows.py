@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.report import units, words
-from framegauge.report.flows import contention
-from framegauge.report.flows.charts import dropped_note, ports_name, shown, title_of
-from framegauge.report.flows.drop_runs import BINS
-from framegauge.report.markup import Cell, figure, section, table, text
-from framegauge.report.material import Material
-from framegauge.report.names import printable
+from framegauge.printable import printable
+from framegauge.report.page.markup import Cell, figure, section, table, text
+from framegauge.report.pictures.flows import dropped_note, ports_name, shown, title_of
+from framegauge.report.pictures.material import Material
+from framegauge.summary import contention, units, words
+from framegauge.summary.drop_runs import BINS
 
 __all__ = ["drops", "flows"]
 

@@ -1,1 +1,0 @@
-"""What changed while runs were under way."""

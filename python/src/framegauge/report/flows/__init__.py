@@ -1,1 +1,0 @@
-"""What each flow got, and where drops came in runs."""
