@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.support import STUDY
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from support import STUDY
 
 from framegauge.experiment.runner import Event, Outcome, Runner
 from framegauge.results.journal import Journal, Run

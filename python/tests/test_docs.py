@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from other_tools import flent_folder, iperf3_folder
-from support import ROOT, STUDY
+from helpers.other_tools import flent_folder, iperf3_folder
+from helpers.support import ROOT, STUDY
 
 from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, rack as cli_rack
 from framegauge.compare import windows

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from helpers.support import ROOT
 
 PURE = {"frames", "packets", "fabric", "pathmtu", "diagnosis", "traffic", "metering", "simulator"}
 # What each crate may use of the others; external crates are free.

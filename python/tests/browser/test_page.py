@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pages
 import pytest
+from helpers import pages
+from helpers.pages import Opened
 
-from browser.conftest import Opened
 from framegauge.cli import commands
 from framegauge.report.page import html
 from framegauge.report.pictures import material
