@@ -2,7 +2,7 @@
 //!
 //! A program of its own, since counting what others do takes privilege (`perf_event_paranoid`, perf_event_open(2)).
 
-use framegauge_drivers::cpu::WholeCounters;
+use framegauge_drivers::meters::cpu::WholeCounters;
 use serde_json::json;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;

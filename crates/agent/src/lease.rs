@@ -5,8 +5,8 @@
 //! answered. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard
 //! is gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
 
+use framegauge_drivers::host::settings::Setting;
 use framegauge_drivers::poll::{self, PollSet};
-use framegauge_drivers::settings::Setting;
 use framegauge_drivers::{clock, process};
 use serde_json::json;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Messages of the pipe: JSON-RPC 2.0, one a line.
 
 use framegauge_drivers::OsError;
-use framegauge_drivers::requirements::Requirement;
+use framegauge_drivers::rack::requirements::Requirement;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

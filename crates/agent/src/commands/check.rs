@@ -3,7 +3,7 @@
 use super::fields::{chance, nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::path::{
+use framegauge_drivers::check::path::{
     Bulk, FlowSockets, Order, PathOutcome, PathSpec, Responder, TcpFinding, TraceOrder, TraceSpec,
     run as search, trace as follow,
 };

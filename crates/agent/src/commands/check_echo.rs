@@ -4,7 +4,7 @@ use super::check::{MOST_PATHS, SIZES, describe, describe_tcp};
 use super::fields::{chance, nanoseconds, token, within};
 use crate::message::{Answer, params};
 use crate::session::Call;
-use framegauge_drivers::path::{Echoed, Order, PathOutcome, PathSpec, TcpFinding, echo};
+use framegauge_drivers::check::path::{Echoed, Order, PathOutcome, PathSpec, TcpFinding, echo};
 use framegauge_drivers::pathmtu::Config;
 use serde::Deserialize;
 use serde_json::{Value, json};

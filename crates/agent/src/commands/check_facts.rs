@@ -2,7 +2,7 @@
 
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::Call;
-use framegauge_drivers::facts::{self, InterfaceFacts, RouteFacts};
+use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
 use framegauge_drivers::pathmtu::{ClampedTo, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};

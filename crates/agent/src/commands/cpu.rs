@@ -4,8 +4,8 @@ use super::HostState;
 use crate::helper::Helper;
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::cpu::{CpuMeter, CpuUse, HostCpu, WholeMeter};
-use framegauge_drivers::processes::Processes;
+use framegauge_drivers::host::processes::Processes;
+use framegauge_drivers::meters::cpu::{CpuMeter, CpuUse, HostCpu, WholeMeter};
 use serde_json::{Value, json};
 
 /// The meter of an emulated host, or of one that is somebody's own.

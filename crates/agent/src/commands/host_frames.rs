@@ -3,7 +3,7 @@
 use crate::arguments::Role;
 use crate::message::{Answer, Failure, params};
 use crate::session::Call;
-use framegauge_drivers::bare::stop_aggregates;
+use framegauge_drivers::rack::bare::stop_aggregates;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -5,11 +5,11 @@ use crate::arguments::Role;
 use crate::helper::Helper;
 use crate::message::Failure;
 use crate::session::lock;
+use framegauge_drivers::generators::rr::server::RrServing;
+use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::host::Applied;
-use framegauge_drivers::processes::Processes;
-use framegauge_drivers::rr_serving::RrServing;
-use framegauge_drivers::serving::Serving;
-use framegauge_drivers::wire::HandshakeCapture;
+use framegauge_drivers::host::processes::Processes;
+use framegauge_drivers::meters::handshakes::HandshakeCapture;
 use framegauge_drivers::{PortRange, Result};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -43,8 +43,10 @@ impl HostState {
     /// Makes the cgroup it was told to keep its programs in.
     pub fn new(role: &Role) -> Result<Self> {
         let group = match role {
-            Role::Host { group: Some(path), .. } => Some(framegauge_drivers::processes::adopt_group(path)?),
-            Role::Host { group: None, .. } => framegauge_drivers::processes::own_group(),
+            Role::Host { group: Some(path), .. } => {
+                Some(framegauge_drivers::host::processes::adopt_group(path)?)
+            }
+            Role::Host { group: None, .. } => framegauge_drivers::host::processes::own_group(),
             Role::Rack => None,
         };
         let ports = match role {
@@ -89,7 +91,7 @@ impl HostState {
             applied.restore();
         }
         if let Some(group) = &self.group {
-            framegauge_drivers::processes::leave_group(group);
+            framegauge_drivers::host::processes::leave_group(group);
         }
     }
 }

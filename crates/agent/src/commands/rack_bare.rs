@@ -4,7 +4,8 @@ use super::rack_members::{self, check_names};
 use crate::message::{Answer, Failure, params};
 use crate::rack_state::Rack;
 use crate::session::Call;
-use framegauge_drivers::{bare, rack};
+use framegauge_drivers::rack::bare;
+use framegauge_drivers::rack::join as rack;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use crate::message::Failure;
 use framegauge_drivers::model::{Owner, PortConfig, PortIndex};
 use framegauge_drivers::network::Network;
-use framegauge_drivers::requirements::Requirement;
+use framegauge_drivers::rack::requirements::Requirement;
 use serde_json::json;
 
 /// By how much a rate may be above what was measured: a machine that was busy just then is no reason to refuse.

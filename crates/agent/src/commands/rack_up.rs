@@ -10,8 +10,8 @@ use crate::rack_state::Rack;
 use crate::session::Call;
 use framegauge_drivers::frames::{BitRate, Family};
 use framegauge_drivers::host::Shaping;
-use framegauge_drivers::kernel_switch::{self, KernelSwitch, KernelSwitchSpec};
-use framegauge_drivers::rack::{self, NicSpec};
+use framegauge_drivers::rack::join::{self as rack, NicSpec};
+use framegauge_drivers::rack::kernel_switch::{self, KernelSwitch, KernelSwitchSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::rack_speed;
 use crate::message::{Answer, params, requirement};
 use crate::session::Call;
-use framegauge_drivers::requirements::probe;
+use framegauge_drivers::rack::requirements::probe;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use super::fields::{nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::rr_client::{self, RrOrder};
-use framegauge_drivers::rr_serving::RrServing;
+use framegauge_drivers::generators::rr::client::{self as rr_client, RrOrder};
+use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::traffic::{Arrivals, Load, Rr, RrHello, RrSpec};
 use serde::Deserialize;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use crate::message::{Answer, Nothing, params};
 use crate::session::Call;
-use framegauge_drivers::sockets::{ConnectedSocket, connected_sockets};
+use framegauge_drivers::generators::sockets::{ConnectedSocket, connected_sockets};
 use serde_json::{Value, json};
 
 /// Lists them.

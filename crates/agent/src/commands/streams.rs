@@ -3,8 +3,8 @@
 use super::fields::{nanoseconds, token, within};
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::serving::Serving;
-use framegauge_drivers::streaming::{self, SenderSummary, Sizes, StreamOrder};
+use framegauge_drivers::generators::stream::client::{self as streaming, SenderSummary, Sizes, StreamOrder};
+use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::traffic::{Amount, StreamSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};

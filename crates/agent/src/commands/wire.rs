@@ -2,7 +2,7 @@
 
 use crate::message::{Answer, Failure, Nothing, params};
 use crate::session::{Call, lock};
-use framegauge_drivers::wire;
+use framegauge_drivers::meters::handshakes as wire;
 use serde_json::{Value, json};
 
 /// Starts to capture.

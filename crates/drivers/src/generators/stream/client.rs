@@ -1,7 +1,7 @@
 //! The client's end of a stream: does what `traffic` decides, on real sockets.
 
-pub use crate::sender_log::SenderSummary;
-use crate::sender_log::{Sample, SenderLog};
+pub use crate::generators::stream::log::SenderSummary;
+use crate::generators::stream::log::{Sample, SenderLog};
 use crate::spool::{self, Column};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::PollSet;

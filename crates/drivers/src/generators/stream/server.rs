@@ -1,7 +1,7 @@
 //! The serving end of streams: accepts who knows the token, receives and confirms, or sends.
 
-use crate::sender_log::{Sample, SenderLog, SenderSummary};
-use crate::streaming::Sizes;
+use crate::generators::stream::client::Sizes;
+use crate::generators::stream::log::{Sample, SenderLog, SenderSummary};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::listening::PortRange;
 use framegauge_linux::poll::{PollSet, Waker};

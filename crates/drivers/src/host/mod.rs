@@ -1,12 +1,20 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
-use crate::napi::thread_napi;
-use crate::nics;
-pub use crate::nics::Nic;
-pub use crate::overlay::Overlay;
-use crate::receive_path::{moderate, moderation, receive_on};
-use crate::shaping::bucket;
-pub use crate::shaping::{SHAPER_LIMIT_BYTES, Shaping};
+mod napi;
+pub mod nics;
+mod overlay;
+pub mod processes;
+pub(crate) mod receive_path;
+pub mod settings;
+pub(crate) mod shaping;
+pub mod visit;
+
+use crate::host::napi::thread_napi;
+pub use crate::host::nics::Nic;
+pub use crate::host::overlay::Overlay;
+use crate::host::receive_path::{moderate, moderation, receive_on};
+use crate::host::shaping::bucket;
+pub use crate::host::shaping::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading};

@@ -1,11 +1,11 @@
 //! What the fabric's thread measures, and changes, when it is asked to.
 
+use crate::fabric::ports::{Drops, FabricMeasurement, PortLook, Snapshot, ThreadMeasurement};
+use crate::fabric::record::Record;
+use crate::fabric::series::{Peaks, Series, Since};
+use crate::fabric::thread::Loop;
+use crate::fabric::watching::Watching;
 use crate::fabric::{Changed, Measured, Meters};
-use crate::fabric_loop::Loop;
-use crate::ports::{Drops, FabricMeasurement, PortLook, Snapshot, ThreadMeasurement};
-use crate::record::Record;
-use crate::series::{Peaks, Series, Since};
-use crate::watching::Watching;
 use framegauge_fabric::{PortChange, PortIndex};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::{OsError, Result, clock, sched};

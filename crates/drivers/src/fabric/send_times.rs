@@ -5,7 +5,7 @@ use framegauge_frames::Picoseconds;
 use framegauge_linux::stamps::Stamps;
 use framegauge_linux::tap::Tap;
 
-use crate::record::Record;
+use crate::fabric::record::Record;
 
 /// What is on its way into a TAP is there sooner.
 const DROPPED_AFTER: Picoseconds = Picoseconds::from_nanoseconds(1_000_000);

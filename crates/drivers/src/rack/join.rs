@@ -2,7 +2,7 @@
 
 use crate::fabric::{Attachment, RunningFabric};
 use crate::network::Network;
-use crate::requirements::cgroup_root;
+use crate::rack::requirements::cgroup_root;
 use framegauge_fabric::Owner;
 use framegauge_linux::cgroup::Group;
 use framegauge_linux::namespace;

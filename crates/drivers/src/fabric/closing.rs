@@ -1,6 +1,6 @@
 //! The end of a fabric: its TAP devices go together.
 
-use crate::edge::Edge;
+use crate::fabric::edge::Edge;
 use std::thread;
 
 /// Devices that are closed at the same time, at most.

@@ -1,9 +1,9 @@
 //! What the fabric's thread does, over and over.
 
-use crate::edge::Edge;
 use crate::fabric::Command;
-use crate::fabric_meter::Meter;
-use crate::sent::Arrivals;
+use crate::fabric::edge::Edge;
+use crate::fabric::meter::Meter;
+use crate::fabric::send_times::Arrivals;
 use framegauge_fabric::{Fabric, HostIndex};
 use framegauge_frames::{Picoseconds, frame_bytes, wire_bytes};
 use framegauge_linux::epoll::Epoll;

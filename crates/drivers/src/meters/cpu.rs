@@ -4,8 +4,8 @@
 //! kernel thread that polls its interface (threaded NAPI). Nothing else is ever counted to it: what runs
 //! in interrupts, and other programs, stay unattributed.
 
+use crate::host::processes::Processes;
 use crate::meters::{CpuSeconds, CpuSnapshot, cpu_snapshot};
-use crate::processes::Processes;
 use framegauge_linux::error::Context;
 use framegauge_linux::perf::{self, Counter, Event};
 use framegauge_linux::{OsError, Result, clock, tracing};

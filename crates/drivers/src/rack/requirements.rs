@@ -169,7 +169,7 @@ fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
 }
 
 fn probe_shaper(interface: &str) -> Option<Requirement> {
-    crate::shaping::try_shaper(interface).err().map(|error| Requirement {
+    crate::host::shaping::try_shaper(interface).err().map(|error| Requirement {
         name: "tbf",
         needed_for: "bounding the sender's queue",
         found: error.to_string(),

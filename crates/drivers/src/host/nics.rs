@@ -1,7 +1,7 @@
 //! The NICs of hosts and routers: names, addresses, neighbours and routes, all of them static.
 
 use crate::host::{HostSettings, network, quiet_sysctls_of};
-use crate::rack;
+use crate::rack::join as rack;
 use framegauge_fabric::{Ends, Leg, Owner};
 use framegauge_linux::Result;
 use framegauge_linux::rtnetlink;

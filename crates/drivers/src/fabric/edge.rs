@@ -1,11 +1,11 @@
 //! The fabric's edge: packets in from the hosts' TAPs, frames out to them.
 
-use crate::outbox::{Hosts, Outbox};
-use crate::ports::HostMeasurement;
-use crate::record::Record;
-use crate::sent::SendTimes;
-use crate::waits::Waits;
-use crate::watching::{SNAP_BYTES, Watching};
+use crate::fabric::outbox::{Hosts, Outbox};
+use crate::fabric::ports::HostMeasurement;
+use crate::fabric::record::Record;
+use crate::fabric::send_times::SendTimes;
+use crate::fabric::waits::Waits;
+use crate::fabric::watching::{SNAP_BYTES, Watching};
 use framegauge_fabric::{Aggregate, Ecn, Frame, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;

@@ -1,7 +1,7 @@
 //! What the running fabric measured in an interval.
 
+use crate::fabric::waits::WaitMeasurement;
 use crate::spool::{self, Column};
-use crate::waits::WaitMeasurement;
 use framegauge_fabric::{BackgroundCounters, PortCounters, PortInterval};
 use framegauge_linux::Result;
 use framegauge_metering::Delays;

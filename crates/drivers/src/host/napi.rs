@@ -1,6 +1,6 @@
 //! The receive path of a host as a kernel thread of its own (threaded NAPI).
 
-use crate::receive_path::device_file;
+use crate::host::receive_path::device_file;
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, sched};
 use std::fs;

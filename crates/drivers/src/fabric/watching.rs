@@ -1,6 +1,6 @@
 //! What happens at ports that are watched: as records, and as a capture with the fate of every frame.
 
-use crate::capture::{Capture, CaptureCounts};
+use crate::fabric::capture::{Capture, CaptureCounts};
 use crate::spool::{self, Column};
 use framegauge_fabric::{PortEvent, PortEventKind, PortIndex};
 use framegauge_frames::Picoseconds;

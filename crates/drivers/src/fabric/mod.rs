@@ -8,15 +8,28 @@
 //! fabric listens, though not to a host that it has read from within `moderation`: each wake-up costs
 //! as much as several frames.
 
-pub use crate::edge::Attachment;
-use crate::edge::Edge;
-use crate::fabric_loop::Loop;
-use crate::fabric_meter::Meter;
-use crate::ports::{Drops, FabricMeasurement, PortLook};
-pub use crate::record::Record;
-use crate::sent::Arrivals;
-pub use crate::series::Series;
-pub use crate::watching::Watching;
+pub mod capture;
+mod closing;
+mod edge;
+mod meter;
+mod outbox;
+pub mod ports;
+pub mod record;
+mod send_times;
+mod series;
+mod thread;
+pub mod waits;
+pub mod watching;
+
+pub use crate::fabric::edge::Attachment;
+use crate::fabric::edge::Edge;
+use crate::fabric::meter::Meter;
+use crate::fabric::ports::{Drops, FabricMeasurement, PortLook};
+pub use crate::fabric::record::Record;
+use crate::fabric::send_times::Arrivals;
+pub use crate::fabric::series::Series;
+use crate::fabric::thread::Loop;
+pub use crate::fabric::watching::Watching;
 use framegauge_fabric::{Fabric, FabricConfig, PortChange, PortIndex};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::Waker;

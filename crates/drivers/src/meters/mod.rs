@@ -1,5 +1,9 @@
 //! Counters of this machine and of this network namespace.
 
+pub mod cpu;
+pub mod handshakes;
+pub mod held;
+
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, rtnetlink};
 pub use framegauge_metering::CpuSeconds;

@@ -1,7 +1,7 @@
 //! What goes up to the hosts.
 
-use crate::edge::{Attachment, Parcel};
-use crate::ports::HostMeasurement;
+use crate::fabric::edge::{Attachment, Parcel};
+use crate::fabric::ports::HostMeasurement;
 use framegauge_frames::Picoseconds;
 use framegauge_linux::tap::VNET_HEADER_BYTES;
 use framegauge_linux::uring::{CALL_MAXIMUM, Writes};

@@ -102,7 +102,7 @@ pub fn gather() -> Result<Facts> {
         clock_source: std::fs::read_to_string(CLOCK_SOURCE).ok().map(|name| name.trim().to_string()),
         sysctls: settings(names),
         path_mtu_cache: routes::path_mtu_exceptions()?,
-        mss_clamps: crate::mss_clamps::read(),
+        mss_clamps: crate::check::mss_clamps::read(),
         interfaces,
     })
 }

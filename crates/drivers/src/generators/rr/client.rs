@@ -3,7 +3,7 @@
 //! A transaction costs three system calls: write, wait, read; on a single connection two, for it waits in the read.
 //! Nothing is allocated for it, and nothing is asked of the kernel that does not belong to it.
 
-use crate::rr_message::{Buffers, Outgoing};
+use crate::generators::rr::message::{Buffers, Outgoing};
 use crate::spool::{self, Column};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};

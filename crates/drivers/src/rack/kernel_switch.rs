@@ -1,9 +1,9 @@
 //! A switch made of the kernel's own parts: a bridge in a network namespace of its own, a veth pair to each host,
 //! and on the switch's end of each a token bucket whose queue is that port's buffer.
 
-use crate::rack::{hardware, interface};
-use crate::receive_path::receive_on;
-use crate::shaping::{Shaping, bucket};
+use crate::host::receive_path::receive_on;
+use crate::host::shaping::{Shaping, bucket};
+use crate::rack::join::{hardware, interface};
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::namespace::{self, Network};

@@ -3,7 +3,7 @@
 //! The first few connections get a thread each that blocks in `recv`: waiting in `epoll` first costs a response a
 //! microsecond. Many connections share one thread, where a turn serves all that are ready.
 
-use crate::rr_message::{Buffers, Outgoing};
+use crate::generators::rr::message::{Buffers, Outgoing};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
 use framegauge_linux::listening::PortRange;

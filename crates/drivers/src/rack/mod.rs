@@ -1,0 +1,7 @@
+//! The emulated rack: addresses and interfaces, what joins hosts to each other, and what the machine must offer.
+
+pub mod bare;
+pub mod join;
+pub mod kernel_switch;
+pub mod requirements;
+pub mod speed;
