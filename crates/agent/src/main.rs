@@ -3,19 +3,20 @@
 #![allow(clippy::disallowed_methods)]
 
 mod arguments;
-mod child;
-mod commands;
-mod counters;
-mod exec;
-mod helper;
-mod lease;
-mod message;
-mod rack_state;
-mod session;
+mod check;
+mod dispatch;
+mod general;
+mod generators;
+mod host;
+mod pipe;
+mod rack;
+mod tools;
 
 use arguments::{Arguments, Role};
 use framegauge_drivers::namespace;
+use pipe::serve::serve;
 use std::process::ExitCode;
+use tools::{counters, exec, lease};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -42,11 +43,7 @@ fn run(role: Role) -> ExitCode {
     // Signals first: every later thread inherits the mask.
     let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
         role.prepare()?;
-        if role.works_apart() {
-            namespace::apart(|| session::serve(role, signals))
-        } else {
-            session::serve(role, signals)
-        }
+        if role.works_apart() { namespace::apart(|| serve(role, signals)) } else { serve(role, signals) }
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
