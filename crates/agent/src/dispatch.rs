@@ -4,8 +4,8 @@ use crate::arguments::Role;
 use crate::check::{echo, facts, two_ended};
 use crate::general::{frames_wire, hello, spool};
 use crate::generators::{rr, streams};
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure};
-use crate::pipe::serve::Call;
 use crate::{host, rack};
 
 /// Finds the command and runs it.
@@ -26,7 +26,7 @@ pub fn dispatch(call: &Call) -> Answer {
 fn of_rack(method: &str, call: &Call) -> Answer {
     match method {
         "requirements" => rack::requirements::run(call),
-        "frames.predict" => hello::predict(call),
+        "frames.predict" => rack::predict::run(call),
         "rack.up" => rack::up::up(call),
         "rack.bare" => rack::bare::run(call),
         "rack.down" => rack::up::down(call),

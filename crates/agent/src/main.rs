@@ -43,7 +43,11 @@ fn run(role: Role) -> ExitCode {
     // Signals first: every later thread inherits the mask.
     let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
         role.prepare()?;
-        if role.works_apart() { namespace::apart(|| serve(role, signals)) } else { serve(role, signals) }
+        if role.works_apart() {
+            namespace::apart(|| serve(role, signals, dispatch::dispatch))
+        } else {
+            serve(role, signals, dispatch::dispatch)
+        }
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,9 @@
 //! `check.echo`: the path MTU from this host to others at which no agent runs.
 
 use crate::check::two_ended::{MOST_PATHS, SIZES, describe, describe_tcp};
+use crate::pipe::call::Call;
 use crate::pipe::fields::{chance, nanoseconds, token, within};
 use crate::pipe::message::{Answer, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::check::path::{Echoed, Order, PathOutcome, PathSpec, TcpFinding, echo};
 use framegauge_drivers::pathmtu::Config;
 use serde::Deserialize;

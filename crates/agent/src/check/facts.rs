@@ -1,7 +1,7 @@
 //! `check.facts` and `check.routes`: what this host says of itself and of its routes. Readings only.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
 use framegauge_drivers::pathmtu::{ClampedTo, MssClamp};
 use serde::Deserialize;

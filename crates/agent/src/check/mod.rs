@@ -2,4 +2,5 @@
 
 pub mod echo;
 pub mod facts;
+pub mod state;
 pub mod two_ended;

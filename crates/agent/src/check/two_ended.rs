@@ -1,13 +1,15 @@
 //! `check.serve`, `check.run`, `check.trace`, `check.close`: the path MTU from this host to others.
 
+use super::state::Check;
+use crate::pipe::call::Call;
 use crate::pipe::fields::{chance, nanoseconds, token, within};
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::check::path::{
     Bulk, FlowSockets, Order, PathOutcome, PathSpec, Responder, TcpFinding, TraceOrder, TraceSpec,
     run as search, trace as follow,
 };
-use framegauge_drivers::pathmtu::{Config, Hop, HopOutcome, Token, Told, TraceConfig, Verdict};
+use framegauge_drivers::pathmtu::{Config, Hop, HopOutcome, Told, TraceConfig, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,13 +22,6 @@ const MOST_CONTROLS: u32 = 16;
 const MOST_PORTS: usize = 4096;
 /// An IPv4 host must take packets of so many bytes (RFC 791); a check for less makes no sense.
 pub(super) const SIZES: (u32, u32) = (576, 65_535);
-
-/// What a host agent holds while it takes part in a check.
-pub struct Check {
-    responder: Responder,
-    sockets: FlowSockets,
-    token: Token,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

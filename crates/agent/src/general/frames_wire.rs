@@ -1,7 +1,7 @@
 //! `frames.wire`: what encapsulations take, and what is left inside.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::frames::{BitRate, Family, Fit, FittedLayer, InnerCeiling, Mtu, Stack};
 use serde::Deserialize;
 use serde_json::{Value, json};

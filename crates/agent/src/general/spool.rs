@@ -1,7 +1,7 @@
 //! `spool.read` and `spool.drop`.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framegauge_drivers::spool::read_at;

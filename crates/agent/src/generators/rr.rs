@@ -1,8 +1,9 @@
 //! `rr.serve`, `rr.run`, `rr.close`: request and response.
 
+use crate::pipe::call::Call;
 use crate::pipe::fields::{nanoseconds, token, within};
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::generators::rr::client::{self as rr_client, RrOrder};
 use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::traffic::{Arrivals, Load, Rr, RrHello, RrSpec};

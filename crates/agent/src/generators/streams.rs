@@ -1,8 +1,9 @@
 //! `stream.serve`, `stream.run`, `stream.close`.
 
+use crate::pipe::call::Call;
 use crate::pipe::fields::{nanoseconds, token, within};
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::generators::stream::client::{self as streaming, SenderSummary, Sizes, StreamOrder};
 use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::traffic::{Amount, StreamSpec};

@@ -1,7 +1,8 @@
 //! `host.adopt`: this host is somebody's own; it is measured as it is.
 
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::{Call, lock};
 use crate::tools::helper::Helper;
 use framegauge_drivers::host::Applied;
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! `host.apply`: what the rack agent tells the agent of a host.
 
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::host::{
     Applied, HostSettings, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
 };

@@ -1,7 +1,7 @@
 //! `host.counters`: the interfaces' and the protocols' counters.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::meters;
 use serde_json::json;
 

@@ -1,29 +1,13 @@
 //! `cpu.begin` and `cpu.end`: what this host's work costs.
 
+use crate::host::meter::{Counts, Meter};
 use crate::host::state::HostState;
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use crate::tools::helper::Helper;
-use framegauge_drivers::host::processes::Processes;
 use framegauge_drivers::meters::cpu::{CpuMeter, CpuUse, HostCpu, WholeMeter};
 use serde_json::{Value, json};
-
-/// The meter of an emulated host, or of one that is somebody's own.
-pub enum Meter {
-    /// Its programs and its receive path.
-    Parts(CpuMeter),
-    /// All of it, with what its counters said.
-    Whole(WholeMeter, Counts),
-}
-
-impl Meter {
-    fn end(self, processes: &Processes) -> framegauge_drivers::Result<HostCpu> {
-        match self {
-            Self::Parts(meter) => meter.end(processes),
-            Self::Whole(meter, _) => meter.end(),
-        }
-    }
-}
 
 /// Begins the interval.
 pub fn begin(call: &Call) -> Answer {
@@ -60,9 +44,6 @@ pub fn end(call: &Call) -> Answer {
         "not_measured": used.not_measured,
     }))
 }
-
-/// Instructions and cycles of the whole host so far, or why they are not known.
-type Counts = Result<(u64, u64), String>;
 
 fn counts(host: &HostState) -> Counts {
     let mut counters = lock(&host.counters);

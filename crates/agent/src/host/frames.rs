@@ -1,8 +1,8 @@
 //! `host.frames`: nothing builds or merges aggregates on these interfaces any more.
 
 use crate::arguments::Role;
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::rack::bare::stop_aggregates;
 use serde::Deserialize;
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! `wire.begin` and `wire.end`: handshakes seen on the interfaces.
 
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::meters::handshakes as wire;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! `lease.begin`, `lease.renew`, `lease.end`: changes of this host that last only while they are renewed.
 
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::{Call, lock};
 use crate::tools::helper::Helper;
 use serde::Deserialize;
 use serde_json::{Value, json};

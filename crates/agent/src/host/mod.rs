@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod frames;
 pub mod handshakes;
 pub mod lease;
+pub mod meter;
 pub mod processes;
 pub mod read;
 pub mod set;

@@ -1,8 +1,8 @@
 //! `process.spawn`, `.wait`, `.signal`, `.kill`, `.output`.
 
 use crate::general::spool::MOST_BYTES;
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framegauge_drivers::host::processes::{Output, Processes};

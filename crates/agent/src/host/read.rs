@@ -1,7 +1,7 @@
 //! `host.read`: what the kernel says of this host now.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::host::NicReading;
 use serde_json::{Value, json};
 

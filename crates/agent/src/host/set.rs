@@ -1,8 +1,9 @@
 //! `host.set`: the MTU of a rack's host, or the rate of a NIC's shaper, while it works.
 
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::pipe::message::{Answer, params};
-use crate::pipe::serve::{Call, lock};
 use framegauge_drivers::clock::monotonic_nanoseconds;
 use serde::Deserialize;
 use serde_json::json;

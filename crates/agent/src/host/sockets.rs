@@ -1,7 +1,7 @@
 //! `sockets.read`: the host's connected TCP sockets.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};
-use crate::pipe::serve::Call;
 use framegauge_drivers::generators::sockets::{ConnectedSocket, connected_sockets};
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
 //! What a host agent holds.
 
 use crate::arguments::Role;
-use crate::check::two_ended::Check;
-use crate::host::cpu::Meter;
+use crate::check::state::Check;
+use crate::host::meter::Meter;
+use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
-use crate::pipe::serve::lock;
 use crate::tools::helper::Helper;
 use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::generators::stream::server::Serving;

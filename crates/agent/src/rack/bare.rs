@@ -1,8 +1,9 @@
 //! `rack.bare`: hosts without any link, for networks that are built by the kernel's own tools.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
-use crate::rack::members::{self, check_names};
+use crate::rack::members;
+use crate::rack::names::check_names;
 use crate::rack::state::Rack;
 use framegauge_drivers::rack::bare;
 use framegauge_drivers::rack::join as rack;

@@ -1,7 +1,7 @@
 //! A host's agent as a child of the rack's: its pipe, multiplexed.
 
+use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, PROTOCOL};
-use crate::pipe::serve::lock;
 use framegauge_drivers::process;
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! `measure.begin` and `measure.end`: the fabric's and the CPUs' counters over an interval.
 
+use crate::pipe::call::Call;
 use crate::pipe::fields::nanoseconds;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::Call;
 use crate::rack::state::Rack;
 use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::fabric::capture::CaptureCounts;

@@ -1,7 +1,7 @@
 //! The hosts and routers of a rack: how they are started, what each is told, what is said of it.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::Failure;
-use crate::pipe::serve::Call;
 use crate::rack::child::ChildAgent;
 use crate::rack::params::{Host, OverlayKind, Shaper, Up};
 use crate::rack::requirements::Testbed;
@@ -13,20 +13,7 @@ use framegauge_drivers::network::Network;
 use framegauge_drivers::process;
 use framegauge_drivers::rack::join as rack;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-
-/// Names become cgroups, and words on command lines.
-pub fn check_names(method: &str, names: &[String]) -> Result<(), Failure> {
-    let different: BTreeSet<&String> = names.iter().collect();
-    let plain =
-        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if different.len() != names.len() || !names.iter().all(plain) {
-        let message = "hosts and routers need different names of letters, digits and hyphens";
-        return Err(Failure::invalid_params(method, message));
-    }
-    Ok(())
-}
 
 /// Starts an agent each, in fresh namespaces and a cgroup of its own; for each of `names` a thread that works in it.
 pub fn start(call: &Call, names: &[String], rack: &mut Rack) -> Result<Vec<(String, u32)>, Failure> {

@@ -1,7 +1,7 @@
 //! The params of `rack.up`, and what cannot be.
 
 use crate::pipe::message::Failure;
-use crate::rack::members::check_names;
+use crate::rack::names::check_names;
 use crate::rack::requirements::Testbed;
 use framegauge_drivers::frames::{Fit, Mtu, Stack};
 use framegauge_drivers::model::{Ends, Owner};

@@ -1,7 +1,7 @@
 //! `relay`: passes a request to a host's agent.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, params};
-use crate::pipe::serve::Call;
 use serde::Deserialize;
 use serde_json::Value;
 

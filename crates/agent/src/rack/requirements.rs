@@ -1,7 +1,7 @@
 //! `requirements`: what this machine lacks for a rack.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, params, requirement};
-use crate::pipe::serve::Call;
 use crate::rack::speed;
 use framegauge_drivers::rack::requirements::probe;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! `rack.set`: changes of a rack that is up.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use crate::pipe::serve::Call;
 use crate::rack::speed;
 use framegauge_drivers::network::{LinkOverride, QueueSpec};
 use serde::Deserialize;

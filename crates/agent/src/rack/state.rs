@@ -1,8 +1,8 @@
 //! What a rack agent holds: at most one rack, its cgroup, its hosts' agents.
 
 use crate::arguments::Role;
+use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
-use crate::pipe::serve::lock;
 use crate::rack::child::ChildAgent;
 use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::meters::held::Watch;

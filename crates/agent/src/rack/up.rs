@@ -1,7 +1,7 @@
 //! `rack.up` and `rack.down`.
 
+use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::pipe::serve::Call;
 use crate::rack::members::{self, Member};
 use crate::rack::network;
 use crate::rack::params::{Host, Up};
