@@ -1,19 +1,20 @@
 //! The fabric's edge: packets in from the hosts' TAPs, frames out to them.
 
 use crate::fabric::outbox::{Hosts, Outbox};
+use crate::fabric::parcel::{Attachment, Parcel};
 use crate::fabric::ports::HostMeasurement;
 use crate::fabric::record::Record;
 use crate::fabric::send_times::SendTimes;
 use crate::fabric::waits::Waits;
 use crate::fabric::watching::{SNAP_BYTES, Watching};
-use framegauge_fabric::{Aggregate, Ecn, Frame, HostIndex, PortEvent, PortIndex, Sink};
+use framegauge_fabric::{Aggregate, Ecn, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use framegauge_linux::Result;
 use framegauge_linux::clock::monotonic_nanoseconds;
-use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
+use framegauge_linux::tap::VNET_HEADER_BYTES;
 use framegauge_metering::Delays;
 use framegauge_packets::{
-    Coalescer, EcnCodepoint, MAX_HEADER_BYTES, Piece, Received, Segmentation, TrafficClass, VirtioNetHeader,
+    Coalescer, EcnCodepoint, MAX_HEADER_BYTES, Segmentation, TrafficClass, VirtioNetHeader,
 };
 use std::collections::HashMap;
 
@@ -25,30 +26,6 @@ const SMALL_BYTES: usize = 2048;
 /// Packets with this differentiated services codepoint or a higher one go first where queues have bands: class
 /// selector 5, expedited forwarding and network control (RFC 2474, RFC 4594).
 const FIRST_BAND_DSCP: u8 = 40;
-
-/// An end of the fabric.
-pub struct Attachment {
-    /// Its TAP.
-    pub tap: Tap,
-    /// Its Ethernet address.
-    pub hardware: [u8; 6],
-    /// Whose it is.
-    pub host: String,
-    /// It is a router's: nothing is merged for it, and it never has to wait for its NIC, whose queue drops.
-    pub forwards: bool,
-    /// Its packets are taken in as of when they were sent, where the kernel can tell; otherwise as of when they are read.
-    pub is_timed: bool,
-}
-
-/// A packet from a host, alive until its last frame is delivered or dropped.
-pub(crate) struct Parcel {
-    bytes: Box<[u8]>,
-    plan: Segmentation,
-    length: usize,
-    frames_left: u16,
-    /// Which frames of an aggregate were marked, a bit each; empty, and without memory, as long as none is.
-    marks: Vec<u64>,
-}
 
 /// The hosts' ends and the packets under way; what the model tells is done here.
 pub(crate) struct Edge {
@@ -181,7 +158,7 @@ impl Edge {
             counts.largest_frame_bytes = counts.largest_frame_bytes.max(sizes[0]);
         }
         let (flow, class) = (plan.flow(), plan.traffic_class());
-        let id = self.keep(Parcel { bytes, plan, length, frames_left: frames, marks: Vec::new() });
+        let id = self.keep(Parcel::new(bytes, plan, length));
         Some(Aggregate {
             id,
             frames,
@@ -260,54 +237,6 @@ fn band_of(class: TrafficClass) -> u8 {
     u8::from(class.dscp() < FIRST_BAND_DSCP)
 }
 
-impl Parcel {
-    /// All of it, virtio header first.
-    pub(crate) fn packet(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-
-    /// A packet that goes up as it came is marked where it lies; an aggregate cannot be, its frames share a header.
-    fn mark(&mut self, index: u16) {
-        if self.plan.frames() == 1 {
-            return self.plan.mark(&mut self.bytes[VNET_HEADER_BYTES..self.length]);
-        }
-        let word = usize::from(index / 64);
-        if word >= self.marks.len() {
-            self.marks.resize(word + 1, 0);
-        }
-        self.marks[word] |= 1 << (index % 64);
-    }
-
-    fn is_marked(&self, index: u16) -> bool {
-        self.marks.get(usize::from(index / 64)).is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
-
-    /// The first bytes of a frame of this packet, as it is at that moment; how many there are.
-    fn first_bytes(&self, frame: Frame, out: &mut [u8; SNAP_BYTES]) -> usize {
-        let mut scratch = [0; MAX_HEADER_BYTES];
-        let received = self.frame(frame.aggregate, frame.index, &mut scratch);
-        let payload = &self.bytes[VNET_HEADER_BYTES..self.length]
-            [received.payload.start as usize..received.payload.end as usize];
-        let pieces = received.header.iter().chain(payload);
-        out.iter_mut().zip(pieces).map(|(out, byte)| *out = *byte).count()
-    }
-
-    /// Frame `index` of this packet, which is number `id`.
-    fn frame<'a>(&self, id: u32, index: u16, scratch: &'a mut [u8; MAX_HEADER_BYTES]) -> Received<'a> {
-        let packet = &self.bytes[VNET_HEADER_BYTES..self.length];
-        let length = self.plan.write_header(packet, index, scratch);
-        if self.is_marked(index) {
-            self.plan.mark(&mut scratch[..length]);
-        }
-        let range = self.plan.payload_range(index);
-        Received {
-            vnet: self.plan.vnet_header(),
-            header: &scratch[..length],
-            payload: Piece { packet: id, start: range.start as u32, end: range.end as u32 },
-        }
-    }
-}
-
 impl Sink for Edge {
     fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], due: Picoseconds) {
         if let Some(record) = &mut self.record {
@@ -355,7 +284,7 @@ impl Sink for Edge {
         }
     }
 
-    /// Never happens: no port is watched.
+    /// Writes down what happened at a watched port.
     fn seen(&mut self, event: &PortEvent) {
         let Some(watching) = &mut self.watching else { return };
         let input = self.port_names.get(usize::from(event.frame.input_port.0)).map_or("", String::as_str);

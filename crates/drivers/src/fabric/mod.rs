@@ -12,7 +12,9 @@ pub mod capture;
 mod closing;
 mod edge;
 mod meter;
+mod orders;
 mod outbox;
+mod parcel;
 pub mod ports;
 pub mod record;
 mod send_times;
@@ -21,15 +23,17 @@ mod thread;
 pub mod waits;
 pub mod watching;
 
-pub use crate::fabric::edge::Attachment;
-use crate::fabric::edge::Edge;
-use crate::fabric::meter::Meter;
-use crate::fabric::ports::{Drops, FabricMeasurement, PortLook};
-pub use crate::fabric::record::Record;
-use crate::fabric::send_times::Arrivals;
-pub use crate::fabric::series::Series;
-use crate::fabric::thread::Loop;
-pub use crate::fabric::watching::Watching;
+use edge::Edge;
+use meter::Meter;
+use orders::Command;
+pub use orders::{Changed, Measured, Meters};
+pub use parcel::Attachment;
+use ports::PortLook;
+pub use record::Record;
+pub use series::Series;
+use thread::Loop;
+pub use watching::Watching;
+
 use framegauge_fabric::{Fabric, FabricConfig, PortChange, PortIndex};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::Waker;
@@ -39,53 +43,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 const REAL_TIME_PRIORITY: i32 = 10;
-pub(crate) enum Command {
-    Begin(Meters, Sender<Result<()>>),
-    Change(Vec<(PortIndex, PortChange)>, Sender<Result<f64>>),
-    End(Sender<Measured>),
-    Look(Sender<PortLook>),
-    Stop,
-}
-
-/// What is metered besides the counters.
-#[derive(Debug, Clone, Default)]
-pub struct Meters {
-    /// A sample of every queue each so many nanoseconds.
-    pub sample_nanoseconds: Option<u64>,
-    /// Everything that goes in and comes out; takes 100 bytes a frame.
-    pub record: bool,
-    /// Everything that happens at these ports.
-    pub watch: Vec<PortIndex>,
-    /// A capture of these ports, too.
-    pub capture: bool,
-    /// Of what happens at these ports only what is so near to their longest run of drops.
-    pub around_nanoseconds: Option<u64>,
-}
-
-/// What an interval came to.
-pub struct Measured {
-    /// Counters.
-    pub measurement: FabricMeasurement,
-    /// Every drop.
-    pub drops: Drops,
-    /// Samples of the queues, if they were asked for.
-    pub series: Option<Series>,
-    /// All of it, if that was asked for.
-    pub record: Option<Record>,
-    /// What happened at watched ports, if there were any.
-    pub watching: Option<Watching>,
-    /// What was changed meanwhile.
-    pub changes: Vec<Changed>,
-}
-
-/// A port that was changed while it worked.
-#[derive(Debug, Clone)]
-pub struct Changed {
-    /// Since the begin of the interval, in seconds.
-    pub time_seconds: f64,
-    /// Its name.
-    pub port: String,
-}
 
 /// A fabric at work on a thread of its own.
 pub struct RunningFabric {
@@ -110,8 +67,6 @@ impl RunningFabric {
         let (commands, orders) = channel();
         let waker = Arc::new(Waker::new()?);
         let segments = config.segments();
-        let names = attachments.iter().map(|attachment| attachment.host.clone()).collect();
-        let (naps, watched) = (vec![None; config.hosts.len()], vec![true; config.hosts.len()]);
         let moderation = config.nic.moderation.as_nanoseconds();
         let (wake, epoch) = (waker.clone(), monotonic_nanoseconds());
         let thread = std::thread::Builder::new()
@@ -124,20 +79,10 @@ impl RunningFabric {
                 sched::finest_timers();
                 // Without it deliveries are a little later, which their lateness tells.
                 let _awake = sched::stay_awake();
-                Loop {
-                    fabric,
-                    names,
-                    edge: Edge::new(attachments, segments, large_receive, epoch),
-                    arrivals: Arrivals::default(),
-                    naps,
-                    watched,
-                    moderation,
-                    meter: Meter::default(),
-                    scheduling: if real_time { "fifo" } else { "other" },
-                    cpu,
-                    wakeups: 0,
-                }
-                .run(&orders, &wake)
+                let names = attachments.iter().map(|attachment| attachment.host.clone()).collect();
+                let edge = Edge::new(attachments, segments, large_receive, epoch);
+                let meter = Meter::new(names, if real_time { "fifo" } else { "other" }, cpu);
+                Loop::new(fabric, edge, meter, moderation).run(&orders, &wake)
             })
             .map_err(|source| OsError { operation: "start the fabric's thread".into(), source })?;
         Ok(Self { commands, waker, thread: Some(thread) })

@@ -1,6 +1,6 @@
 //! What goes up to the hosts.
 
-use crate::fabric::edge::{Attachment, Parcel};
+use crate::fabric::parcel::{Attachment, Parcel};
 use crate::fabric::ports::HostMeasurement;
 use framegauge_frames::Picoseconds;
 use framegauge_linux::tap::VNET_HEADER_BYTES;

@@ -1,8 +1,8 @@
 //! What the fabric's thread does, over and over.
 
-use crate::fabric::Command;
 use crate::fabric::edge::Edge;
 use crate::fabric::meter::Meter;
+use crate::fabric::orders::Command;
 use crate::fabric::send_times::Arrivals;
 use framegauge_fabric::{Fabric, HostIndex};
 use framegauge_frames::{Picoseconds, frame_bytes, wire_bytes};
@@ -29,21 +29,16 @@ const SLACK_BYTES: u64 = 32 * 1024;
 const CALLED: u64 = u64::MAX;
 
 /// The fabric's thread.
-pub(crate) struct Loop {
-    pub(crate) fabric: Fabric,
-    /// Of whose each end is.
-    pub(crate) names: Vec<String>,
-    pub(crate) edge: Edge,
-    pub(crate) arrivals: Arrivals,
+pub(super) struct Loop {
+    fabric: Fabric,
+    edge: Edge,
+    arrivals: Arrivals,
     /// Nanoseconds since the epoch until which a TAP is left alone; none: it need not be watched again.
-    pub(crate) naps: Vec<Option<u64>>,
+    naps: Vec<Option<u64>>,
     /// Whether a TAP that becomes readable ends a wait.
-    pub(crate) watched: Vec<bool>,
-    pub(crate) moderation: u64,
-    pub(crate) meter: Meter,
-    pub(crate) scheduling: &'static str,
-    pub(crate) cpu: Option<usize>,
-    pub(crate) wakeups: u64,
+    watched: Vec<bool>,
+    moderation: u64,
+    meter: Meter,
 }
 
 /// Until when to wait, in nanoseconds since the epoch; none: for ever.
@@ -54,15 +49,22 @@ struct Wait {
 }
 
 impl Loop {
+    /// The thread's state before its first turn; every TAP is watched.
+    pub(super) fn new(fabric: Fabric, edge: Edge, meter: Meter, moderation: u64) -> Self {
+        let ends = edge.attachments.len();
+        let (naps, watched) = (vec![None; ends], vec![true; ends]);
+        Self { fabric, edge, arrivals: Arrivals::default(), naps, watched, moderation, meter }
+    }
+
     /// Until it is told to stop.
-    pub(crate) fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
+    pub(super) fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
         let mut watch = Epoll::new()?;
-        for host in 0..self.names.len() {
+        for host in 0..self.naps.len() {
             watch.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
         }
         watch.add_once(waker.raw(), CALLED)?;
         loop {
-            self.wakeups += 1;
+            self.meter.wakeups += 1;
             let wait = self.rearm(&watch)?;
             let ready = self.wait(&wait, &mut watch)?;
             let now = self.edge.now();
@@ -79,14 +81,15 @@ impl Loop {
                 }
             }
             self.catch_up(now)?;
-            self.sample(now);
+            self.meter.sample(now, &mut self.fabric);
             while let Ok(order) = orders.try_recv() {
                 self.catch_up(self.edge.now())?;
+                let Self { meter, fabric, edge, .. } = &mut self;
                 match order {
-                    Command::Begin(meters, reply) => drop(reply.send(self.begin(meters))),
-                    Command::Change(changes, reply) => drop(reply.send(self.change(&changes))),
-                    Command::End(reply) => drop(reply.send(self.end())),
-                    Command::Look(reply) => drop(reply.send(self.look())),
+                    Command::Begin(meters, reply) => drop(reply.send(meter.begin(meters, fabric, edge))),
+                    Command::Change(changes, reply) => drop(reply.send(meter.change(&changes, fabric, edge))),
+                    Command::End(reply) => drop(reply.send(meter.end(fabric, edge))),
+                    Command::Look(reply) => drop(reply.send(meter.look(fabric, edge))),
                     Command::Stop => return Ok(()),
                 }
             }
@@ -95,7 +98,7 @@ impl Loop {
 
     /// Takes in what hosts are known to have sent, and lets everything happen that is due by `now`.
     fn catch_up(&mut self, now: Picoseconds) -> Result<()> {
-        for host in 0..self.names.len() {
+        for host in 0..self.naps.len() {
             if self.edge.send_times[host].are_ahead() {
                 self.ingest(host, now)?;
             }
@@ -150,7 +153,7 @@ impl Loop {
         let Wait { mut until, unheard_until } = self.due(now);
         let heard = !self.edge.is_timed() || until.is_none_or(|until| until > unheard_until);
         let mut look = None;
-        for host in 0..self.names.len() {
+        for host in 0..self.naps.len() {
             let Some(nap) = self.naps[host] else { continue };
             if nap > now + part {
                 // Whom nobody has to hear may nap on, but a full NIC would run dry.
