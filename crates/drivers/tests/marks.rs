@@ -7,7 +7,7 @@ mod common;
 
 use framegauge_drivers::fabric::{Meters, RunningFabric};
 use framegauge_drivers::frames::{BitRate, Mtu, Picoseconds};
-use framegauge_drivers::{OsError, rack::join as rack};
+use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::{
     FabricConfig, HostConfig, LinkConfig, NicConfig, PortInterval, QueueConfig, SwitchConfig, star,
 };

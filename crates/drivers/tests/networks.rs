@@ -1,7 +1,7 @@
 //! Networks as the pipe describes them.
 
-use framegauge_drivers::host::nics;
 use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
+use framegauge_drivers::rack::nics;
 use framegauge_fabric::{FabricConfig, Limit, Owner, Process, QueueConfig};
 use framegauge_frames::Picoseconds;
 use std::net::IpAddr;

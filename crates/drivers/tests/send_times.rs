@@ -7,7 +7,7 @@ mod common;
 
 use framegauge_drivers::fabric::{Meters, RunningFabric};
 use framegauge_drivers::network::{NetworkSpec, TopologySpec};
-use framegauge_drivers::{OsError, rack::join as rack};
+use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::FabricConfig;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use std::net::UdpSocket;

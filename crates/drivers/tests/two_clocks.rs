@@ -8,7 +8,7 @@ mod common;
 
 use framegauge_drivers::fabric::{Meters, Record, RunningFabric};
 use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
-use framegauge_drivers::{OsError, rack::join as rack};
+use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
 use std::io::{Read, Write};

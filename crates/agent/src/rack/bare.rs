@@ -6,7 +6,7 @@ use crate::rack::members;
 use crate::rack::names::check_names;
 use crate::rack::state::Rack;
 use framegauge_drivers::rack::bare;
-use framegauge_drivers::rack::join as rack;
+use framegauge_drivers::rack::cpus::plan_cpus;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub fn run(call: &Call) -> Answer {
         return Err(Failure::refused("hosts without links", hosts.len(), format!("1 to {MOST_HOSTS}")));
     }
     let mut current = call.session.rack.vacant(false, false)?;
-    let mut rack = Rack::empty(rack::plan_cpus(false));
+    let mut rack = Rack::empty(plan_cpus(false));
     match start(call, &hosts, &mut rack) {
         Ok(answer) => {
             *current = Some(rack);

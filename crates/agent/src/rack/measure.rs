@@ -11,7 +11,7 @@ use framegauge_drivers::fabric::watching::Watched;
 use framegauge_drivers::meters::held::{Held, Watch};
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::model::{FabricConfig, PortCounters, PortIndex, PortInterval};
-use framegauge_drivers::rack::join::CpuPlan;
+use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelPort;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -7,11 +7,12 @@ use crate::rack::params::{Host, OverlayKind, Shaper, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::state::Rack;
 use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
-use framegauge_drivers::host::nics::{self, Nic};
+use framegauge_drivers::host::nics::Nic;
 use framegauge_drivers::model::{Ends, Owner};
 use framegauge_drivers::network::Network;
 use framegauge_drivers::process;
-use framegauge_drivers::rack::join as rack;
+use framegauge_drivers::rack::addresses as rack;
+use framegauge_drivers::rack::nics;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 

@@ -5,9 +5,10 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::rack::child::ChildAgent;
 use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::host::groups;
 use framegauge_drivers::meters::held::Watch;
 use framegauge_drivers::network::{Network, NetworkSpec};
-use framegauge_drivers::rack::join::{self as rack, CpuPlan};
+use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::requirements::{Requirements, probe};
 use framegauge_drivers::rack::speed::most_bits_per_second;
@@ -63,7 +64,7 @@ impl RackState {
     /// Nothing is up; what killed agents left is swept away.
     pub fn new(role: &Role) -> Self {
         if *role == Role::Rack {
-            rack::sweep();
+            groups::sweep();
         }
         Self::default()
     }
@@ -104,7 +105,7 @@ impl RackState {
 
     /// The cgroup of this agent, made when needed: the last host to leave removes it.
     pub fn group(&self) -> Result<PathBuf, Failure> {
-        let path = rack::create_group()?.path().to_path_buf();
+        let path = groups::create_group()?.path().to_path_buf();
         *lock(&self.group) = Some(path.clone());
         Ok(path)
     }
@@ -122,7 +123,7 @@ impl RackState {
         if let Some(group) = group {
             // A host's agent that was killed cannot end what ran in its group.
             for name in rack.hosts.keys() {
-                rack::remove_group(&group.join(name))?;
+                groups::remove_group(&group.join(name))?;
             }
         }
         stopped.transpose().map_err(Failure::from)?;
@@ -136,7 +137,7 @@ impl RackState {
             eprintln!("framegauge-agent: {}", failure.message);
         }
         if let Some(group) = lock(&self.group).take()
-            && let Err(error) = rack::remove_group(&group)
+            && let Err(error) = groups::remove_group(&group)
         {
             eprintln!("framegauge-agent: {error}");
         }

@@ -10,7 +10,8 @@ use crate::rack::speed;
 use crate::rack::state::Rack;
 use framegauge_drivers::frames::{BitRate, Family};
 use framegauge_drivers::host::Shaping;
-use framegauge_drivers::rack::join::{self as rack, NicSpec};
+use framegauge_drivers::rack::cpus::plan_cpus;
+use framegauge_drivers::rack::join::{self, NicSpec};
 use framegauge_drivers::rack::kernel_switch::{self, KernelSwitch, KernelSwitchSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub fn up(call: &Call) -> Answer {
     let fabric = asked.testbed == Testbed::Fabric;
     let network = fabric.then(|| asked.network()).transpose()?;
     let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
-    let mut rack = Rack::empty(rack::plan_cpus(fabric));
+    let mut rack = Rack::empty(plan_cpus(fabric));
     if let Some((_, network)) = &network {
         speed::check(network, state.most_bits_per_second())?;
     }
@@ -61,9 +62,9 @@ impl Up {
                     let place = members.iter().position(|member| member.owner == owner);
                     place.map_or(0, |place| threads[place].1)
                 };
-                rack.fabric = Some(rack::join_by_fabric(network, self.nics(), thread, rack.cpus.fabric)?);
+                rack.fabric = Some(join::join_by_fabric(network, self.nics(), thread, rack.cpus.fabric)?);
             }
-            (None, [first, second]) => rack::join_by_veth(first.1, second.1)?,
+            (None, [first, second]) => join::join_by_veth(first.1, second.1)?,
             (None, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
         }
         self.apply(rack, &members)?;

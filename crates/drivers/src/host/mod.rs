@@ -1,5 +1,6 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
+pub mod groups;
 mod napi;
 pub mod nics;
 mod overlay;
@@ -7,21 +8,22 @@ pub mod processes;
 pub(crate) mod receive_path;
 pub mod settings;
 pub(crate) mod shaping;
+mod subnet;
 pub mod visit;
 
-use crate::host::napi::thread_napi;
-pub use crate::host::nics::Nic;
-pub use crate::host::overlay::Overlay;
-use crate::host::receive_path::{moderate, moderation, receive_on};
-use crate::host::shaping::bucket;
-pub use crate::host::shaping::{SHAPER_LIMIT_BYTES, Shaping};
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading};
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{OsError, Result, sysctl};
+use napi::thread_napi;
+pub use nics::Nic;
+pub use overlay::Overlay;
+use receive_path::{moderate, moderation, receive_on};
+use shaping::bucket;
+pub use shaping::{SHAPER_LIMIT_BYTES, Shaping};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// Packets that the transmit queue of a device holds: more than the shaper's burst can ever put there.
 const QUEUE_PACKETS: u32 = 4000;
@@ -108,40 +110,9 @@ pub struct Applied {
     adopted: bool,
 }
 
-/// The on-link network of `address`, with its prefix length.
-pub(crate) fn network(address: IpAddr) -> (IpAddr, u8) {
-    match address {
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            (Ipv4Addr::new(a, b, c, 0).into(), 24)
-        }
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            (Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into(), 64)
-        }
-    }
-}
-
-/// The kernel's own background traffic is off before the interface comes up: only what a workload
-/// sends may cross the wire, or conservation could not be checked.
-pub(crate) fn quiet_sysctls_of(interface: &str, address: IpAddr) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    let mut set =
-        |name: &str, value: &str| all.insert(format!("net.ipv6.conf.{interface}.{name}"), value.to_string());
-    set("disable_ipv6", if address.is_ipv4() { "1" } else { "0" });
-    if address.is_ipv6() {
-        for (name, value) in
-            [("accept_dad", "0"), ("router_solicitations", "0"), ("accept_ra", "0"), ("addr_gen_mode", "1")]
-        {
-            set(name, value);
-        }
-    }
-    all
-}
-
 fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
     let mut all = nics::quiet_sysctls(&settings.nics);
-    all.extend(nics::forwarding_sysctls(settings));
+    all.extend(nics::forwarding_sysctls(settings.forwards, &settings.nics));
     let mut set = |name: String, value: &str| all.insert(name, value.to_string());
     set("net.ipv4.tcp_no_metrics_save".into(), "1");
     if settings.shaping.is_some() {
@@ -218,7 +189,8 @@ impl Applied {
             nic.address(&settings.congestion_control)?;
         }
         if let Some(overlay) = &settings.overlay {
-            overlay.join(&settings)?;
+            let aggregate_bytes = settings.shaping.map(|shaping| shaping.aggregate_bytes);
+            overlay.join(&settings.nics[0], aggregate_bytes, &settings.congestion_control)?;
             // Else its aggregates stay whole until the shaper has let them pass, as they do outside.
             let _ = ethtool::set(&overlay.interface, Offload::Gro, settings.gro);
         }

@@ -1,6 +1,7 @@
 //! A host's place in an overlay.
 
-use crate::host::{HostSettings, network, quiet_sysctls_of};
+use crate::host::nics::Nic;
+use crate::host::subnet::{network, quiet_sysctls_of};
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{Result, sysctl, vxlan};
 use std::net::IpAddr;
@@ -26,21 +27,24 @@ impl Overlay {
         rtnetlink::link(&self.interface).map(|link| link.mtu)
     }
 
-    /// Makes it, on top of a host's interface that is up. Address resolution there is none: everybody is known.
-    pub(crate) fn join(&self, host: &HostSettings) -> Result<()> {
+    /// Makes it, on top of a NIC of the host that is up. There is no address resolution: every host is known.
+    pub(super) fn join(
+        &self,
+        outside: &Nic,
+        aggregate_bytes: Option<u32>,
+        congestion_control: &str,
+    ) -> Result<()> {
         let name = self.interface.as_str();
-        let outside = &host.nics[0];
         vxlan::create(name, &outside.interface, outside.address, self.mtu, self.hardware)?;
         // The interface goes with its host: there is nothing to put back.
         for (setting, value) in quiet_sysctls_of(name, self.address) {
             sysctl::write(&setting, &value)?;
         }
-        let aggregate_bytes = host.shaping.map(|shaping| shaping.aggregate_bytes);
         let up = LinkChange { up: Some(true), aggregate_bytes, ..LinkChange::default() };
         rtnetlink::change_link(name, up)?;
         let (net, prefix) = network(self.address);
         rtnetlink::add_address(name, self.address, prefix)?;
-        rtnetlink::set_route(name, net, prefix, None, &host.congestion_control)?;
+        rtnetlink::set_route(name, net, prefix, None, congestion_control)?;
         let inside: Vec<_> = self.peers.iter().map(|(address, hardware, _)| (*address, *hardware)).collect();
         let outside: Vec<_> = self.peers.iter().map(|(_, hardware, address)| (*hardware, *address)).collect();
         rtnetlink::add_neighbours(name, &inside)?;

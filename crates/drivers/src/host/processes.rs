@@ -171,7 +171,7 @@ pub fn adopt_group(path: &Path) -> Result<PathBuf> {
 
 /// A group of this agent's own, where the kernel and our rights allow one.
 pub fn own_group() -> Option<PathBuf> {
-    crate::rack::join::create_group().ok().map(|group| group.path().to_path_buf())
+    crate::host::groups::create_group().ok().map(|group| group.path().to_path_buf())
 }
 
 /// Removes an agent's group; the last agent of a rack removes the rack's too, in case its own agent is gone.
@@ -180,7 +180,7 @@ pub fn leave_group(path: &Path) {
         eprintln!("framegauge-agent: {error}");
     }
     if let Some(parent) = path.parent()
-        && crate::rack::join::is_group(parent)
+        && crate::host::groups::is_group(parent)
     {
         // It stays as long as other hosts are in it.
         let _ = std::fs::remove_dir(parent);

@@ -1,7 +1,6 @@
 //! Going into a host of a rack by hand: its network, its CPUs, its cgroup.
 
-use crate::rack::join::is_group;
-use crate::rack::requirements::cgroup_root;
+use crate::host::groups::{cgroup_root, is_group};
 use framegauge_linux::cgroup::Group;
 use framegauge_linux::namespace::Network;
 use framegauge_linux::{OsError, Result, process, sched};

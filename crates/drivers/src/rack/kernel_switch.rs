@@ -3,7 +3,7 @@
 
 use crate::host::receive_path::receive_on;
 use crate::host::shaping::{Shaping, bucket};
-use crate::rack::join::{hardware, interface};
+use crate::rack::addresses::{hardware, interface};
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::namespace::{self, Network};

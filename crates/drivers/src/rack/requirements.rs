@@ -1,10 +1,9 @@
 //! What the emulated rack needs of this machine, found out without changing anything that stays.
 
+use crate::host::groups::cgroup_root;
 use framegauge_linux::uring::Writes;
 use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, tap};
-use framegauge_metering::parse_cgroup2_mount;
 use std::fs;
-use std::path::PathBuf;
 
 /// Something that is missing.
 #[derive(Debug, Clone)]
@@ -26,11 +25,6 @@ pub struct Requirements {
     pub missing: Vec<Requirement>,
     /// Without these the rack runs, with less.
     pub degraded: Vec<Requirement>,
-}
-
-/// The mounted cgroup version 2 tree.
-pub fn cgroup_root() -> Option<PathBuf> {
-    parse_cgroup2_mount(&fs::read_to_string("/proc/self/mountinfo").ok()?)
 }
 
 /// Tries what the rack will do. Must be called by an agent started for nothing else.

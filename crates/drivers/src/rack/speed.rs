@@ -1,6 +1,6 @@
 //! How fast this machine hands packets from host to host, at the very most.
 
-use crate::rack::join::workshop;
+use crate::rack::workshop::workshop;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::rtnetlink::{LinkChange, add_address, add_neighbours, change_link, set_route};
 use framegauge_linux::tap::{Tap, VNET_HEADER_BYTES};
