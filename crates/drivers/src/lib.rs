@@ -7,7 +7,6 @@ pub mod fabric;
 pub mod generators;
 pub mod host;
 pub mod meters;
-pub mod network;
 pub mod rack;
 pub mod spool;
 

@@ -7,10 +7,10 @@
 mod common;
 
 use framegauge_drivers::fabric::{Meters, Record, RunningFabric};
-use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
 use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex, PortEvent, PortIndex, Sink};
 use framegauge_frames::Picoseconds;
+use framegauge_networks::{NetworkSpec, QueueSpec, TopologySpec};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 

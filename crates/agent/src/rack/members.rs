@@ -9,10 +9,10 @@ use crate::rack::state::Rack;
 use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
 use framegauge_drivers::host::nics::Nic;
 use framegauge_drivers::model::{Ends, Owner};
-use framegauge_drivers::network::Network;
 use framegauge_drivers::process;
 use framegauge_drivers::rack::addresses as rack;
 use framegauge_drivers::rack::nics;
+use framegauge_networks::Network;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -80,8 +80,7 @@ impl Up {
         let mut found = nics::of(ends, owner, self.hosts.len(), self.family);
         if let (Some(network), Some(shaper)) = (network, &self.shaper) {
             for (nic, end) in found.iter_mut().zip(ends.ends_of(owner)) {
-                let rate = network.link_rate(end).bits_per_second();
-                nic.bits_per_second = Some((rate as f64 * shaper.factor) as u64);
+                nic.bits_per_second = Some(network.shaped_bits_per_second(end, shaper.factor));
             }
         }
         found

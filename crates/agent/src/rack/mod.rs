@@ -5,7 +5,6 @@ pub mod child;
 pub mod measure;
 pub mod members;
 pub mod names;
-pub mod network;
 pub mod params;
 pub mod predict;
 pub mod relay;

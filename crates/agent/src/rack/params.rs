@@ -5,7 +5,7 @@ use crate::rack::names::check_names;
 use crate::rack::requirements::Testbed;
 use framegauge_drivers::frames::{Fit, Mtu, Stack};
 use framegauge_drivers::model::{Ends, Owner};
-use framegauge_drivers::network::{
+use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,
 };

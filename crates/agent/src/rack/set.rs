@@ -3,7 +3,7 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
 use crate::rack::speed;
-use framegauge_drivers::network::{LinkOverride, QueueSpec};
+use framegauge_networks::{LinkOverride, QueueSpec};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -3,7 +3,6 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use crate::rack::members::{self, Member};
-use crate::rack::network;
 use crate::rack::params::{Host, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::speed;
@@ -140,7 +139,7 @@ impl Up {
                        "goodput_bits_per_second": inside.and_then(|ceiling| ceiling.goodput_bits_per_second)}),
             );
         }
-        let network = rack.network.as_ref().map(|(_, network)| network::describe(network));
+        let network = rack.network.as_ref().map(|(_, network)| network.describe());
         Ok(json!({"hosts": hosts, "routers": routers, "ceilings": ceilings, "network": network}))
     }
 }

@@ -1,11 +1,11 @@
 //! Joins the hosts of a rack: by a fabric between TAPs, or by the kernel's own veth pair.
 
 use crate::fabric::{Attachment, RunningFabric};
-use crate::network::Network;
 use crate::rack::addresses::{hardware, interface};
 use crate::rack::workshop::workshop;
 use framegauge_fabric::Owner;
 use framegauge_linux::{Result, namespace, rtnetlink, tap::Tap};
+use framegauge_networks::Network;
 
 /// The hosts' NICs.
 #[derive(Debug, Clone, Copy)]

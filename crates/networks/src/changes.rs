@@ -2,7 +2,8 @@
 
 use framegauge_fabric::{Owner, PortChange, PortConfig, PortIndex};
 
-use super::{LinkOverride, Network, NetworkSpec, names_of};
+use crate::network::{names_of, shaped};
+use crate::{LinkOverride, Network, NetworkSpec};
 
 /// A network after a change, and what becomes different at which ports.
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ impl NetworkChange {
             let end = config.uplinks.iter().position(|uplink| uplink == port)?;
             let own = ends.ends_of(ends.owner(end));
             let nic = own.iter().position(|other| *other == end)?;
-            let bits_per_second = (rate.bits_per_second() as f64 * factor) as u64;
+            let bits_per_second = shaped(rate, factor);
             matches!(ends.owner(end), Owner::Host(_))
                 .then(|| (ends.owner_name(end).to_owned(), nic, bits_per_second))
         };

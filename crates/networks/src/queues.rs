@@ -81,7 +81,7 @@ impl Default for QueueSpec {
 
 /// What a discipline has to know of its port.
 #[derive(Debug, Clone, Copy)]
-pub struct QueueNumbers {
+pub(crate) struct QueueNumbers {
     /// Its buffer.
     pub buffer_bytes: u64,
     /// The largest frame that it can be offered and lets pass.
@@ -94,7 +94,7 @@ pub struct QueueNumbers {
 
 impl QueueSpec {
     /// With numbers, for a port of this fabric.
-    pub(super) fn config(&self, port: &QueueNumbers, fabric: &FabricConfig) -> Result<QueueConfig, String> {
+    pub(crate) fn config(&self, port: &QueueNumbers, fabric: &FabricConfig) -> Result<QueueConfig, String> {
         let buffer = |frames: Option<u64>| frames.map_or(Limit::Bytes(port.buffer_bytes), Limit::Frames);
         let (limit_bytes, seed) = (port.buffer_bytes, port.seed);
         let seconds = |given: Option<f64>, usual: f64| Picoseconds::from_seconds_f64(given.unwrap_or(usual));

@@ -44,7 +44,7 @@ const fn usual_span() -> f64 {
 
 impl BackgroundSpec {
     /// On this fabric.
-    pub(super) fn config(&self, fabric: &FabricConfig, seed: u64) -> Result<BackgroundConfig, String> {
+    pub(crate) fn config(&self, fabric: &FabricConfig, seed: u64) -> Result<BackgroundConfig, String> {
         let (from, to) = (host(fabric, &self.from)?, host(fabric, &self.to)?);
         let uplink = fabric.uplinks[usize::from(from.0)];
         let line = fabric.ports[usize::from(uplink.0)].rate.bits_per_second();

@@ -1,201 +1,14 @@
 //! A network as the pipe describes it, made into what the fabric is made of.
 
-mod background;
-mod changes;
-mod links;
-mod queues;
-
+use crate::network::names_of;
+use crate::queues::QueueNumbers;
+use crate::{BackgroundSpec, IcmpSpec, LinkOverride, Network, QueueSpec, RoutingSpec, TopologySpec};
 use framegauge_fabric::{
-    Choice, Ends, FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Owner, Paths, PortConfig,
-    PortIndex, QueueConfig, Routing, SharedBufferConfig, Topology,
+    FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Owner, PortConfig, PortIndex, QueueConfig,
+    SharedBufferConfig,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds, mixed};
 use serde::Deserialize;
-
-pub use background::BackgroundSpec;
-pub use changes::NetworkChange;
-pub use links::LinkOverride;
-pub use queues::{QueueNumbers, QueueSpec};
-
-/// A network in numbers, and whose its ends are.
-#[derive(Debug, Clone)]
-pub struct Network {
-    /// What the fabric is made of.
-    pub config: FabricConfig,
-    /// Its ends.
-    pub ends: Ends,
-}
-
-impl Network {
-    /// The rate of an end's own link, without skew.
-    pub fn link_rate(&self, end: usize) -> BitRate {
-        self.config.ports[usize::from(self.config.uplinks[end].0)].rate
-    }
-
-    /// The names of its hosts, in order.
-    pub fn hosts(&self) -> Vec<String> {
-        let ends = &self.ends;
-        let first = |end: &usize| {
-            matches!(ends.owner(*end), Owner::Host(_)) && ends.ends_of(ends.owner(*end))[0] == *end
-        };
-        (0..ends.len()).filter(first).map(|end| ends.owner_name(end).to_owned()).collect()
-    }
-}
-
-/// A router: a host that takes packets on.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub struct RouterSpec {
-    pub name: String,
-    pub mtu: Option<u32>,
-    #[serde(default)]
-    pub icmp: IcmpSpec,
-}
-
-/// Whether a router's ICMP errors get to anybody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub enum IcmpSpec {
-    #[default]
-    On,
-    Filtered,
-}
-
-impl IcmpSpec {
-    /// Its word: `on`, `filtered`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            IcmpSpec::On => "on",
-            IcmpSpec::Filtered => "filtered",
-        }
-    }
-}
-
-/// What a node may be called: its own name, and that of whose NIC it is.
-fn names_of<'a>(ends: &'a Ends, config: &'a FabricConfig, node: NodeIndex) -> [&'a str; 2] {
-    let name = config.node_name(node);
-    let end = usize::from(node.0);
-    [name, if end < ends.len() { ends.owner_name(end) } else { name }]
-}
-
-/// The shape.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub enum TopologySpec {
-    Rack {
-        #[serde(default = "one_nic")]
-        nics: u16,
-    },
-    Dumbbell {
-        left: usize,
-    },
-    LeafSpine {
-        leaves: usize,
-        spines: usize,
-    },
-    FatTree {
-        k: usize,
-    },
-    Custom {
-        switches: Vec<String>,
-        #[serde(default)]
-        routers: Vec<RouterSpec>,
-        links: Vec<(String, String)>,
-    },
-}
-
-const fn one_nic() -> u16 {
-    1
-}
-
-impl Default for TopologySpec {
-    fn default() -> Self {
-        TopologySpec::Rack { nics: 1 }
-    }
-}
-
-impl TopologySpec {
-    fn topology(&self) -> Topology {
-        match self.clone() {
-            TopologySpec::Rack { nics } => Topology::Rack { nics },
-            TopologySpec::Dumbbell { left } => Topology::Dumbbell { left },
-            TopologySpec::LeafSpine { leaves, spines } => Topology::LeafSpine { leaves, spines },
-            TopologySpec::FatTree { k } => Topology::FatTree { k },
-            TopologySpec::Custom { switches, routers, links } => {
-                let routers = routers.into_iter().map(|router| router.name).collect();
-                Topology::Custom { switches, routers, links }
-            }
-        }
-    }
-
-    /// Its routers: only where links are said one by one.
-    pub fn routers(&self) -> &[RouterSpec] {
-        match self {
-            TopologySpec::Custom { routers, .. } => routers,
-            _ => &[],
-        }
-    }
-
-    /// Whose its ends are, and how packets get from one to another.
-    pub fn ends(&self, hosts: &[String]) -> Result<Ends, String> {
-        Graph::new(&self.topology(), hosts).map(|graph| graph.ends()).map_err(|error| error.to_string())
-    }
-}
-
-/// Which ways frames may take, and which of several one takes.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub struct RoutingSpec {
-    #[serde(default)]
-    pub paths: PathsSpec,
-    #[serde(default)]
-    pub choice: ChoiceSpec,
-}
-
-/// Which ways frames may take.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub enum PathsSpec {
-    #[default]
-    Shortest,
-    EqualLength,
-}
-
-/// Which of several ways a frame takes.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names of the pipe's documentation")]
-pub enum ChoiceSpec {
-    #[default]
-    Flow,
-    Packet,
-    Destination,
-}
-
-impl RoutingSpec {
-    /// Whether it is what nobody has to ask for.
-    pub fn is_usual(self) -> bool {
-        matches!(self, RoutingSpec { paths: PathsSpec::Shortest, choice: ChoiceSpec::Flow })
-    }
-
-    fn routing(self, seed: u64) -> Routing {
-        let paths = match self.paths {
-            PathsSpec::Shortest => Paths::Shortest,
-            PathsSpec::EqualLength => Paths::EqualLength,
-        };
-        let choice = match self.choice {
-            ChoiceSpec::Flow => Choice::Flow,
-            ChoiceSpec::Packet => Choice::Packet,
-            ChoiceSpec::Destination => Choice::Destination,
-        };
-        Routing { paths, choice, seed }
-    }
-}
 
 /// A whole network.
 #[derive(Debug, Clone)]
@@ -251,7 +64,7 @@ impl NetworkSpec {
     /// The network of these hosts; the message says where, what was found and what was expected.
     pub fn network(&self, hosts: &[String]) -> Result<Network, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let graph = Graph::new(&self.topology.topology(), hosts).map_err(|error| text(&error))?;
+        let graph = self.topology.graph(hosts).map_err(|error| text(&error))?;
         let rate = BitRate::new(self.bits_per_second).map_err(|error| text(&error))?;
         let plain = |from, to| PortConfig {
             from,

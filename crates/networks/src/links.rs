@@ -4,7 +4,7 @@ use framegauge_fabric::Impairments;
 use framegauge_frames::{BitRate, Picoseconds};
 use serde::Deserialize;
 
-use super::QueueSpec;
+use crate::QueueSpec;
 
 /// One direction of some links, by the names of their ends; what is not given is as everywhere.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,13 +27,13 @@ pub struct LinkOverride {
 
 impl LinkOverride {
     /// Whether it is about the link from one node to another, each by one of its names.
-    pub(super) fn fits(&self, from: &[&str], to: &[&str]) -> bool {
+    pub(crate) fn fits(&self, from: &[&str], to: &[&str]) -> bool {
         let fits = |pattern, names: &[&str]| names.iter().any(|name| matches(pattern, name));
         fits(&self.from, from) && fits(&self.to, to)
     }
 
     /// Puts what another says over what this one says.
-    pub(super) fn overlay(&mut self, other: &LinkOverride) {
+    pub(crate) fn overlay(&mut self, other: &LinkOverride) {
         let other = other.clone();
         self.bits_per_second = other.bits_per_second.or(self.bits_per_second);
         self.buffer_bytes = other.buffer_bytes.or(self.buffer_bytes);
@@ -48,17 +48,17 @@ impl LinkOverride {
     }
 
     /// Its rate before any skew, where all others have that rate.
-    pub(super) fn rate(&self, usual: BitRate) -> Result<BitRate, String> {
+    pub(crate) fn rate(&self, usual: BitRate) -> Result<BitRate, String> {
         self.bits_per_second.map_or(Ok(usual), BitRate::new).map_err(|error| error.to_string())
     }
 
     /// Its delay, where all others have that delay.
-    pub(super) fn delay(&self, usual: Picoseconds) -> Result<Picoseconds, String> {
+    pub(crate) fn delay(&self, usual: Picoseconds) -> Result<Picoseconds, String> {
         self.delay_seconds.map_or(Ok(usual), |delay| span("a delay", delay))
     }
 
     /// What makes it other than ideal, with the seed of its draws.
-    pub(super) fn impairments(&self, seed: u64) -> Result<Impairments, String> {
+    pub(crate) fn impairments(&self, seed: u64) -> Result<Impairments, String> {
         Ok(Impairments {
             skew_ppm: self.skew_ppm.unwrap_or(0),
             phase: span("a phase", self.phase_seconds.unwrap_or(0.0))?,
