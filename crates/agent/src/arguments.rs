@@ -1,6 +1,6 @@
 //! The command line, such as it is: people use `framegauge`, which starts this.
 
-use framegauge_drivers::{PortRange, Result, namespace, sched};
+use framegauge_drivers::{PortRange, Result, own};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -76,10 +76,10 @@ impl Role {
     pub fn prepare(&self) -> Result<()> {
         if let Self::Host { network, cpus, .. } = self {
             if let Some(name) = network {
-                namespace::enter_named(name)?;
+                own::enter_named(name)?;
             }
             if !cpus.is_empty() {
-                sched::bind(0, cpus)?;
+                own::bind(0, cpus)?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ mod rack;
 mod tools;
 
 use arguments::{Arguments, Role};
-use framegauge_drivers::namespace;
+use framegauge_drivers::own;
 use pipe::serve::serve;
 use std::process::ExitCode;
 use tools::{counters, exec, lease};
@@ -41,10 +41,10 @@ fn main() -> ExitCode {
 
 fn run(role: Role) -> ExitCode {
     // Signals first: every later thread inherits the mask.
-    let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
+    let outcome = own::termination_signals().and_then(|signals| {
         role.prepare()?;
         if role.works_apart() {
-            namespace::apart(|| serve(role, signals, dispatch::dispatch))
+            own::apart(|| serve(role, signals, dispatch::dispatch))
         } else {
             serve(role, signals, dispatch::dispatch)
         }

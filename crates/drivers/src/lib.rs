@@ -7,13 +7,9 @@ pub mod fabric;
 pub mod generators;
 pub mod host;
 pub mod meters;
+pub mod own;
 pub mod rack;
 pub mod spool;
 
-pub use framegauge_fabric as model;
-pub use framegauge_frames as frames;
 pub use framegauge_linux::listening::PortRange;
-pub use framegauge_linux::{OsError, Result, clock, namespace, poll, process, sched, user};
-pub use framegauge_packets::pcapng;
-pub use framegauge_pathmtu as pathmtu;
-pub use framegauge_traffic as traffic;
+pub use framegauge_linux::{OsError, Result};

@@ -4,7 +4,7 @@
 use framegauge_drivers::PortRange;
 use framegauge_drivers::generators::stream::client::{Sizes, StreamOrder, StreamOutcome, run};
 use framegauge_drivers::generators::stream::server::Serving;
-use framegauge_drivers::traffic::{Amount, StreamSpec};
+use framegauge_traffic::{Amount, StreamSpec};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::num::NonZeroU32;

@@ -3,8 +3,8 @@
 
 use framegauge_drivers::generators::rr::client::{RrOrder, RrOutcome, run};
 use framegauge_drivers::generators::rr::server::RrServing;
-use framegauge_drivers::traffic::{Arrivals, Load, RrSpec};
 use framegauge_drivers::{PortRange, Result};
+use framegauge_traffic::{Arrivals, Load, RrSpec};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 

@@ -5,7 +5,7 @@ use crate::pipe::call::Call;
 use crate::pipe::fields::{chance, nanoseconds, token, within};
 use crate::pipe::message::{Answer, params};
 use framegauge_drivers::check::path::{Echoed, Order, PathOutcome, PathSpec, TcpFinding, echo};
-use framegauge_drivers::pathmtu::Config;
+use framegauge_pathmtu::Config;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};

@@ -3,7 +3,7 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
-use framegauge_drivers::pathmtu::{ClampedTo, MssClamp};
+use framegauge_pathmtu::{ClampedTo, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! What a host agent holds while it takes part in a check.
 
 use framegauge_drivers::check::path::{FlowSockets, Responder};
-use framegauge_drivers::pathmtu::Token;
+use framegauge_pathmtu::Token;
 
 /// The end that answers, the flows that were probed, and the word by which the other end is known.
 pub struct Check {

@@ -9,7 +9,7 @@ use framegauge_drivers::check::path::{
     Bulk, FlowSockets, Order, PathOutcome, PathSpec, Responder, TcpFinding, TraceOrder, TraceSpec,
     run as search, trace as follow,
 };
-use framegauge_drivers::pathmtu::{Config, Hop, HopOutcome, Told, TraceConfig, Verdict};
+use framegauge_pathmtu::{Config, Hop, HopOutcome, Told, TraceConfig, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use framegauge_drivers::frames::{BitRate, Family, Fit, FittedLayer, InnerCeiling, Mtu, Stack};
+use framegauge_frames::{BitRate, Family, Fit, FittedLayer, InnerCeiling, Mtu, Stack};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

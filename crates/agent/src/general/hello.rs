@@ -2,7 +2,7 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, PROTOCOL, params};
-use framegauge_drivers::{process, sched};
+use framegauge_drivers::own;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,9 +26,9 @@ pub fn hello(call: &Call) -> Answer {
         "agent": env!("CARGO_PKG_VERSION"),
         "role": call.session.role.name(),
         "pid": std::process::id(),
-        "user_id": process::effective_user(),
-        "kernel": process::kernel_release(),
-        "cpus": sched::allowed_cpus().len(),
+        "user_id": own::effective_user(),
+        "kernel": own::kernel_release(),
+        "cpus": own::allowed_cpus().len(),
     }))
 }
 

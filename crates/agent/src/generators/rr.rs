@@ -6,7 +6,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::generators::rr::client::{self as rr_client, RrOrder};
 use framegauge_drivers::generators::rr::server::RrServing;
-use framegauge_drivers::traffic::{Arrivals, Load, Rr, RrHello, RrSpec};
+use framegauge_traffic::{Arrivals, Load, Rr, RrHello, RrSpec};
 use serde::Deserialize;
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};

@@ -6,7 +6,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::generators::stream::client::{self as streaming, SenderSummary, Sizes, StreamOrder};
 use framegauge_drivers::generators::stream::server::Serving;
-use framegauge_drivers::traffic::{Amount, StreamSpec};
+use framegauge_traffic::{Amount, StreamSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};

@@ -4,7 +4,7 @@ use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::pipe::message::{Answer, params};
-use framegauge_drivers::clock::monotonic_nanoseconds;
+use framegauge_drivers::own::monotonic_nanoseconds;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Parameters that several commands read alike.
 
 use crate::pipe::message::Failure;
-use framegauge_drivers::traffic::{TOKEN_BYTES, Token};
+use framegauge_traffic::{TOKEN_BYTES, Token};
 
 /// A token from its 32 hex digits.
 pub fn token(method: &str, text: &str) -> Result<Token, Failure> {

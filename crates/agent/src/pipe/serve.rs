@@ -3,7 +3,7 @@
 use crate::arguments::Role;
 use crate::pipe::call::{Call, Cancellation, Session};
 use crate::pipe::message::{self, Answer, Failure};
-use framegauge_drivers::{Result, poll};
+use framegauge_drivers::{Result, own};
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
     let (word, words) = std::sync::mpsc::channel();
     let on_signal = word.clone();
     std::thread::spawn(move || {
-        let _ = poll::await_signal(&signals);
+        let _ = own::await_signal(&signals);
         let _ = on_signal.send(Word::End);
     });
     let reading = session.clone();

@@ -2,7 +2,7 @@
 
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, PROTOCOL};
-use framegauge_drivers::process;
+use framegauge_drivers::own;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -34,7 +34,7 @@ pub struct ChildAgent {
 impl ChildAgent {
     /// Starts the agent of host `name`, in fresh namespaces, and greets it.
     pub fn start(name: &str, arguments: &[&str]) -> Result<Arc<Self>, Failure> {
-        let mut child = process::spawn_agent(arguments)?;
+        let mut child = own::spawn_agent(arguments)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::lost(format!("the agent of {name} has no pipe")));
         };

@@ -10,9 +10,9 @@ use framegauge_drivers::fabric::ports::FabricMeasurement;
 use framegauge_drivers::fabric::watching::Watched;
 use framegauge_drivers::meters::held::{Held, Watch};
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
-use framegauge_drivers::model::{FabricConfig, PortCounters, PortIndex, PortInterval};
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelPort;
+use framegauge_fabric::{FabricConfig, PortCounters, PortIndex, PortInterval};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

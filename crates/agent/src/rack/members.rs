@@ -8,10 +8,10 @@ use crate::rack::requirements::Testbed;
 use crate::rack::state::Rack;
 use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
 use framegauge_drivers::host::nics::Nic;
-use framegauge_drivers::model::{Ends, Owner};
-use framegauge_drivers::process;
+use framegauge_drivers::own;
 use framegauge_drivers::rack::addresses as rack;
 use framegauge_drivers::rack::nics;
+use framegauge_fabric::{Ends, Owner};
 use framegauge_networks::Network;
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -41,10 +41,9 @@ pub fn start(call: &Call, names: &[String], rack: &mut Rack) -> Result<Vec<(Stri
     }
     match failed {
         Some(failure) => Err(failure),
-        None => names
-            .iter()
-            .map(|host| Ok((host.clone(), process::second_thread(rack.hosts[host].pid())?)))
-            .collect(),
+        None => {
+            names.iter().map(|host| Ok((host.clone(), own::second_thread(rack.hosts[host].pid())?))).collect()
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::pipe::message::Failure;
 use crate::rack::names::check_names;
 use crate::rack::requirements::Testbed;
-use framegauge_drivers::frames::{Fit, Mtu, Stack};
-use framegauge_drivers::model::{Ends, Owner};
+use framegauge_fabric::{Ends, Owner};
+use framegauge_frames::{Fit, Mtu, Stack};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,

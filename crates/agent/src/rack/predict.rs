@@ -2,7 +2,7 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use framegauge_drivers::frames::{BitRate, Family, Mtu, Picoseconds, ceiling, slow_start_transfer_time};
+use framegauge_frames::{BitRate, Family, Mtu, Picoseconds, ceiling, slow_start_transfer_time};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -7,11 +7,11 @@ use crate::rack::params::{Host, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::speed;
 use crate::rack::state::Rack;
-use framegauge_drivers::frames::{BitRate, Family};
 use framegauge_drivers::host::Shaping;
 use framegauge_drivers::rack::cpus::plan_cpus;
 use framegauge_drivers::rack::join::{self, NicSpec};
 use framegauge_drivers::rack::kernel_switch::{self, KernelSwitch, KernelSwitchSpec};
+use framegauge_frames::{BitRate, Family};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

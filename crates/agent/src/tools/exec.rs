@@ -1,7 +1,7 @@
 //! `framegauge-agent exec`: becomes a program inside a host of a rack. It speaks no JSON-RPC.
 
 use framegauge_drivers::host::visit;
-use framegauge_drivers::user::User;
+use framegauge_drivers::own::User;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;

@@ -1,7 +1,7 @@
 //! A program of this same binary at work for the agent, perhaps with more privilege: it is told lines, and says JSON.
 
 use crate::pipe::message::Failure;
-use framegauge_drivers::process;
+use framegauge_drivers::own;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -22,7 +22,7 @@ pub struct Helper {
 impl Helper {
     /// Starts this binary with `words`, with `sudo` through `sudo -n`.
     pub fn start(name: &'static str, words: &[String], sudo: bool) -> Result<Self, Failure> {
-        let mut child = process::spawn_self(words, sudo)?;
+        let mut child = own::spawn_self(words, sudo)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::lost(format!("the {name} has no pipe")));
         };

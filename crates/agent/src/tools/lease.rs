@@ -6,8 +6,8 @@
 //! is gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
 
 use framegauge_drivers::host::settings::Setting;
-use framegauge_drivers::poll::{self, PollSet};
-use framegauge_drivers::{clock, process};
+use framegauge_drivers::own::{self, PollSet};
+
 use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -78,7 +78,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
 
 /// The holder: changes, renews, and sees to it that all is put back.
 fn hold(seconds: f64, wanted: &Values) -> Result<ExitCode, String> {
-    let mut input = Lines::new(poll::termination_signals().map_err(|error| error.to_string())?)?;
+    let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
     let _alone = alone("holder")?;
     let mut before = Values::new();
     for (setting, _) in wanted {
@@ -127,7 +127,7 @@ fn start_guard(seconds: f64, before: &Values) -> Result<Child, String> {
     let mut words = vec!["lease".to_string(), "guard".to_string(), seconds.to_string()];
     words.extend(before.iter().map(|(setting, value)| format!("{setting}={value}")));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut guard = process::spawn_agent(&words).map_err(|error| error.to_string())?;
+    let mut guard = own::spawn_agent(&words).map_err(|error| error.to_string())?;
     // It has said that it is there before anything changes: one byte, and nothing more until it ends.
     let mut first = [0u8; 1];
     let ready = guard.stdout.as_mut().is_some_and(|output| output.read_exact(&mut first).is_ok());
@@ -155,7 +155,7 @@ fn serve(seconds: f64, input: &mut Lines, guard: &mut Child) -> &'static str {
 
 /// The guard: waits for the end of the lease, and puts back what it was told.
 fn guard(seconds: f64, before: &Values) -> Result<ExitCode, String> {
-    let mut input = Lines::new(poll::termination_signals().map_err(|error| error.to_string())?)?;
+    let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
     let _alone = alone("guard")?;
     let mut output = std::io::stdout();
     let _ = output.write_all(b"!").and_then(|()| output.flush());
@@ -185,7 +185,7 @@ fn put_back(before: &Values) -> Vec<String> {
 fn dismiss(guard: &mut Child) {
     let until = deadline(PATIENCE_SECONDS);
     while matches!(guard.try_wait(), Ok(None)) {
-        if clock::monotonic_nanoseconds() >= until {
+        if own::monotonic_nanoseconds() >= until {
             let _ = guard.kill().and_then(|()| guard.wait());
             return;
         }
@@ -199,7 +199,7 @@ fn unless_renewed(seconds: f64) -> u64 {
 }
 
 fn deadline(seconds: f64) -> u64 {
-    clock::monotonic_nanoseconds() + (seconds * NANOSECONDS) as u64
+    own::monotonic_nanoseconds() + (seconds * NANOSECONDS) as u64
 }
 
 fn say(value: &serde_json::Value) {
@@ -232,7 +232,7 @@ impl Lines {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim().to_string());
             }
-            let now = clock::monotonic_nanoseconds();
+            let now = own::monotonic_nanoseconds();
             if now >= until {
                 return Err("time");
             }

@@ -1,7 +1,8 @@
 //! Programs that run in a host: a cgroup each, output into files without a name.
 
 use framegauge_linux::cgroup::Group;
-use framegauge_linux::process::{self, Ending, Program};
+use framegauge_linux::process;
+pub use framegauge_linux::process::{Ending, Limits, Program};
 use framegauge_linux::{OsError, Result, files};
 use std::collections::BTreeMap;
 use std::fs::File;
