@@ -10,6 +10,7 @@ use framegauge_drivers::host::SHAPER_LIMIT_BYTES;
 use framegauge_drivers::host::nics::Nic;
 use framegauge_drivers::own;
 use framegauge_drivers::rack::addresses as rack;
+use framegauge_drivers::rack::cpus::KernelReceivers;
 use framegauge_drivers::rack::nics;
 use framegauge_fabric::{Ends, Owner};
 use framegauge_networks::Network;
@@ -112,9 +113,8 @@ impl Up {
             Owner::Host(host) => Some(host),
             Owner::Router(_) => None,
         };
-        // Behind a kernel switch packets can overtake each other unless the host polls, or one CPU takes them in.
-        let polls = self.nic.gro && !self.nic.tso;
-        let unordered = kernel && self.hosts.len() > 2 && !polls;
+        let receivers = KernelReceivers { hosts: self.hosts.len(), gro: self.nic.gro, tso: self.nic.tso };
+        let receive_cpu = host.filter(|_| kernel).and_then(|host| receivers.receive_cpu(host, cpus));
         json!({
             "host": member.name,
             "nics": member.nics.iter().map(nic_value).collect::<Vec<_>>(),
@@ -127,9 +127,8 @@ impl Up {
             "shaping": host.and_then(|_| self.shaping(member.packet_bytes)),
             "sysctls": self.sysctls,
             "cpus": cpus,
-            // Only with GRO a veth has a receive path of its own, which can be a thread.
-            "threaded": !kernel || self.nic.gro,
-            "receive_cpu": host.filter(|_| unordered).map(|host| cpus[host % cpus.len()]),
+            "threaded": !kernel || receivers.can_be_threaded(),
+            "receive_cpu": receive_cpu,
             "moderation_seconds": kernel.then_some(self.nic.moderation_seconds),
             "overlay": host.filter(|_| self.overlay.is_some()).map(|host| self.inside(host)),
         })
