@@ -1,6 +1,6 @@
 //! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
 //! and ends, putting everything back, when its input ends. Three commands do not speak on the pipe: `exec` becomes a
-//! program inside a host, `lease` holds changed settings, `counters` counts instructions; agents and people start them.
+//! program inside a host of a rack; an agent starts `lease` and `counters`, which may need more privilege than it has.
 #![allow(clippy::disallowed_methods)]
 
 mod arguments;
