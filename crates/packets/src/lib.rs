@@ -17,7 +17,6 @@ mod ecn;
 mod error;
 mod icmp;
 pub mod pcapng;
-mod pcapng_read;
 mod segmentation;
 mod tcp;
 mod view;

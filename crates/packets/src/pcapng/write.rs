@@ -1,58 +1,14 @@
-//! Captures in the format pcapng (draft-ietf-opsawg-pcapng): bytes in and out, no files.
-//!
-//! A [`Section`] writes what every tool reads: one section, little-endian, Ethernet, times in nanoseconds. A
-//! [`Reader`] reads as much of any file, of both byte orders.
+//! Writing captures, block by block.
 
-pub use crate::error::CaptureError;
-pub use crate::pcapng_read::{Interface, Reader};
+use super::format::{
+    BYTE_ORDER, COMMENT, Captured, Direction, END_OF_OPTIONS, ENHANCED_PACKET, INTERFACE_DESCRIPTION,
+    INTERFACE_NAME, INTERFACE_RESOLUTION, LINK_ETHERNET, PACKET_FLAGS, SECTION_HEADER, SNAP_BYTES_MAXIMUM,
+};
+use crate::error::CaptureError;
 
-/// The most bytes of a packet that libpcap and Wireshark read of Ethernet.
-pub const SNAP_BYTES_MAXIMUM: u32 = 262_144;
-
-/// The link type of Ethernet without FCS.
-pub const LINK_ETHERNET: u16 = 1;
-
-pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
-pub(crate) const ENHANCED_PACKET: u32 = 6;
-
-pub(crate) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-pub(crate) const END_OF_OPTIONS: u16 = 0;
-pub(crate) const COMMENT: u16 = 1;
-pub(crate) const INTERFACE_NAME: u16 = 2;
-pub(crate) const INTERFACE_RESOLUTION: u16 = 9;
-pub(crate) const INTERFACE_OFFSET: u16 = 14;
-pub(crate) const PACKET_FLAGS: u16 = 2;
 const APPLICATION: u16 = 4;
-
 /// Ticks of 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
-
-/// Which way a packet went, seen from its interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// It came in.
-    Inbound,
-    /// It went out.
-    Outbound,
-}
-
-/// A packet of a capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Captured<'a> {
-    /// The number of its interface within the section, from 0.
-    pub interface: u32,
-    /// When, since 1970 (or whatever the clock counts from).
-    pub time_nanoseconds: u64,
-    /// Bytes that it had when it was captured.
-    pub original_bytes: u32,
-    /// All of them, or the first ones.
-    pub bytes: &'a [u8],
-    /// Which way it went, if that is known.
-    pub direction: Option<Direction>,
-    /// What there is to say of it.
-    pub comment: Option<&'a str>,
-}
 
 /// A section being written. It holds no bytes: each call appends one whole block to those that it is given, so that
 /// what was written so far is a capture at any time.

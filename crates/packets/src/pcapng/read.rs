@@ -1,10 +1,10 @@
 //! Reading captures. Every length is checked; blocks and options of other kinds are passed over.
 
-use crate::error::CaptureError;
-use crate::pcapng::{
+use super::format::{
     BYTE_ORDER, COMMENT, Captured, Direction, END_OF_OPTIONS, ENHANCED_PACKET, INTERFACE_DESCRIPTION,
     INTERFACE_NAME, INTERFACE_OFFSET, INTERFACE_RESOLUTION, PACKET_FLAGS, SECTION_HEADER,
 };
+use crate::error::CaptureError;
 
 /// Kind, length, and length again.
 const BLOCK_MINIMUM_BYTES: usize = 12;
