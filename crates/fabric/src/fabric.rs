@@ -167,6 +167,27 @@ impl Fabric {
         }
     }
 
+    /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
+    /// uplink, so that they may come there before what happens elsewhere earlier.
+    #[cold]
+    pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
+        while let Some((host, frame)) = self.backgrounds.take_due(now) {
+            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
+            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
+            let was_idle = port.next_arrival().is_none();
+            if let Err(reason) = port.offer(frame.since, frame, u32::MAX) {
+                port.note_refused(frame.since, frame, reason, port.buffered_bytes());
+                self.unsettled.push(uplink);
+                continue;
+            }
+            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
+            self.drops.end_runs(uplink, uplink);
+            if was_idle {
+                self.schedule_arrival(uplink.0.into());
+            }
+        }
+    }
+
     fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
