@@ -1,12 +1,6 @@
 //! The running fabric: the pure model driven by `CLOCK_MONOTONIC`, its hosts' ends in TAP devices.
 //!
-//! One thread. It sleeps until a host may be handed something, a TAP becomes readable, or it is called.
-//!
-//! The kernel writes down when each packet is sent, so that it need not be read at that time: nothing that is sent now
-//! arrives anywhere before the network's shortest way is over, and as long as something is due within that time, the fabric
-//! listens to nobody. Where the kernel does not tell, what a host sends counts as sent when it is read, and the
-//! fabric listens, though not to a host that it has read from within `moderation`: each wake-up costs
-//! as much as several frames.
+//! One thread does the work. `thread.rs` begins with a page on when it sleeps and which hosts it hears.
 
 pub mod capture;
 mod closing;

@@ -1,4 +1,55 @@
-//! What the fabric's thread does, over and over.
+//! The fabric's thread: when it sleeps, which hosts it hears, and how late a delivery may be.
+//!
+//! The model is exact in virtual time; the hosts are real. The thread keeps the two together, turn by turn:
+//!
+//! 1. [`Loop::rearm`] decides until when to wait, and which TAPs may end the wait.
+//! 2. [`Loop::wait`] waits.
+//! 3. [`Loop::ingest`] reads what hosts have sent. [`Loop::catch_up`] runs the model up to the present and writes
+//!    what it delivers to the hosts' TAPs.
+//! 4. Samples are taken, and orders from outside are carried out.
+//!
+//! A full frame takes 12 us at 1 Gb/s, and to wake up costs as much CPU time as several frames. So one turn must do
+//! for many frames. The kernel helps: it stamps each packet with the time at which the host sent it. The thread may
+//! read the packet later and still let it into the model at the right time. This page says how much later.
+//!
+//! ```text
+//!                       D1         D2           D3             D4       what the model delivers next
+//!     |                 |          |            |              |
+//! ----+-----------------+----------+-------+----+---+----------+---+--> time
+//!     |                 |                  |<-->|   |              |
+//!     |                 |               until early |              |
+//!     |                 |<------ slack + early ---->|              |
+//!     |<----------------- unheard = lookahead + slack ------------>|
+//!    now                                                    unheard_until
+//! ```
+//!
+//! - **due**: the model knows a time before which no host gets anything ([`Fabric::next_delivery`]). Until then
+//!   frames may move from switch to switch without the thread: the model catches up.
+//! - **slack**: a delivery may wait for those close behind it, so that one turn does for all. The slack is half of
+//!   the NICs' interrupt moderation, at most 50 us, and at most what 32 KiB take on the fastest host's link: delay
+//!   costs goodput.
+//! - **early**: a delivery that is due within 5 us is made at once, since a sleep mostly ends later than that. What a
+//!   host sends from now on is then still on the host's own link and changes nothing; so early is never more than the
+//!   shortest delay of these links, and nothing while one of them is watched, loses frames or has jitter. D3 is the
+//!   last delivery within slack and early of D1. The thread wakes up early by so much: D1 is late by the slack at
+//!   most, D3 is early, and D4 is left to a later turn.
+//! - **unheard**: what is sent now reaches no host before the shortest way is over. That is the lookahead
+//!   ([`Fabric::lookahead`], at most 200 us here), and for so long, and the slack, the thread need not know of it. If
+//!   that is less than half of the moderation and less than 50 us, hosts go unheard for the smaller of these two.
+//!   - If `until` comes first, no TAP ends the wait. The thread sleeps, or spins if 10 us or less are left, and reads
+//!     afterwards what was stamped meanwhile. Under load most turns are of this kind.
+//!   - If `unheard_until` comes first, or nothing is due, TAPs end the wait too, as orders do.
+//! - **nap**: a TAP that was just read is left alone for the lookahead. If the host's NIC is full (128 KiB), the nap
+//!   ends at the latest when half of that is sent; until then the rest stays in the TAP. When the nap is over the TAP
+//!   is watched again, but only for a wait that TAPs may end, and only if the NIC has room.
+//! - **look**: the end of a nap, or the time when a full NIC has sent half. It ends the wait, where the host must be
+//!   heard or its NIC would run dry, unless something is due before.
+//! - **part**: a quarter of the moderation. To wake up twice within a part is not worth it: a nap with less than a
+//!   part left is over, and a delivery less than a part after a look serves for both.
+//!
+//! If the kernel does not stamp the packets of every TAP, a packet counts as sent when it is read. Then slack and
+//! early are nothing, unheard is half of the moderation, a nap lasts the whole of it, and all TAPs that are watched
+//! are looked at after every wait.
 
 use crate::fabric::edge::Edge;
 use crate::fabric::meter::Meter;
@@ -219,12 +270,8 @@ impl Loop {
 
     /// Waits; how many descriptors are ready.
     ///
-    /// Under load something is mostly due soon, and then nobody is listened to: a wake-up for each TAP would cost more than
-    /// all its frames. Where times are known nothing is late by that, or by 50 us at most if the ways are shorter. Where they
-    /// are not, what a TAP holds is taken in a
-    /// little later, as if by a NIC that is told at intervals; to let more than half of the moderation pass would
-    /// cost less, but make senders come in step: a flow that starved beside many (TCP Outcast) then got
-    /// 0.3 of their goodput instead of 0.1.
+    /// Where the kernel does not stamp packets, hosts go unheard for half of the moderation. More would cost less, but make
+    /// senders come in step: a flow that starved beside many (TCP Outcast) then got 0.3 of their goodput instead of 0.1.
     fn wait(&self, wait: &Wait, watch: &mut Epoll) -> Result<usize> {
         let Some(until) = wait.until else { return watch.wait(None) };
         let rest = until.saturating_sub(self.edge.now().as_nanoseconds());
