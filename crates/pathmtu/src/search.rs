@@ -1,4 +1,34 @@
-//! The search on all flows of a path: numbers probes, gives up on them, and lets flows learn from each other.
+//! The search on all flows of a path: which packet goes next, when a silent one is given up, what flows learn.
+//!
+//! An example: the target is 9000, the path carries 1450 and drops what is larger without a word, nothing else is
+//! lost. There are three flows, their path MTU is to be found exactly, and `c` is a control, the smallest probe. A
+//! line is a step:
+//!
+//! ```text
+//!    time   flows 1 and 2, the scouts               flow 3
+//!    0 ms   9000 1500 c                             9000 1500 c
+//!   20 ms   9000 c                                  9000 c
+//!   40 ms   1500 c                                  1500 c
+//!   60 ms   1280 1400 1420 1450 1454 1460 1492 c    waits for a scout
+//!   80 ms   1454 c                                    |
+//!  100 ms   1451 1452 1453 c                          |
+//!  120 ms   1451 c                                    |
+//!  140 ms   1451 c c c, again and again               |
+//!  170 ms   black hole, path MTU 1450               1450 1451 c, then as the scouts at 120 ms
+//! ```
+//!
+//! - **Steps.** A flow says what it wants next when each of its probes has been answered or given up
+//!   ([`Flow::step`]). The common sizes come first, then the rest is split. A size that was silent once is asked
+//!   again, since it may have been lost. At the edge, where 1450 passes and 1451 does not, probes go on beside
+//!   controls until loss no longer explains the silence.
+//! - **Silence.** A probe is given up after three times the slowest answer, at least 20 ms ([`Patience`]). If a later
+//!   probe of its flow is answered, it is given up half that answer's time later, again at least 20 ms: a flow's
+//!   packets keep their order. An answer that comes later than that still counts.
+//! - **Scouts.** The first two flows on which a size fails go on searching. The others wait, and then try what those
+//!   found.
+//! - **Refusals.** Had a router said 1450, the next step would have been 1450 and 1451, and the last.
+//! - **Pace.** Only so many bytes may be under way, and fewer where controls are lost ([`Pace`]). A silent probe
+//!   counts only for as long as packets take to cross the network, though its answer is still waited for.
 
 use crate::SMALLEST_PROBE_BYTES;
 use crate::config::Config;
