@@ -18,7 +18,7 @@ use crate::{
     SharedBufferConfig,
 };
 
-/// Who is told what becomes of frames.
+/// Learns what becomes of frames: of their ends in any case, of the rest if it wants to.
 pub trait Sink {
     /// One interrupt at `due` hands these frames to the host: pairs of an aggregate and the number of a frame
     /// of it, in the order of their arrival; at least one.
@@ -26,14 +26,20 @@ pub trait Sink {
     /// Frame number `frame` of the aggregate was dropped and will never be delivered.
     fn discard(&mut self, aggregate: u32, frame: u16);
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
-    fn mark(&mut self, aggregate: u32, frame: u16);
+    fn mark(&mut self, aggregate: u32, frame: u16) {
+        let _ = (aggregate, frame);
+    }
     /// Something has happened at a port that is watched ([`Fabric::watch`]). Told in the order in which it is known, at the
     /// latest when [`Fabric::advance`] ends, and before the frame is delivered or discarded. A frame of a background is
     /// seen as well; it has no aggregate ([`Frame::background`]).
-    fn seen(&mut self, event: &PortEvent);
+    fn seen(&mut self, event: &PortEvent) {
+        let _ = event;
+    }
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
-    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
+    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
+        let _ = (port, input_port, wait);
+    }
 }
 
 /// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
