@@ -83,6 +83,8 @@ pub struct Fabric {
     pub(crate) heard: Picoseconds,
     pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
+    /// Empty, with the memory that it had.
+    spare_fates: Vec<Fate>,
     pub(crate) backgrounds: Backgrounds,
 }
 
@@ -130,6 +132,7 @@ impl Fabric {
             heard: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::new(ports.len()),
+            spare_fates: Vec::new(),
             backgrounds: Backgrounds::new(config),
             ports,
         })
@@ -309,9 +312,13 @@ impl Fabric {
     #[cold]
     pub(crate) fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
         self.tell_seen(output, sink);
-        for fate in self.ports[usize::from(output.0)].take_fates() {
+        // The port gets the empty one: no memory is asked for, however many frames are marked.
+        let mut fates = std::mem::take(&mut self.spare_fates);
+        self.ports[usize::from(output.0)].swap_fates(&mut fates);
+        for fate in fates.drain(..) {
             self.tell(&fate, output, sink);
         }
+        self.spare_fates = fates;
     }
 
     /// Writes down and tells that a frame was dropped, or marked.
