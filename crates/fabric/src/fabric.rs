@@ -165,17 +165,6 @@ impl Fabric {
         }
     }
 
-    /// [`Fabric::advance`] to `heard`, and as far on towards `now` as nothing that hosts send after `heard` can matter: up
-    /// to [`Fabric::lead`].
-    pub fn advance_ahead(&mut self, heard: Picoseconds, now: Picoseconds, sink: &mut impl Sink) {
-        self.advance(heard, sink);
-        let until = now.min(self.heard.saturating_add(self.lead()));
-        if until > self.clock {
-            self.clock = until;
-            self.handle_events(until, sink);
-        }
-    }
-
     /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
     /// uplink, so that they may come there before what happens elsewhere earlier.
     #[cold]
@@ -197,7 +186,7 @@ impl Fabric {
         }
     }
 
-    fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
+    pub(crate) fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
                 Happening::Arrival {

@@ -25,7 +25,6 @@
 //! a frame leaves, the next begins — is caught up on when the port is next touched, at the times at which it
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
-mod ahead;
 mod background;
 mod bounds;
 mod change;
@@ -39,6 +38,7 @@ mod impairments;
 mod nic;
 mod port;
 mod queue;
+mod realtime;
 mod routing;
 mod shared_buffer;
 mod topology;

@@ -1,5 +1,5 @@
-//! How long nothing can be delivered: what a driver in real time may sleep through, and for how long it need not hear of
-//! hosts.
+//! What only a driver in real time needs: how long it may sleep, how late it may hear of hosts, and how far the fabric may be
+//! ahead of what it knows of them. In virtual time [`Fabric::next_deadline`] and [`Fabric::advance`] do.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use crate::bounds::Bounds;
 use crate::fabric::Event;
 use crate::nic::Nic;
 use crate::port::Peer;
-use crate::{Fabric, HostIndex, PortIndex};
+use crate::{Fabric, HostIndex, PortIndex, Sink};
 
 impl Fabric {
     /// Not with each change: all ports may be changed at once, and on a large fat-tree it takes a while.
@@ -51,6 +51,24 @@ impl Fabric {
         let times = times.chain(self.next_background_delivery(bounds));
         let first = times.clone().min()?;
         times.filter(|time| *time <= first.saturating_add(slack)).max()
+    }
+
+    /// How far this fabric may be ahead of what it knows of hosts: what they send later comes to a switch later still.
+    /// The shortest propagation delay of their links; none while one of these is watched, loses frames or has jitter.
+    pub fn lead(&self) -> Picoseconds {
+        let leads = self.uplinks.iter().map(|uplink| self.ports[usize::from(uplink.port.0)].lead());
+        leads.min().unwrap_or(Picoseconds::ZERO)
+    }
+
+    /// [`Fabric::advance`] to `heard`, and as far on towards `now` as nothing that hosts send after `heard` can matter: up
+    /// to [`Fabric::lead`].
+    pub fn advance_ahead(&mut self, heard: Picoseconds, now: Picoseconds, sink: &mut impl Sink) {
+        self.advance(heard, sink);
+        let until = now.min(self.heard.saturating_add(self.lead()));
+        if until > self.clock {
+            self.clock = until;
+            self.handle_events(until, sink);
+        }
     }
 
     /// Before this time no frame of a background that has not entered the network yet is handled by a host's NIC.
