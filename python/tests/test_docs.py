@@ -15,7 +15,7 @@ from support import ROOT, STUDY
 
 from framegauge import cli, cli_check, cli_hosts, cli_rack, lab_file, windows
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

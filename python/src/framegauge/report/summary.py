@@ -139,7 +139,7 @@ def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
 
 
 def _caveats(metrics: Collection[str], scope: str) -> list[str]:
-    """What a figure is no evidence for, and which of them repeat (docs/cpu-cost.md)."""
+    """What a figure is no evidence for, and which of them repeat (docs/why/cpu-cost.md)."""
     lines = []
     if scope == "measured":
         if any(metric.endswith("_cpu_cost") for metric in metrics):
