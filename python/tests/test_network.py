@@ -545,7 +545,9 @@ def test_a_kept_rack_says_its_topology():
     assert cli_rack._summary(state).startswith("a rack of 16 hosts (testbed rack, 1 Gb/s, ")
 
 
-FRAGMENTS = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/reference/networks.md").read_text(), re.DOTALL | re.MULTILINE)
+FRAGMENTS = re.findall(
+    r"^```yaml\n(.*?)^```$", (ROOT / "docs/reference/networks.md").read_text(), re.DOTALL | re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
