@@ -1,8 +1,8 @@
-"""The published study's figures beside ours, from full runs of the examples: docs/reproduction.md.
+"""The published study's figures beside ours, from full runs of the examples: docs/measured/reproduction.md.
 
     .venv/bin/framegauge study examples/jumbo-rack.yaml --out results/jumbo-rack         (and -half, -long, nagle)
     .venv/bin/python -m bench.reproduction results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
-        results/nagle --write docs/reproduction.md
+        results/nagle --write docs/measured/reproduction.md
 
 With --run it runs the examples first, into results/ (about an hour). A published figure is a range, as wide as its
 rounding; it agrees with ours if our 95 % interval touches that range. Why they differ is said only where an arm
@@ -156,7 +156,7 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "",
         "## What our own changes are made of",
         "",
-        "Each change of goodput as the product of its parts ([statistics.md](statistics.md)).",
+        "Each change of goodput as the product of its parts ([statistics.md](../why/statistics.md)).",
         "",
     ]
     for saved, summary in zip(studies, summaries, strict=True):

@@ -1,6 +1,6 @@
 """Are the statistics as good as they say? Synthetic studies with a known truth, judged as real ones are.
 
-    .venv/bin/python -m bench.truth.calibration [--studies N] [--write docs/calibration.md]
+    .venv/bin/python -m bench.truth.calibration [--studies N] [--write docs/measured/calibration.md]
 
 Noise is drawn from formulas (normal, drifting, correlated in time, heavy tails, bursts) and resampled from what real
 studies on the rack showed (bench/truth/noise.json: log values of three arms about their means, in the order of
@@ -231,9 +231,9 @@ def page(rows: Sequence[Mapping[str, Any]], table: Sequence[Mapping[str, Any]], 
     lines = [
         "# Calibration",
         "",
-        f"Written by `python -m bench.truth.calibration --studies {studies} --write docs/calibration.md`: synthetic",
-        "studies whose truth is known, judged by the same code as real ones. What the columns must show is in",
-        "[statistics.md](statistics.md).",
+        f"Written by `python -m bench.truth.calibration --studies {studies} --write docs/measured/calibration.md`:",
+        "synthetic studies whose truth is known, judged by the same code as real ones. What the columns must show is in",
+        "[statistics.md](../why/statistics.md).",
         "",
         "Coverage is the share of 95 % intervals that hold the truth: after 12 and 20 blocks fixed beforehand, and",
         "where a study of at most 30 blocks stopped by itself (no effect, a large one, one as large as the margin).",
