@@ -1,4 +1,4 @@
-//! Which method is which command. One command a file: parse, apply, reply.
+//! The table of methods and their commands. Each file of a command parses, applies and replies.
 
 use crate::arguments::Role;
 use crate::check::{echo, facts, two_ended};

@@ -1,4 +1,4 @@
-//! Changes of a network that works.
+//! What a change of some links means for a network at work.
 
 use framegauge_fabric::{Owner, PortChange, PortConfig, PortIndex};
 
@@ -12,7 +12,7 @@ pub struct NetworkChange {
     pub spec: NetworkSpec,
     /// The same in numbers.
     pub network: Network,
-    /// By port.
+    /// The ports that become different.
     pub ports: Vec<(PortIndex, PortChange)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is different about single links.
+//! Links that differ from the rest.
 
 use framegauge_fabric::Impairments;
 use framegauge_frames::{BitRate, Picoseconds};

@@ -88,12 +88,12 @@ pub(crate) struct QueueNumbers {
     pub frame_bytes: u32,
     /// Its line rate.
     pub rate: BitRate,
-    /// Of its draws.
+    /// The seed of its draws.
     pub seed: u64,
 }
 
 impl QueueSpec {
-    /// With numbers, for a port of this fabric.
+    /// This discipline with all its numbers, for a port of this fabric.
     pub(crate) fn config(&self, port: &QueueNumbers, fabric: &FabricConfig) -> Result<QueueConfig, String> {
         let buffer = |frames: Option<u64>| frames.map_or(Limit::Bytes(port.buffer_bytes), Limit::Frames);
         let (limit_bytes, seed) = (port.buffer_bytes, port.seed);

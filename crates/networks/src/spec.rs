@@ -37,7 +37,7 @@ pub struct NetworkSpec {
     pub host_mtu: u32,
     /// Interrupt moderation of the hosts' NICs, in seconds.
     pub moderation_seconds: f64,
-    /// Of everything that is drawn.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct SharedBufferSpec {
 struct Direction {
     from: NodeIndex,
     to: NodeIndex,
-    /// Whose NIC it is, if it is no switch's.
+    /// The owner of the NIC; none for a port of a switch.
     of: Option<Owner>,
     /// It leads to a NIC.
     to_end: bool,
@@ -99,7 +99,7 @@ impl NetworkSpec {
         Ok(Network { config, ends })
     }
 
-    /// By port: what is said of it in particular. Whatever is said of nothing is a mistake.
+    /// What is said about each port in particular. An entry that fits no port is a mistake.
     fn matched(&self, graph: &Graph, config: &FabricConfig) -> Result<Vec<LinkOverride>, String> {
         let (ends, mut found) = (graph.ends(), vec![LinkOverride::default(); config.ports.len()]);
         let names = |node| names_of(&ends, config, node);

@@ -94,7 +94,7 @@ impl TopologySpec {
         }
     }
 
-    /// Whose its ends are, and how packets get from one to another.
+    /// Its ends: their owners, and the way from one to another.
     pub fn ends(&self, hosts: &[String]) -> Result<Ends, String> {
         self.graph(hosts).map(|graph| graph.ends()).map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! `check.echo`: the path MTU from this host to others at which no agent runs.
+//! `check.echo`: finds the path MTU from this host to hosts that run no agent.
 
 use crate::check::two_ended::{MOST_PATHS, SIZES, describe, describe_tcp};
 use crate::pipe::call::Call;

@@ -1,4 +1,4 @@
-//! `check.facts` and `check.routes`: what this host says of itself and of its routes. Readings only.
+//! `check.facts` and `check.routes`: what the kernel of this host says about its interfaces and routes. Readings only.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};

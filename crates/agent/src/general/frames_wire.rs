@@ -1,4 +1,4 @@
-//! `frames.wire`: what encapsulations take, and what is left inside.
+//! `frames.wire`: how many bytes encapsulations take, and what is left inside.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};

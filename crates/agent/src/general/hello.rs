@@ -1,4 +1,4 @@
-//! `hello`, `cancel` and `shutdown`.
+//! `hello`, `cancel` and `shutdown`: the conversation itself.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, PROTOCOL, params};

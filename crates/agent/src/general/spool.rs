@@ -1,4 +1,4 @@
-//! `spool.read` and `spool.drop`.
+//! `spool.read` and `spool.drop`: bulk records, fetched after a run.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};

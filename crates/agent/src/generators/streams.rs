@@ -1,4 +1,4 @@
-//! `stream.serve`, `stream.run`, `stream.close`.
+//! `stream.serve`, `stream.run`, `stream.close`: long transfers.
 
 use crate::pipe::call::Call;
 use crate::pipe::fields::{nanoseconds, token, within};

@@ -1,4 +1,4 @@
-//! `host.adopt`: this host is somebody's own; it is measured as it is.
+//! `host.adopt`: takes a user's own host, which is measured as it is and not changed.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;

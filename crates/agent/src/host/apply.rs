@@ -1,4 +1,4 @@
-//! `host.apply`: what the rack agent tells the agent of a host.
+//! `host.apply`: the rack agent's settings for a host.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;

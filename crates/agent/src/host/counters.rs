@@ -1,4 +1,4 @@
-//! `host.counters`: the interfaces' and the protocols' counters.
+//! `host.counters`: the counters of interfaces and protocols.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};

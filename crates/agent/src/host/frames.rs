@@ -1,4 +1,4 @@
-//! `host.frames`: nothing builds or merges aggregates on these interfaces any more.
+//! `host.frames`: switches off everything that builds or merges aggregates on some interfaces.
 
 use crate::arguments::Role;
 use crate::pipe::call::Call;

@@ -1,4 +1,4 @@
-//! `process.spawn`, `.wait`, `.signal`, `.kill`, `.output`.
+//! `process.spawn`, `.wait`, `.signal`, `.kill`, `.output`: programs that run in this host.
 
 use crate::general::spool::MOST_BYTES;
 use crate::pipe::call::Call;

@@ -1,4 +1,4 @@
-//! `host.read`: what the kernel says of this host now.
+//! `host.read`: this host's settings, as the kernel has them now.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};

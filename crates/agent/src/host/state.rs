@@ -1,4 +1,4 @@
-//! What a host agent holds.
+//! The state of a host agent: settings in force, servers, meters, programs.
 
 use crate::arguments::Role;
 use crate::check::state::Check;

@@ -1,4 +1,4 @@
-//! Parameters that several commands read alike.
+//! Parameters that several commands have in common.
 
 use crate::pipe::message::Failure;
 use framegauge_traffic::{TOKEN_BYTES, Token};

@@ -1,4 +1,4 @@
-//! Messages of the pipe: JSON-RPC 2.0, one a line.
+//! Messages of the pipe: JSON-RPC 2.0, one message per line.
 
 use framegauge_drivers::OsError;
 use framegauge_drivers::rack::requirements::Requirement;
@@ -19,7 +19,7 @@ pub struct Request {
     pub id: u64,
     /// What to do.
     pub method: String,
-    /// With what.
+    /// Its parameters.
     #[serde(default)]
     pub params: Value,
 }

@@ -1,4 +1,4 @@
-//! A host's agent as a child of the rack's: its pipe, multiplexed.
+//! The agent of a host, a child process of the rack agent, with requests in parallel on its one pipe.
 
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, PROTOCOL};

@@ -1,4 +1,4 @@
-//! The hosts and routers of a rack: how they are started, what each is told, what is said of it.
+//! The hosts and routers of a rack: starting them, their settings, their description.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::Failure;
@@ -50,7 +50,7 @@ pub fn start(call: &Call, names: &[String], rack: &mut Rack) -> Result<Vec<(Stri
 
 /// A host or a router of a rack that is being built.
 pub struct Member {
-    /// Whose its NICs are.
+    /// The host or router that owns its NICs.
     pub owner: Owner,
     /// Its name.
     pub name: String,
@@ -75,7 +75,7 @@ impl Up {
         hosts.chain(routers).map(member).collect()
     }
 
-    /// With the rates of their own links, where a fabric has them.
+    /// The NICs of a host or router, shaped to the rates of their own links where there is a fabric.
     fn nics_of(&self, owner: Owner, ends: &Ends, network: Option<&Network>) -> Vec<Nic> {
         let mut found = nics::of(ends, owner, self.hosts.len(), self.family);
         if let (Some(network), Some(shaper)) = (network, &self.shaper) {

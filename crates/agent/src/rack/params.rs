@@ -1,4 +1,4 @@
-//! The params of `rack.up`, and what cannot be.
+//! The parameters of `rack.up`, and the checks that refuse what cannot be built.
 
 use crate::pipe::message::Failure;
 use crate::rack::names::check_names;
@@ -99,7 +99,7 @@ pub struct Shaper {
 }
 
 impl Up {
-    /// Of its hosts, in order.
+    /// The names of its hosts, in order.
     pub fn names(&self) -> Vec<String> {
         self.hosts.iter().map(|host| host.name.clone()).collect()
     }
@@ -251,7 +251,7 @@ impl Up {
         Ok((spec, network))
     }
 
-    /// Whose the NICs are, and how packets get from one to another.
+    /// The ends of the network: their owners, and the way from one to another.
     pub fn ends(&self) -> Result<Ends, Failure> {
         self.topology.ends(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))
     }

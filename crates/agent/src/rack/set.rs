@@ -1,4 +1,4 @@
-//! `rack.set`: changes of a rack that is up.
+//! `rack.set`: changes ports or a host's MTU while the rack works.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};

@@ -1,4 +1,4 @@
-//! What a rack agent holds: at most one rack, its cgroup, its hosts' agents.
+//! The state of a rack agent: at most one rack, its cgroup, the agents of its hosts.
 
 use crate::arguments::Role;
 use crate::pipe::lock::lock;

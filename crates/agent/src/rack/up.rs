@@ -1,4 +1,4 @@
-//! `rack.up` and `rack.down`.
+//! `rack.up` and `rack.down`: builds a rack and takes it down.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};

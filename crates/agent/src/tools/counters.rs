@@ -1,4 +1,4 @@
-//! `framegauge-agent counters`: instructions and cycles of this whole host, so far, for each line on standard input.
+//! `framegauge-agent counters`: answers each line of input with the instructions and cycles of this host so far.
 //!
 //! A program of its own, since counting what others do takes privilege (`perf_event_paranoid`, perf_event_open(2)).
 

@@ -1,4 +1,4 @@
-//! A program of this same binary at work for the agent, perhaps with more privilege: it is told lines, and says JSON.
+//! A second process of this binary that works for an agent, perhaps with more privilege: lines in, JSON out.
 
 use crate::pipe::message::Failure;
 use framegauge_drivers::own;

@@ -1,4 +1,4 @@
-//! Asks `nft` for the rules of this network namespace that clamp the MSS of TCP, or says why they are not known.
+//! Asks `nft` for the rules of this network namespace that clamp the MSS of TCP, or says why they are unknown.
 
 use framegauge_linux::{files, process};
 use framegauge_pathmtu::{MssClamp, mss_clamps};

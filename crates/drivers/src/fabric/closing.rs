@@ -1,4 +1,4 @@
-//! The end of a fabric: its TAP devices go together.
+//! Closing a fabric: its TAP devices are closed at the same time.
 
 use crate::fabric::edge::Edge;
 use std::thread;

@@ -31,7 +31,7 @@ const FIRST_BAND_DSCP: u8 = 40;
 pub(crate) struct Edge {
     pub(crate) attachments: Vec<Attachment>,
     is_timed: bool,
-    /// By end.
+    /// One per end.
     pub(crate) send_times: Vec<SendTimes>,
     by_address: HashMap<[u8; 6], HostIndex>,
     parcels: Vec<Option<Parcel>>,
@@ -49,9 +49,9 @@ pub(crate) struct Edge {
     pub(crate) record: Option<Record>,
     /// What happens at watched ports, if there are any.
     pub(crate) watching: Option<Watching>,
-    /// Of all ports; empty while none is watched.
+    /// The names of all ports; empty while none is watched.
     pub(crate) port_names: Vec<String>,
-    /// By end: frames can be sent to those of the same number.
+    /// The segment of each end: frames reach only ends of the same number.
     pub(crate) segments: Vec<usize>,
     epoch: u64,
 }

@@ -1,4 +1,4 @@
-//! What the fabric's thread measures, and changes, when it is asked to.
+//! Measured intervals and changes of ports, on the fabric's thread.
 
 use crate::fabric::edge::Edge;
 use crate::fabric::orders::{Changed, Measured, Meters};
@@ -14,7 +14,7 @@ use framegauge_metering::parse_schedstat;
 /// Counts what the thread does, and keeps what is needed from the begin of an interval to its end.
 #[derive(Default)]
 pub(super) struct Meter {
-    /// Whose each end is.
+    /// The owner of each end.
     names: Vec<String>,
     scheduling: &'static str,
     cpu: Option<usize>,

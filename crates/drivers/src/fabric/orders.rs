@@ -33,7 +33,7 @@ pub struct Meters {
     pub watch: Vec<PortIndex>,
     /// A capture of these ports, too.
     pub capture: bool,
-    /// Of what happens at these ports only what is so near to their longest run of drops.
+    /// Of what happens at these ports, keep only what is this close to their longest run of drops.
     pub around_nanoseconds: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What goes up to the hosts.
+//! Writes packets to the hosts' TAPs, many with one call of the kernel.
 
 use crate::fabric::parcel::{Attachment, Parcel};
 use crate::fabric::ports::HostMeasurement;

@@ -11,7 +11,7 @@ pub struct Attachment {
     pub tap: Tap,
     /// Its Ethernet address.
     pub hardware: [u8; 6],
-    /// Whose it is.
+    /// The name of its host or router.
     pub host: String,
     /// It is a router's: nothing is merged for it, and it never has to wait for its NIC, whose queue drops.
     pub forwards: bool,

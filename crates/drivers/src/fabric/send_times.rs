@@ -1,4 +1,4 @@
-//! When hosts have sent what the fabric reads.
+//! The times at which hosts sent the packets that the fabric reads.
 
 use framegauge_fabric::{Aggregate, Fabric, HostIndex};
 use framegauge_frames::Picoseconds;
@@ -21,12 +21,12 @@ pub(crate) struct SendTimes {
 }
 
 impl SendTimes {
-    /// From now on, if the kernel writes them down. Times of the fabric begin with `epoch`.
+    /// Send times from now on, if the kernel stamps packets. Times of the fabric begin with `epoch`.
     pub(crate) fn of(tap: &Tap, epoch: u64) -> Self {
         Self { stamps: Stamps::of(tap.raw()).ok(), epoch, read: 0, missing: None }
     }
 
-    /// Of a TAP whose packets count as sent when they are read.
+    /// For a TAP whose packets count as sent when they are read.
     pub(crate) fn unknown() -> Self {
         Self { stamps: None, epoch: 0, read: 0, missing: None }
     }
@@ -45,7 +45,7 @@ impl SendTimes {
         self.stamps.as_ref().is_some_and(|stamps| stamps.count() == self.read)
     }
 
-    /// Of the packet that was read at `now`.
+    /// When the packet was sent that was read at `now`.
     pub(crate) fn next(&mut self, now: Picoseconds) -> Picoseconds {
         let Some(stamps) = &self.stamps else { return now };
         let time = stamps.time(self.read);

@@ -1,4 +1,4 @@
-//! How the fabric's queues went over time.
+//! Samples of the fabric's queues over time.
 
 use crate::spool::{self, Column};
 use framegauge_fabric::{Fabric, PortCounters};

@@ -37,7 +37,7 @@ impl Waits {
         self.pairs.clear();
     }
 
-    /// Of every pair of ports between which a frame passed; `names` are those of the ports.
+    /// The waits of every pair of ports between which a frame passed; `names` are those of the ports.
     pub(crate) fn measurement(&self, names: &[String]) -> Vec<WaitMeasurement> {
         let pairs = self.pairs.iter().zip(names).flat_map(|(row, port)| {
             row.iter()

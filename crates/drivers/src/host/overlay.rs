@@ -1,4 +1,4 @@
-//! A host's place in an overlay.
+//! A host's interface in a VXLAN overlay.
 
 use crate::host::nics::Nic;
 use crate::host::subnet::{network, quiet_sysctls_of};

@@ -1,4 +1,4 @@
-//! Going into a host of a rack by hand: its network, its CPUs, its cgroup.
+//! Enters a host of a rack: its network, its CPUs, its cgroup.
 
 use crate::host::groups::{cgroup_root, is_group};
 use framegauge_linux::cgroup::Group;

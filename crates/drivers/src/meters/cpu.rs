@@ -141,7 +141,7 @@ impl CpuMeter {
     }
 }
 
-/// Of a whole host that is somebody's own: everything that kept a CPU from being idle, whoever did it.
+/// The CPU use of a user's own host: everything that kept a CPU from being idle, whoever did it.
 pub struct WholeMeter {
     begun: CpuSnapshot,
 }

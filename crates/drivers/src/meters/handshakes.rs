@@ -1,4 +1,4 @@
-//! Handshakes as seen on an interface.
+//! Captures the TCP handshakes on an interface.
 
 use framegauge_linux::Result;
 pub use framegauge_linux::packet_socket::HandshakeCapture;

@@ -62,9 +62,9 @@ pub struct CpuInterval {
     pub elapsed_seconds: f64,
     /// Seconds on a CPU of this process, all threads.
     pub process_seconds: f64,
-    /// By CPU, how it spent its time.
+    /// How each CPU spent its time.
     pub cpus: Vec<(u32, CpuSeconds)>,
-    /// By CPU, how often it worked through the network's softirqs.
+    /// How often each CPU ran the network's softirqs.
     pub softirqs: Vec<(u32, NetworkSoftirqs)>,
 }
 

@@ -1,4 +1,4 @@
-//! Hosts without any link: whoever joins them does it by the kernel's own tools.
+//! Hosts without any link, which the kernel's own tools join afterwards.
 
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::namespace::Network;

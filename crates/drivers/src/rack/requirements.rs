@@ -1,4 +1,4 @@
-//! What the emulated rack needs of this machine, found out without changing anything that stays.
+//! What the emulated rack needs of this machine, found out without leaving a change behind.
 
 use crate::host::groups::cgroup_root;
 use framegauge_linux::uring::Writes;

@@ -1,4 +1,4 @@
-//! How fast this machine hands packets from host to host, at the very most.
+//! Measures the highest rate at which this machine hands packets from host to host.
 
 use crate::rack::workshop::workshop;
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -41,7 +41,7 @@ pub fn most_bits_per_second() -> Result<u64> {
     })
 }
 
-/// Of `work`, which says how many bytes it moved and when it began to.
+/// Seconds per bit of `work`, which returns how many bytes it moved and when it began.
 fn seconds_a_bit(work: impl FnOnce() -> Result<(usize, u64)>) -> Result<f64> {
     let (bytes, begun) = work()?;
     Ok((monotonic_nanoseconds() - begun).max(1) as f64 * 1e-9 / (8.0 * bytes.max(1) as f64))

@@ -58,7 +58,7 @@ pub struct PathOutcome {
     pub source_ports: Vec<u16>,
     /// What the kernel believed before.
     pub way: Option<Way>,
-    /// From the first probe to the last verdict.
+    /// Time from the first probe to the last verdict.
     pub seconds: f64,
     /// The largest probe that arrived, or came back, in pieces.
     pub fragmented_bytes: Option<u32>,
@@ -194,7 +194,7 @@ struct Work<'a> {
     pace: Pace,
     payload: Vec<u8>,
     begun: u64,
-    /// Whose turn it is.
+    /// The path whose turn it is.
     first: usize,
     /// The longest that any answer took.
     slowest: Duration,

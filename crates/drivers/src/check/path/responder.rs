@@ -1,4 +1,4 @@
-//! Answers probes of who knows the token, with less than it received; nobody else is answered.
+//! Answers probes that carry the token, with fewer bytes than it received; it ignores all others.
 
 use super::handshake;
 use framegauge_frames::Family;

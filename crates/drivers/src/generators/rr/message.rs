@@ -1,4 +1,4 @@
-//! What both ends of request/response do alike: a message out in one write or two, and a message in.
+//! Writing and reading one message, the same at both ends of request/response.
 
 use framegauge_linux::Result;
 use framegauge_linux::tcp::{self, Moved};

@@ -1,4 +1,4 @@
-//! The serving end of request/response: accepts who knows the token, and answers every request.
+//! The serving end of request/response: accepts connections that carry the token, and answers every request.
 //!
 //! The first few connections get a thread each that blocks in `recv`: waiting in `epoll` first costs a response a
 //! microsecond. Many connections share one thread, where a turn serves all that are ready.

@@ -1,4 +1,4 @@
-//! The serving end of streams: accepts who knows the token, receives and confirms, or sends.
+//! The serving end of streams: accepts connections that carry the token, then receives and confirms, or sends.
 
 use crate::generators::stream::client::Sizes;
 use crate::generators::stream::log::{Sample, SenderLog, SenderSummary};
