@@ -1,6 +1,8 @@
 # Thin: calls what people would type.
 #   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
 #   make test    every check that can run here
+#   make quick   those that need neither root nor real hosts
+#   make soak    the long forms of tests, which a release needs; hours
 #   make bench   figures side by side with peers; wants a quiet machine
 SHELL = /bin/sh
 VENV = .venv
@@ -8,16 +10,24 @@ HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 AGENT = target/$(HOST)/release/framegauge-agent
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench build lint clean preflight agent
+.PHONY: demo test quick soak lint bench build clean preflight agent
 
 demo: build
 	$(VENV)/bin/framegauge study --preset demo
 
-test: build
+test: $(VENV)/installed
 	@scripts/preflight test
-	@$(VENV)/bin/python scripts/checks.py lint test
+	@$(VENV)/bin/python scripts/checks.py test
 
-lint: build
+quick: $(VENV)/installed
+	@scripts/preflight lint
+	@$(VENV)/bin/python scripts/checks.py quick
+
+soak: $(VENV)/installed
+	@scripts/preflight test
+	@$(VENV)/bin/python scripts/checks.py soak
+
+lint: $(VENV)/installed
 	@scripts/preflight lint
 	@$(VENV)/bin/python scripts/checks.py lint
 

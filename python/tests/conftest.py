@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.support import STUDY
+from helpers.support import SOAK, STUDY
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -30,6 +30,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("framegauge")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a soak, list what there is to do and how long it takes."""
+    if not SOAK:
+        return
+    minutes = {item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("soak")}
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    reporter.write_line(f"{len(minutes)} long forms, about {sum(minutes.values()):.0f} minutes:")
+    for name, each in minutes.items():
+        reporter.write_line(f"  {each:5.1f} min  {name}")
 
 
 @pytest.fixture
