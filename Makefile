@@ -23,19 +23,19 @@ lint: build
 
 bench: build
 	cargo run --release --locked -p framegauge-fabric --example speed
-	$(VENV)/bin/python bench/truth.py
-	$(VENV)/bin/python bench/rack.py
-	$(VENV)/bin/python bench/fabric.py
-	$(VENV)/bin/python bench/traffic.py
-	$(VENV)/bin/python bench/costs.py
-	$(VENV)/bin/python bench/latency.py
-	$(VENV)/bin/python bench/meters.py
-	$(VENV)/bin/python bench/fleet.py
-	$(VENV)/bin/python bench/check.py
-	$(VENV)/bin/python bench/calibration.py
-	$(VENV)/bin/python bench/known.py
-	$(VENV)/bin/python bench/agents.py
-	$(VENV)/bin/python bench/chaos.py
+	$(VENV)/bin/python -m bench.truth.truth
+	$(VENV)/bin/python -m bench.truth.rack
+	$(VENV)/bin/python -m bench.peers.fabric
+	$(VENV)/bin/python -m bench.peers.traffic
+	$(VENV)/bin/python -m bench.cost.costs
+	$(VENV)/bin/python -m bench.truth.latency
+	$(VENV)/bin/python -m bench.cost.meters
+	$(VENV)/bin/python -m bench.fleet
+	$(VENV)/bin/python -m bench.peers.check
+	$(VENV)/bin/python -m bench.truth.calibration
+	$(VENV)/bin/python -m bench.truth.known
+	$(VENV)/bin/python -m bench.hosts.agents
+	$(VENV)/bin/python -m bench.hosts.chaos
 
 build: agent $(VENV)/installed
 

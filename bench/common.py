@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from framegauge import commands
-from framegauge.agent import Agent
-from framegauge.study import Study
+from framegauge.agents.pipe import Agent
+from framegauge.cli import commands
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.rack import RackTestbed
 
-MACHINE = Path(__file__).resolve().parent / "machine"
+MACHINE = Path(__file__).resolve().parent / "cost/machine"
 
 
 def say(text: str) -> None:

@@ -1,6 +1,7 @@
 """The planner and the blame on an invented fleet: how often a fault is found, named, and named alone.
 
-    bench/fleet.py [--hosts 1000] [--rack 40] [--spines 8] [--seeds 200] [--flows 32] [--rate "100 Mb/s"]
+    .venv/bin/python -m bench.fleet [--hosts 1000] [--rack 40] [--spines 8] [--seeds 200] [--flows 32]
+        [--rate "100 Mb/s"]
 
 No packet is sent. Faults are drawn at random, and the plan's pairs are measured as the fleet would answer. "Stated" is
 the chance that the plan's flows meet the fault, "alone" that the culprit was named and nothing else was found,
@@ -16,9 +17,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from common import save, say
+from bench import fleet_model as fleet
+from bench.common import save, say
 
-from framegauge.pathmtu import blame, fleet, planner
+from framegauge.check.judgement import blame, planner
 from framegauge.quantities import parse_bits_per_second, print_bits_per_second, print_bytes, print_seconds
 
 

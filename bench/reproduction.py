@@ -1,7 +1,7 @@
 """The published study's figures next to ours, from full runs of the examples: docs/measured/reproduction.md.
 
     .venv/bin/framegauge study examples/jumbo-rack.yaml --out results/jumbo-rack         (and -half, -long, nagle)
-    .venv/bin/python bench/reproduction.py results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
+    .venv/bin/python -m bench.reproduction results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
         results/nagle --write docs/measured/reproduction.md
 
 With --run it runs the examples first, into results/ (about an hour). A published figure is a range, as wide as its
@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import causes, words
-from framegauge.report.summary import summarise
-from framegauge.results import Saved, read
+from framegauge.report import causes
+from framegauge.results.journal import Saved, read
+from framegauge.summary import words
+from framegauge.summary.document import summarise
 
 EXAMPLES = ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")
 MORE = math.inf

@@ -26,6 +26,7 @@ LINT = {
     "ruff": [f"{BIN}/ruff", "check", "python", "bench", "scripts"],
     "ruff format": [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts"],
     "mypy": [f"{BIN}/mypy"],
+    "import-linter": [f"{BIN}/lint-imports", "--no-logo"],
 }
 TEST = {
     "cargo test": ["cargo", "test", "--workspace", "--locked"],

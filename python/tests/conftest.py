@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.support import STUDY
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from support import STUDY
 
-from framegauge import study_file
-from framegauge.report.summary import wants_runs
-from framegauge.results import Journal, Run
-from framegauge.runner import Event, Outcome, Runner
-from framegauge.study import Study
-from framegauge.testbeds.fake import FakeModel, FakeTestbed
+from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.results.journal import Journal, Run
+from framegauge.study import file as study_file
+from framegauge.study.model import Study
+from framegauge.summary.judging import wants_runs
+from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
 
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,6 +79,6 @@ def execute(tmp_path: Path) -> Execute:
 def fake_agent(tmp_path: Path) -> Path:
     """An executable that is a fake agent, for FRAMEGAUGE_AGENT."""
     path = tmp_path / "framegauge-agent"
-    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m framegauge.testbeds.fake_agent "$@"\n')
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m framegauge.testbeds.fake.agent "$@"\n')
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path

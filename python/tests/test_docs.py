@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from other_tools import flent_folder, iperf3_folder
-from support import ROOT, STUDY
+from helpers.other_tools import flent_folder, iperf3_folder
+from helpers.support import ROOT, STUDY
 
-from framegauge import cli, cli_check, cli_hosts, cli_rack, lab_file, windows
+from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, rack as cli_rack
+from framegauge.compare import windows
+from framegauge.labs import file as lab_file
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -210,7 +210,10 @@ fn the_documentation_says_the_same() {
         seen.push(word.split(':').next().unwrap_or_default().to_string());
     }
     for (word, _) in WORDS {
-        assert!(seen.iter().any(|each| each == word), "docs/reference/encapsulation.md has no row for {word}");
+        assert!(
+            seen.iter().any(|each| each == word),
+            "docs/reference/encapsulation.md has no row for {word}"
+        );
     }
 }
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import NotRun
+from helpers.support import NotRun
 
-from framegauge.agent import Agent, find_agent
+from framegauge.agents.pipe import Agent, find_agent
 from framegauge.errors import FramegaugeError
 
-pytest.register_assert_rewrite("rack.real")
+pytest.register_assert_rewrite("helpers.real", "helpers.networks")
 
 HERE = Path(__file__).parent
 not_run = NotRun()

@@ -9,45 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import SETTLED, Unequal, Verdict, decide, exclusions_differ
 
-__all__ = ["METRICS", "Comparison", "Metric", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
+__all__ = ["Comparison", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
 
 MOST_LOST = 0.5  # a comparison that lost more of its runs is not judged: what is left is not what was planned
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric's base unit and direction. `skewed`: not even its logarithm is nearly normal."""
-
-    unit: str
-    higher_is_better: bool
-    skewed: bool = False
-
-
-METRICS: Mapping[str, Metric] = {
-    "goodput": Metric("bits_per_second", True),
-    "completion_time": Metric("seconds", False),
-    "fairness": Metric("share", True, skewed=True),
-    "smallest_goodput": Metric("bits_per_second", True),
-    "latency_p50": Metric("seconds", False),
-    "latency_p99": Metric("seconds", False, skewed=True),
-    "latency_p999": Metric("seconds", False, skewed=True),
-    "transactions": Metric("per_second", True),
-    "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "receiver_instructions": Metric("instructions_per_gigabyte", False),
-    "sender_instructions": Metric("instructions_per_gigabyte", False),
-    "receiver_cycles": Metric("cycles_per_gigabyte", False),
-    "sender_cycles": Metric("cycles_per_gigabyte", False),
-    # Of other tools' files only: what a study measures of it are the costs above, of whole hosts.
-    "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "retransmits": Metric("per_gigabyte", False, skewed=True),
-}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from framegauge import topologies
-from framegauge.agent import Json, Pending, Progress, Requests
+from framegauge.agents.pipe import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
+from framegauge.networks import topologies
 
 __all__ = [
     "PLACES",

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from framegauge.errors import AgentFailure, FramegaugeError, MissingRequirement
-from framegauge.lab import Network
-from framegauge.lab_commands import Recipe, links, recipe, reminders
-from framegauge.lab_plan import Interface, Plan, plan
+from framegauge.labs.commands import Recipe, links, recipe, reminders
+from framegauge.labs.model import Network
+from framegauge.labs.plan import Interface, Plan, plan
 from framegauge.testbeds import remember
 from framegauge.testbeds.base import PLACES, Host, Json
 from framegauge.testbeds.rack import UP_SECONDS, RackAgent, Relay

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from framegauge.agent import Json, Requests
+from framegauge.agents.pipe import Json, Requests
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
 from framegauge.testbeds.base import is_qdisc
 

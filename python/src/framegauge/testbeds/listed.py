@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
-from framegauge.agent import Agent, Requests, find_agent, privileged
+from framegauge.agents.pipe import Agent, Requests, find_agent, privileged
+from framegauge.agents.ssh import Remote, host_words, open_agent
 from framegauge.errors import AgentFailure, AgentLost, InputError, MissingRequirement
-from framegauge.machines import Machine
-from framegauge.ssh import Remote, host_words, open_agent
+from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Host
 
 __all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]

@@ -1,0 +1,1 @@
+"""The pipe's only Python end, and agents on other hosts."""

@@ -1,0 +1,248 @@
+"""Agents on other hosts, over the user's own ssh: its configuration, keys, jump hosts and shared connections.
+
+One connection carries everything. A few lines of POSIX shell on the far side look for the agent in a cache folder, by
+its hash; where it is missing, or its folder cannot be used, the agent itself follows on the same connection. Nothing
+else is asked of the host: no Python, no root, no open port. Forwarding is off, and nothing is ever asked for in the
+middle: a host whose key changed, or that wants a password, is refused as ssh refuses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import selectors
+import shlex
+import shutil
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from framegauge.agents.pipe import Agent, find_agent
+from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
+
+__all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "place"]
+
+START_SECONDS = 20.0  # from nothing to a greeting; an MTU black hole hangs ssh's key exchange for ever
+COPY_SECONDS = 120.0
+# A network that broke may never tell the far side: an agent that hears nothing for so long ends, unless told to stay.
+PATIENCE_SECONDS = 900
+NUDGE_SECONDS = 60.0
+OPTIONS = (
+    "BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "ConnectTimeout=10",
+    "ServerAliveInterval=5", "ServerAliveCountMax=3",
+)  # fmt: skip
+# What `uname -m` says, and how Rust's targets begin.
+MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+# Says "ready", or "needs SYSTEM MACHINE" and takes the agent; whatever folder can hold and run a program will do. A
+# folder that is only for now goes when the agent has ended. One that root has installed is taken where it is.
+SCRIPT = r"""
+umask 077
+hash=$1; size=$2; shift 2
+name=agent-$hash
+cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/framegauge
+if [ -x "$cache/$name" ] && "$cache/$name" --version >/dev/null 2>&1; then
+  echo ready; exec "$cache/$name" "$@"
+fi
+for kept in /usr/local/bin/framegauge-agent /usr/bin/framegauge-agent; do
+  if [ -x "$kept" ]; then
+    case $(sha256sum "$kept" 2>/dev/null) in "$hash"*) echo ready; exec "$kept" "$@" ;; esac
+  fi
+done
+trap '' HUP PIPE
+echo "needs $(uname -s) $(uname -m)"
+for place in "$cache" "${XDG_RUNTIME_DIR:-/nonexistent}" /dev/shm "${TMPDIR:-/tmp}" /var/tmp; do
+  own=
+  if [ "$place" = "$cache" ]; then mkdir -p "$place" 2>/dev/null; folder=$place
+  else folder=$(mktemp -d "$place/framegauge.XXXXXX" 2>/dev/null) || continue; own=$folder; fi
+  file=$folder/$name.$$
+  if printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$file" && chmod 700 "$file" && "$file" 2>/dev/null; then break; fi
+  rm -f "$file" 2>/dev/null; [ -z "$own" ] || rmdir "$own" 2>/dev/null
+  folder=
+done
+if [ -z "$folder" ]; then echo "nowhere"; exit 1; fi
+echo "send $folder"
+if ! head -c "$size" >"$file" || [ "$(wc -c <"$file")" -ne "$size" ]; then
+  rm -f "$file"; [ -z "$own" ] || rmdir "$own"; echo "short"; exit 1
+fi
+chmod 700 "$file" && mv "$file" "$folder/$name"
+if [ -z "$own" ]; then echo ready; trap - HUP PIPE; exec "$folder/$name" "$@"; fi
+echo ready
+"$folder/$name" "$@"
+code=$?
+rm -rf "$own"
+exit $code
+"""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """An agent for one kind of machine."""
+
+    path: Path
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A host: what people call it, what ssh calls it, and what ssh is given before that.
+
+    `agent`: a file of the agent for its kind of machine; None: this machine's. `ports`: those that it opens, LOW-HIGH;
+    None: the kernel's choice.
+    """
+
+    name: str
+    destination: str
+    options: Sequence[str] = ()
+    agent: str | None = None
+    ports: str | None = None
+
+
+def host_words(remote: Remote) -> list[str]:
+    """The agent's own arguments, where it is to measure on that host."""
+    ports = [] if remote.ports is None else ["--ports", remote.ports]
+    return ["host", "--patience", str(PATIENCE_SECONDS), *ports]
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, _changed: float) -> Binary:
+    data = path.read_bytes()
+    return Binary(path, hashlib.sha256(data).hexdigest()[:32], len(data))
+
+
+def _file(path: Path) -> Binary:
+    try:
+        return _read(path, path.stat().st_mtime)
+    except OSError as error:
+        raise AgentMissing(f"{path}: found no readable file ({error.strerror}), expected an agent") from None
+
+
+def place(agent: str) -> str:
+    """Where a host keeps that file of an agent, as its shell writes it."""
+    return f"~/.cache/framegauge/agent-{_file(Path(agent)).digest}"
+
+
+def _encoded(script: str) -> str:
+    """In one line, for `printf %b`: the user's shell there may be one that knows no quoted line ends (csh)."""
+    return script.replace("\\", "\\\\").replace("\n", "\\n").replace("!", "\\0041")
+
+
+def command(remote: Remote, words: Sequence[str], binary: Binary) -> list[str]:
+    """What starts the agent there: `words` are the agent's own arguments."""
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        raise AgentMissing(f"{remote.name}: found no ssh, expected OpenSSH's client: apt-get install openssh-client")
+    if remote.destination.startswith("-") or not remote.destination.strip():
+        raise InputError(f"{remote.name}: found {remote.destination!r}, expected the name of a host, as ssh knows it")
+    there = ["/bin/sh", "-c", 'eval "$(printf %b "$0")"', _encoded(SCRIPT), binary.digest, str(binary.size), *words]
+    options = [word for option in OPTIONS for word in ("-o", option)]
+    return [ssh, "-T", *remote.options, *options, "--", remote.destination, f"exec {shlex.join(there)}"]
+
+
+def open_agent(
+    remote: Remote,
+    words: Sequence[str],
+    say: Callable[[str], None],
+    start_seconds: float = START_SECONDS,
+    ending: threading.Event | None = None,
+) -> Agent:
+    """A greeted agent on that host; AgentMissing or AgentLost, with the host's name, if there is none to be had.
+
+    It is given up once `ending` is set.
+    """
+    binary = _file(Path(remote.agent or find_agent()))
+
+    def meet(stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        lines = _Lines(stdout, ending)
+        line = lines.next(start_seconds)
+        if line.startswith("needs "):
+            system, _, machine = line.removeprefix("needs ").partition(" ")
+            if system != "Linux":
+                raise AgentMissing(f"found {system}, expected Linux")
+            if remote.agent is None and MACHINES.get(machine) != MACHINES.get(platform.machine()):
+                raise AgentMissing(
+                    f"found a machine of kind {machine}, expected {platform.machine()}, as this one: name the file of "
+                    "an agent that was built for it as `agent` of the host in the inventory"
+                )
+            line = lines.next(start_seconds)
+            if line == "nowhere":
+                raise AgentMissing("found no folder that may hold and run a program, expected ~/.cache, or /tmp")
+            if not line.startswith("send "):
+                raise AgentLost(f"found {line[:80]!r}, expected a folder for the agent")
+            say(f"{remote.name}: copying the agent ({binary.size / 1e6:.1f} MB) to {line.removeprefix('send ')}")
+            stdin.write(binary.path.read_bytes())
+            stdin.flush()
+            line = lines.next(COPY_SECONDS)
+        if line == "short":
+            raise AgentMissing("the agent could not be copied: is the disk full?")
+        if line != "ready":
+            raise AgentLost(f"found {line[:80]!r}, expected the agent")
+
+    agent = Agent.open(command(remote, words, binary), meet=meet, name=remote.name)
+    _company.keep(agent)
+    return agent
+
+
+class _Company:
+    """Tells agents far away now and then that somebody is still here; one thread for all of them."""
+
+    def __init__(self) -> None:
+        self._agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, agent: Agent) -> None:
+        """From now until it is closed."""
+        with self._lock:
+            self._agents.add(agent)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="company", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(NUDGE_SECONDS)
+            with self._lock:
+                agents = list(self._agents)
+            for agent in agents:
+                agent.nudge()
+
+
+_company = _Company()
+
+
+class _Lines:
+    """Lines of a pipe, each within a time, and not a byte more than they have: what follows is the agent's."""
+
+    MOST = 4096
+    LOOK_SECONDS = 0.2  # how often it looks whether it is to end
+
+    def __init__(self, pipe: IO[bytes], ending: threading.Event | None) -> None:
+        self._descriptor = pipe.fileno()
+        self._ending = threading.Event() if ending is None else ending
+
+    def next(self, seconds: float) -> str:
+        """The next line; AgentLost at its end, AgentTimeout if it does not come."""
+        until, line = time.monotonic() + seconds, bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._descriptor, selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if len(line) >= self.MOST:
+                    raise AgentLost(f"found {bytes(line[:80])!r}, expected the agent")
+                left = max(0.0, until - time.monotonic())
+                if self._ending.is_set():
+                    raise AgentLost("given up")
+                if not selector.select(min(left, self.LOOK_SECONDS)):
+                    if left > 0:
+                        continue
+                    raise AgentTimeout(f"nothing within {seconds:g} s: is the path's MTU smaller than it says?")
+                if not (byte := os.read(self._descriptor, 1)):
+                    raise AgentLost("ssh ended")
+                line += byte
+        return line.decode("utf-8", "replace").strip()

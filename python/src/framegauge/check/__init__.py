@@ -1,0 +1,1 @@
+"""The path MTU check: planned, asked of agents, judged."""

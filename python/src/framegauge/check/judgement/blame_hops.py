@@ -1,0 +1,252 @@
+"""Faults that traces place on a link: between two routers, at a host's port, or on one of several parallel paths."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from framegauge.check.judgement import remedies
+from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.document import Pair
+from framegauge.check.judgement.findings import Finding
+from framegauge.check.judgement.hops import Node, Segment, hidden_text, only_bad
+
+__all__ = ["between_routers", "branches", "ports"]
+
+# So many bad links of one router are more likely the router's own fault than that many faults. Across hops that
+# never answer two are enough: they may as well be one link.
+SHARED_LINKS = 3
+_Links = dict[Segment, list[Pair]]
+
+
+def between_routers(case: Case) -> None:
+    """`router_drops_silently` and `member_too_small`: links none of whose ends is a host that was checked."""
+    for partial in (False, True):
+        links: _Links = defaultdict(list)
+        for key, pair in case.open.items():
+            for segment in case.segments[key]:
+                if segment.is_between_routers and pair.is_partial == partial:
+                    links[segment].append(pair)
+        for node, group in _switches(case, links, partial):
+            _report(case, group, partial, node)
+        # Both directions of a link, and both families, are one cause: they share its ends.
+        joined: dict[tuple[Node, Node], _Links] = defaultdict(dict)
+        for segment, pairs in links.items():
+            joined[segment.ends][segment] = pairs
+        for _, found in sorted(joined.items()):
+            _report(case, found, partial, None)
+
+
+def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, _Links]]:
+    """Takes links out that share one router, of which nothing large is known to pass in their direction."""
+    while True:
+        # Ways across hops that never answer are apart from the others: they may share such a hop.
+        near: dict[tuple[Node, str, int], _Links] = defaultdict(dict)
+        for segment, pairs in links.items():
+            near[segment.before, "into", segment.hidden][segment] = pairs
+            near[segment.after, "out of", segment.hidden][segment] = pairs
+        best: tuple[int, Node, _Links] | None = None
+        for (node, way, hidden), found in sorted(near.items(), key=lambda item: item[0]):
+            others = {segment.after if way == "into" else segment.before for segment in found}
+            passed = any((each.after if way == "out of" else each.before) == node and each.hidden == hidden
+                         for each in case.passed)  # fmt: skip
+            # Good flows across another hop that never answers look the same, and say nothing of this one.
+            passed = passed and not (partial and hidden)
+            if (
+                len(others) >= (2 if hidden else SHARED_LINKS)
+                and not passed
+                and (best is None or len(others) > best[0])
+            ):
+                both = dict(found)
+                other = near.get((node, "out of" if way == "into" else "into", hidden), {})
+                both.update(other if not any(node in link.ends for link in case.passed) else {})
+                best = (len(others), node, both)
+        if best is None:
+            return
+        for segment in best[2]:
+            del links[segment]
+        yield best[1], best[2]
+
+
+def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node: Node | None) -> None:
+    pairs = list({pair.key: pair for found in links.values() for pair in found}.values())
+    if not any(pair.key in case.open for pair in pairs):
+        return  # explained since by another of its links
+    more = case.alike(pairs, everywhere=node is not None and len(links) > 3)  # a switch that many links share
+    everything = [*pairs, *more]
+    limit = _limit(pairs)
+    where = _where(case, links, node)
+    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
+    if more:
+        evidence.append(f"{remedies.count_of(len(more), 'pair')} of these subnets without a trace lose the same sizes.")
+    if partial:
+        evidence.append(_share(pairs))
+    else:
+        evidence.append(_silent(links))
+    if any(link in case.passed for link in links):
+        evidence.append(
+            "Large packets of other flows pass between the same two: they are joined by more than one link."
+        )
+    evidence += case.remarks(everything, limit)
+    owners = {case.mesh.owners[end.name] for link in links for end in (link.after, link.before)
+              if end.name in case.mesh.owners}  # fmt: skip
+    kind = "member_too_small" if partial else "router_drops_silently"
+    first = min(links)
+    fix = remedies.raise_router(case.mesh, first.after.name, case.mesh.target)
+    if not partial:
+        fix += f'; and let "too big" pass: {remedies.allow_too_big(pairs[0].family)}'
+    ask = remedies.ask_link(where, case.mesh.target)
+    keys = [pair.key for pair in everything]
+    case.add(Finding.about(kind, where, owners, keys, " ".join(evidence), fix, ask), keys)
+
+
+def _where(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -> str:
+    if node is not None:
+        others = {end.name for link in links for end in (link.after, link.before) if end != node}
+        if hidden := max(link.hidden for link in links):
+            return f"between {node.text(case.mesh)} and {remedies.listing(others)}{hidden_text(hidden)}"
+        return f"at {node.text(case.mesh)} (its links with {remedies.listing(others)})"
+    first = min(links)
+    ways = {(link.after, link.before) for link in links}
+    return first.text(case.mesh) + (", both directions" if len(ways) > 1 else f", towards {first.before.name}")
+
+
+def _silent(links: Mapping[Segment, list[Pair]]) -> str:
+    """What a silent routed link can be, and what it cannot."""
+    names = remedies.listing({link.after.name for link in links})
+    befores = remedies.listing({link.before.name for link in links})
+    return (
+        f"{names} answers large packets whose TTL ends there, and {befores} answers small ones only. Nobody said "
+        f'"too big": either {names} has a smaller MTU on that link and its ICMP is filtered, or the far side or a '
+        "switch between does not take large frames; from outside the two look the same."
+    )
+
+
+def _share(pairs: Iterable[Pair]) -> str:
+    found = list(pairs)
+    bad, probed = sum(pair.bad for pair in found), sum(pair.probed - pair.unknown for pair in found)
+    return (
+        f"Only some flows are hit, {bad} of {probed} ({bad / max(probed, 1):.0%}): the others of the same pairs "
+        "take another path."
+    )
+
+
+def _limit(pairs: Iterable[Pair]) -> int | None:
+    """The size that most of the pairs share; None if none of them knows."""
+    sizes = [pair.path_mtu for pair in pairs if pair.path_mtu is not None]
+    return max(sorted(set(sizes)), key=sizes.count, default=None)
+
+
+def ports(case: Case) -> None:
+    """A router on one side, hosts on the other: the host's port, or the router's interface if it hits all of them."""
+    edges: dict[tuple[str, str], dict[Node, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+    for key, pair in case.open.items():
+        for segment in case.segments[key]:
+            if segment.host is not None:
+                router = segment.before if segment.after.is_host else segment.after
+                edges[segment.host][router].append(pair)
+    shared: dict[tuple[Node, str], list[str]] = defaultdict(list)
+    for (host, direction), routers in edges.items():
+        for router in routers:
+            shared[router, direction].append(host)
+    for (router, direction), hosts in sorted(shared.items()):
+        pairs = [pair for host in sorted(hosts) for pair in edges[host, direction][router] if pair.key in case.open]
+        if pairs and len(hosts) > 1:
+            _subnet_port(case, router, direction, hosts, pairs)
+    for (host, direction), routers in sorted(edges.items()):
+        pairs = [pair for found in routers.values() for pair in found if pair.key in case.open]
+        if pairs:
+            _host_port(case, host, direction, sorted(routers), pairs)
+
+
+def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pairs: list[Pair]) -> None:
+    end = 1 if direction == "receiving" else 0
+    subnets = remedies.listing({case.ways(pair)[end] for pair in pairs})
+    limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
+    hidden = _hidden(case, pairs)
+    where = f"between {router.text(case.mesh)} and {subnets}{hidden}, {'towards' if end else 'from'} the hosts"
+    everything = [*pairs, *case.alike(pairs)]
+    evidence = [
+        f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}; that they "
+        f"hit {remedies.count_of(len(set(hosts)), 'host')} speaks for what these share."
+    ]
+    evidence += [_share(pairs)] if partial else []
+    evidence += case.remarks(everything, limit)
+    case.add(
+        Finding.about(
+            "member_too_small" if partial else "router_drops_silently", where, [],
+            [pair.key for pair in everything], " ".join(evidence),
+            remedies.raise_router(case.mesh, router.name, case.mesh.target),
+            remedies.ask_link(where, case.mesh.target),
+        ),
+        [pair.key for pair in everything],
+    )  # fmt: skip
+
+
+def _hidden(case: Case, pairs: Iterable[Pair]) -> str:
+    return hidden_text(max((each.hidden for pair in pairs for each in case.segments[pair.key]), default=0))
+
+
+def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs: list[Pair]) -> None:
+    limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
+    names = remedies.listing(node.name for node in routers)
+    where = f"between router {names} and host {host}{_hidden(case, pairs)}, {direction}"
+    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
+    own = [case.mesh.receiver(pair) if direction == "receiving" else case.mesh.sender(pair) for pair in pairs]
+    interface = next((each for each in own if each is not None), None)
+    if interface is not None and limit is not None and interface.mtu > limit:
+        evidence.append(f"On host {host} {remedies.interface_text(interface)}, which the packets contradict.")
+    evidence += [_share(pairs)] if partial else []
+    evidence += case.remarks(pairs, limit)
+    case.add(
+        Finding.about(
+            "member_too_small" if partial else "switch_or_nic_too_small", where, [host],
+            [pair.key for pair in pairs], " ".join(evidence),
+            remedies.raise_mtu(case.mesh.host(host), interface, case.mesh.target),
+            remedies.ask_port(f"host {host}", case.mesh.target),
+        ),
+        [pair.key for pair in pairs],
+    )  # fmt: skip
+
+
+def branches(case: Case) -> None:
+    """`member_too_small` for what is left of partial faults: by hops that only bad flows share, else unplaced."""
+    groups: dict[tuple[int | None, int], list[Pair]] = defaultdict(list)
+    for pair in case.open.values():
+        if pair.is_partial:
+            groups[pair.path_mtu, pair.family].append(pair)
+    for (limit, _), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
+        shared, between = only_bad(pairs), _between({case.ways(pair) for pair in pairs})
+        where = f"one of the parallel paths {between}"
+        if shared:
+            where += f", at or behind {remedies.listing(shared)}"
+            told = f"All traces of bad flows pass {remedies.listing(shared)}, and none of a good one does."
+        elif any(pair.traces for pair in pairs):
+            told = "Traces of good and bad flows show the same routers: a bundle (LAG), or hops that do not answer."
+        else:
+            told = "No trace says where; the paths are chosen by a hash of addresses and ports."
+        evidence = [f"For {remedies.count_of(len(pairs), 'pair')} {remedies.sizes_text(limit)}.", _share(pairs), told]
+        hosts = {pairs[0].source, pairs[0].destination} if len(pairs) == 1 else set()
+        fix = "ip -details link show type bond; cat /proc/net/bonding/BOND  # on hosts with bundles: all members must "
+        case.add(
+            Finding.about(
+                "member_too_small", where, hosts, [pair.key for pair in pairs], " ".join(evidence),
+                f"{fix}have {case.mesh.target}",
+                f"Which members have the bundles and equal-cost paths {between}? All of them must carry IP packets of "
+                f"{case.mesh.target} bytes; one does not.",
+            ),
+            [pair.key for pair in pairs],
+        )  # fmt: skip
+
+
+def _between(ways: set[tuple[str, str]]) -> str:
+    """The subnets, if there are few; what they have in common, if there are many."""
+    if len(ways) == 1:
+        source, destination = next(iter(ways))
+        return f"within {source}" if source == destination else f"between {source} and {destination}"
+    shared = set.intersection(*(set(way) for way in ways))
+    if len(shared) == 1:
+        others = {end for way in ways for end in way} - shared
+        return f"between {shared.pop()} and {remedies.listing(others)}"
+    ends = {end for way in ways for end in way}
+    return f"among {remedies.listing(ends)}"

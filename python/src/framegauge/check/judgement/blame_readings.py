@@ -1,0 +1,305 @@
+"""What hosts say of themselves that does not fit what was measured: mostly no faults of the path, but worth knowing."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from framegauge.check.judgement import remedies
+from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.document import Clamp, Interface, Pair
+from framegauge.check.judgement.findings import Finding
+
+__all__ = ["caches", "clamped", "differing", "discovery", "losses", "mismatched_tunnels", "unavailable", "undecided"]
+
+# IP and TCP headers without options, which an announced MSS leaves out of the MTU (RFC 9293, RFC 8200).
+_MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
+_MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
+_OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
+
+
+def caches(case: Case) -> None:
+    """`stale_path_mtu` where the kernel says that it remembers, `route_mtu_too_small` otherwise."""
+    groups: dict[tuple[str, int, int], list[Pair]] = defaultdict(list)
+    for pair in case.mesh.pairs:
+        if pair.route_mtu is None or pair.path_mtu is None or pair.verdict in ("unreachable", "unknown"):
+            continue
+        if pair.route_mtu < pair.path_mtu:
+            cached = (pair.destination_address, pair.route_mtu) in case.mesh.host(pair.source).path_mtu_cache
+            groups["stale_path_mtu" if cached else "route_mtu_too_small", pair.route_mtu, pair.family].append(pair)
+    for (kind, mtu, family), pairs in sorted(groups.items()):
+        sources = {pair.source for pair in pairs}
+        measured = sorted({pair.path_mtu for pair in pairs if pair.path_mtu is not None})
+        sizes = f"{measured[0]}" if len(measured) == 1 else f"{measured[0]} to {measured[-1]}"
+        evidence = (
+            f"The kernel of {remedies.host_names(sources)} believes in {mtu} bytes for "
+            f"{remedies.count_of(len(pairs), 'pair')}; measured are {sizes}. TCP sends no more than the route MTU."
+        )
+        flag = "" if family == 4 else "-6 "
+        if kind == "stale_path_mtu":
+            evidence += ' It is in the kernel\'s cache of path MTUs, from a "too big" of the past.'
+            fix = f"ip {flag}route flush cache  # on {remedies.listing(sources)}; it would expire by itself (600 s)"
+        else:
+            evidence += " No remembered path MTU says so: a route, or an interface that changed since, does."
+            fix = f"ip {flag}route get ADDRESS; ip {flag}route change … mtu {measured[0]}"
+            fix += f"  # on {remedies.listing(sources)}"
+        where = f"routes of {remedies.host_names(sources)}"
+        case.add(Finding.about(kind, where, sources, [pair.key for pair in pairs], evidence, fix))
+
+
+def _end(interface: Interface | None, pair: Pair) -> int | None:
+    """An end's MTU: its reading, else what was measured to pass it."""
+    return interface.mtu if interface is not None else pair.path_mtu
+
+
+_Rules = tuple[tuple[str, Clamp], ...]  # a host, and a rule that it has
+
+
+def clamped(case: Case) -> None:
+    """`mss_clamped`: TCP sends less than both what the far end has announced and what this end's route allow."""
+    groups: dict[tuple[int, int, bool], list[tuple[Pair, _Rules]]] = defaultdict(list)
+    for pair in case.mesh.pairs:
+        tcp = pair.tcp or {}
+        used, announced, route = (tcp.get(f"{name}_bytes") for name in ("mss", "peer_announced_mss", "route_mtu"))
+        if not tcp.get("connected") or used is None or announced is None or route is None:
+            continue
+        # All are after options; with other options than timestamps they differ by a few bytes.
+        if used + _MSS_SLACK < min(announced, route - _MSS_HEADERS[pair.family]):
+            rules = _rules(case, pair, used)
+            groups[used, pair.family, any(rule.to == "size" for _, rule in rules)].append((pair, rules))
+    for (mss, family, explained), found in sorted(groups.items(), key=lambda group: group[0]):
+        pairs = [pair for pair, _ in found]
+        rules = tuple({rule for _, some in found for rule in some})
+        mtu = mss + _MSS_HEADERS[family]
+        receivers = {pair.destination for pair in pairs}
+        masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
+        evidence = (
+            f"For {remedies.count_of(len(pairs), 'pair')} (IPv{family}) TCP gets an MSS of {mss}, as if the MTU were "
+            f"{mtu}; {remedies.host_names(receivers)} would announce more.{_rules_text(rules)}"
+        )
+        if masked:
+            evidence += (
+                f" It hides {'a fault' if len(masked) == 1 else 'faults'} of the path: TCP stays below "
+                f"{min(pair.path_mtu or 0 for pair in masked)}, while UDP and tunnels do not."
+            )
+        else:
+            evidence += " TCP therefore never uses the size that the path carries."
+        where, fix, ask = _where_clamped(rules if explained else (), receivers)
+        hosts = {pair.source for pair in pairs} | receivers
+        case.add(Finding.about("mss_clamped", where, hosts, [pair.key for pair in pairs], evidence, fix, ask))
+
+
+def _rules(case: Case, pair: Pair, used: int) -> _Rules:
+    """The rules of either end that set this MSS; if there is none, those of which nobody knows what they set.
+
+    One that clamps to the route's MTU is not among them: TCP itself neither announces nor sends more than that.
+    """
+    ends = [(name, rule) for name in (pair.source, pair.destination) for rule in case.mesh.host(name).clamps]
+    ends = [(name, rule) for name, rule in ends if rule.is_for(pair.family)]
+    fitting = [
+        (name, rule) for name, rule in ends
+        if rule.to == "size" and rule.mss is not None and used <= rule.mss <= used + _MSS_SLACK
+    ]  # fmt: skip
+    return tuple(fitting or ((name, rule) for name, rule in ends if rule.to == "unknown"))
+
+
+def _rules_text(rules: _Rules) -> str:
+    texts = [
+        f"chain {rule.chain} of table {rule.family} {rule.table} on host {name} "
+        + (f"sets {rule.mss}" if rule.to == "size" else "may do it: nft does not tell what it sets")
+        for name, rule in rules
+    ]
+    return f" {remedies.sentence(remedies.listing(texts))}." if texts else ""
+
+
+def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, str, str | None]:
+    """Where the clamp is, how to go on, and what to ask; without a rule that explains it, it may be anywhere."""
+    if not rules:
+        return (
+            f"on the way to {remedies.host_names(receivers)}, or there",
+            "nft list ruleset | grep -i maxseg; iptables -t mangle -S | grep -i TCPMSS; ip route show | grep advmss"
+            "  # on the hosts and on routers that run Linux",
+            "Which router or firewall clamps the MSS of TCP, and may it stop once the path is mended?",
+        )
+    _, rule = min(rules, key=lambda each: (each[0], each[1].family, each[1].table, each[1].chain))
+    having = remedies.listing(name for name, each in rules if each == rule)
+    words = shlex.join((rule.family, rule.table, rule.chain))
+    return (
+        remedies.host_names(name for name, _ in rules),
+        f"nft --handle list chain {words}; nft delete rule {words} handle N  # on {having}; mend first what it hides",
+        None,
+    )
+
+
+def differing(case: Case) -> None:
+    """`mtu_differs`: interfaces in one subnet whose MTUs are not the same, unless a fault already names the host."""
+    named = {host for each in case.findings if each.kind in _OWN_INTERFACE for host in each.hosts}
+    found: dict[str, dict[tuple[str, str], Interface]] = defaultdict(dict)
+    for pair in case.mesh.pairs:
+        for name, address in ((pair.source, pair.source_address), (pair.destination, pair.destination_address)):
+            interface = case.mesh.host(name).holding(address)
+            if interface is not None:
+                found[case.mesh.group(name, address)][name, interface.name] = interface
+    told: set[tuple[str, str]] = set()
+    for subnet, held in sorted(found.items()):
+        counts = Counter(interface.mtu for interface in held.values())
+        usual, most = counts.most_common(1)[0]
+        clear = 2 * most > len(held)
+        odd = {key: interface for key, interface in held.items() if interface.mtu != usual or not clear}
+        odd = {key: interface for key, interface in odd.items() if key[0] not in named and key not in told}
+        if len(counts) < 2 or not odd:
+            continue
+        told |= set(odd)
+        names = {name for name, _ in odd}
+        say = remedies.listing(
+            f"{interface.name} of {name} says {interface.mtu}" for (name, _), interface in odd.items()
+        )
+        rest = f", while {most} of {len(held)} interfaces there say {usual}" if clear else ""
+        first, interface = sorted(odd.items())[0]
+        wanted = usual if clear else max(counts)
+        case.add(
+            Finding.about(
+                "mtu_differs", f"{remedies.host_names(names)} in {subnet}", names, [], f"{say}{rest}.",
+                remedies.raise_mtu(case.mesh.host(first[0]), interface, wanted),
+                f"Which MTU is {subnet} meant to have? All its hosts need the same.",
+            )
+        )  # fmt: skip
+
+
+def mismatched_tunnels(case: Case) -> None:
+    """`tunnel_mtu_mismatch`: by readings alone, a tunnel is larger than what it runs over, or fits another device."""
+    named = {host for each in case.findings if each.kind == "overlay_overhead" for host in each.hosts}
+    groups: dict[str, list[tuple[str, Interface, int]]] = defaultdict(list)
+    for host in case.mesh.hosts.values():
+        for tunnel in host.interfaces:
+            parent = host.interface(tunnel.parent)
+            if tunnel.overhead is None or parent is None or not tunnel.up or parent.name == tunnel.name:
+                continue
+            fits = parent.mtu - tunnel.overhead
+            others = [each for each in host.interfaces if each.name not in (tunnel.name, parent.name)]
+            other = next((each for each in others if each.mtu - tunnel.overhead == tunnel.mtu), None)
+            if (tunnel.mtu > fits or (tunnel.mtu < fits and other is not None)) and host.name not in named:
+                why = f"{tunnel.name} says {tunnel.mtu}, but its parent {parent.name} says {parent.mtu}, which with "
+                why += f"{tunnel.overhead} bytes of overhead leaves {fits}."
+                why += "" if other is None else f" It fits {other.name} ({other.mtu}): the wrong device was looked at."
+                groups[why].append((host.name, tunnel, fits))
+    for why, found in sorted(groups.items()):
+        names = {name for name, _, _ in found}
+        _, tunnel, fits = found[0]
+        case.add(
+            Finding.about(
+                "tunnel_mtu_mismatch", f"tunnel {tunnel.name} of {remedies.host_names(names)}", names, [],
+                f"On {remedies.host_names(names)} {why}",
+                f"ip link set dev {shlex.quote(tunnel.name)} mtu {max(fits, 68)}  # or raise what it runs over; pin it "
+                "where an overlay's software sets it",
+            )
+        )  # fmt: skip
+
+
+def discovery(case: Case) -> None:
+    """`tcp_probing_off` at hosts that send into a black hole; `path_mtu_discovery_off` anywhere."""
+    holes = [pair for pair in case.mesh.pairs if pair.verdict == "black_hole"]
+    senders = {
+        pair.source for pair in holes
+        if case.mesh.host(pair.source).sysctls.get("net.ipv4.tcp_mtu_probing") == "0"
+    }  # fmt: skip
+    if senders:
+        case.add(
+            Finding.about(
+                "tcp_probing_off", remedies.host_names(senders), senders,
+                [pair.key for pair in holes if pair.source in senders],
+                f"Black holes lie before {remedies.host_names(senders)}, with "
+                "net.ipv4.tcp_mtu_probing at 0: a TCP connection of full segments hangs until it is given up.",
+                "sysctl -w net.ipv4.tcp_mtu_probing=1  # finds a size after some timeouts; mends nothing",
+            )
+        )  # fmt: skip
+    values = {name: host.sysctls.get("net.ipv4.ip_no_pmtu_disc") for name, host in case.mesh.hosts.items()}
+    off = {name for name, value in values.items() if value in ("1", "2")}
+    if off:
+        found = remedies.listing({str(values[name]) for name in off})
+        case.add(
+            Finding.about(
+                "path_mtu_discovery_off", remedies.host_names(off), off, [],
+                f"net.ipv4.ip_no_pmtu_disc is {found}: packets leave without DF, and are cut on the way.",
+                "sysctl -w net.ipv4.ip_no_pmtu_disc=0",
+            )
+        )  # fmt: skip
+
+
+def losses(case: Case) -> None:
+    """`plain_loss`: controls, which no MTU stops, were lost."""
+    found = [
+        pair
+        for pair in case.mesh.pairs
+        if pair.lost and pair.sent and pair.verdict != "unreachable" and not pair.is_one_ended
+    ]
+    if not found:
+        return
+    lost, sent = sum(pair.lost for pair in found), sum(pair.sent for pair in found)
+    worst = max(found, key=lambda pair: pair.lost / pair.sent)
+    ends = Counter(f"{pair.source}, sending" for pair in found for _ in range(min(pair.lost, 100)))
+    ends.update(f"{pair.destination}, receiving" for pair in found for _ in range(min(pair.lost, 100)))
+    name, most = ends.most_common(1)[0]
+    share = most / sum(min(pair.lost, 100) for pair in found)
+    # One direction of one host holding nearly all of the loss of many pairs is no chance.
+    concentrated = len(found) > 2 and share > 0.8
+    evidence = (
+        f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(found), 'pair')}, "
+        f"most from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is loss, not an MTU: "
+        "verdicts allow for it."
+    )
+    hosts = [name.rpartition(", ")[0]] if concentrated else []
+    case.add(
+        Finding.about(
+            "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(found), "pair"), hosts,
+            [pair.key for pair in found], evidence,
+            "ip -s link show; ethtool -S IFACE  # look for errors and drops on the hosts that share it",
+            "Do errors or drops rise on the ports in between?",
+        )
+    )  # fmt: skip
+
+
+def unavailable(case: Case) -> None:
+    """`host_unavailable`: hosts that say why they could not take part, those with the same reason together."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for host in case.mesh.hosts.values():
+        if host.error:
+            groups[host.error].append(host.name)
+    for error, names in sorted(groups.items()):
+        case.add(
+            Finding.about(
+                "host_unavailable", remedies.host_names(names), names, [], f"{error}. Nothing is known of its paths.",
+                "start an agent there: see the message",
+            )
+        )  # fmt: skip
+
+
+def undecided(case: Case) -> None:
+    """`could_not_tell`: pairs without a verdict, and what is known of them. Never a fault, never a pass."""
+    gone = {host.name for host in case.mesh.hosts.values() if host.error}
+    pairs = [
+        pair for pair in case.mesh.pairs
+        if pair.verdict == "unknown" and not pair.is_one_ended and not {pair.source, pair.destination} & gone
+    ]  # fmt: skip
+    if not pairs:
+        return
+    names = _ends(pairs)
+    lost, sent = sum(pair.lost for pair in pairs), sum(pair.sent for pair in pairs)
+    best = sorted({pair.carried for pair in pairs if pair.carried > 0})
+    has = "has" if len(pairs) == 1 else "have"
+    evidence = f"{remedies.count_of(len(pairs), 'pair')} of {len(case.mesh.pairs)} {has} no verdict."
+    if sent:
+        evidence += f" Of their small packets {lost} of {sent} ({lost / sent:.1%}) were lost."
+    evidence += f" The most that is known to pass: {best[0]} to {best[-1]}." if best else " No size is known to pass."
+    few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
+    case.add(
+        Finding.about(
+            "could_not_tell", few, names, [pair.key for pair in pairs], evidence,
+            "repeat the check when the loss is mended, or with more time",
+        )
+    )  # fmt: skip
+
+
+def _ends(pairs: Iterable[Pair]) -> set[str]:
+    return {name for pair in pairs for name in (pair.source, pair.destination)}

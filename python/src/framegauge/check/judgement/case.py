@@ -1,0 +1,163 @@
+"""What is known so far while causes are being found: which faults are still open, and where traces lost them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+
+from framegauge.check.judgement.document import Mesh, Pair, Trace
+from framegauge.check.judgement.findings import Finding, Key
+from framegauge.check.judgement.hops import Segment, locate, passages
+from framegauge.check.judgement.links import Links
+
+__all__ = ["Case"]
+
+# So many traces that agree outweigh one that allows their place as well.
+AGREEING = 3
+
+
+class Case:
+    """Findings and open faults. A fault is closed by the finding that explains it."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        links = Links(mesh)
+        self.mesh = mesh = links.completed(mesh)
+        self.findings: list[Finding] = []
+        self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
+        self.open = dict(self.faults)
+        # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
+        passed = [(pair, links.named(each)) for pair in mesh.pairs for each in passages(pair)]
+        self.passed = {each for _, each in passed}
+        self.segments = _places(mesh, links, self.faults.values(), passed)
+
+    def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
+        """A finding, and the faults that need no other explanation."""
+        self.findings.append(finding)
+        for key in closes:
+            self.open.pop(key, None)
+
+    def ways(self, pair: Pair) -> tuple[str, str]:
+        """The subnets that the pair joins."""
+        return (
+            self.mesh.group(pair.source, pair.source_address),
+            self.mesh.group(pair.destination, pair.destination_address),
+        )
+
+    def alike(self, known: Iterable[Pair], everywhere: bool = False) -> list[Pair]:
+        """Open faults that no trace has placed, with the symptoms of known ones, which share one cause.
+
+        Between the same subnets; or, if all known ones share one subnet as their source (or destination), of that
+        subnet; or, if they share none, between any of theirs. `everywhere`: between any subnets at all.
+        """
+        found = list(known)
+        if not found:
+            return []
+        ways = {self.ways(pair) for pair in found}
+        symptoms = {(pair.path_mtu, pair.is_partial, pair.family) for pair in found}
+        sources, destinations = ({way[end] for way in ways} for end in (0, 1))
+        shared = set.intersection(*(set(way) for way in ways))
+
+        def belongs(way: tuple[str, str]) -> bool:
+            if way in ways or (everywhere and way[0] != way[1]):
+                return True
+            if way[0] == way[1] or len(ways) < 2 or len(shared) > 1:
+                return False
+            if shared:
+                return (way[0] in shared & sources) or (way[1] in shared & destinations)
+            return way[0] in sources and way[1] in destinations
+
+        return [
+            pair for key, pair in self.open.items()
+            if not self.segments[key] and (pair.path_mtu, pair.is_partial, pair.family) in symptoms
+            and belongs(self.ways(pair))
+        ]  # fmt: skip
+
+    def remarks(self, pairs: Iterable[Pair], limit: int | None) -> list[str]:
+        """What else is known of faults: the other direction, the other family, the sizes."""
+        found, by_key = list(pairs), self.mesh.by_key
+        lines = []
+
+        def carries(key: Callable[[Pair], Key]) -> bool:
+            others = [by_key.get(key(pair)) for pair in found]
+            return all(other is not None and other.verdict == "carries_target" for other in others)
+
+        if found and carries(lambda pair: (pair.destination, pair.source, pair.family)):
+            lines.append(f"The other direction carries {self.mesh.target}.")
+        if found and carries(lambda pair: (pair.source, pair.destination, 10 - pair.family)):
+            other = {4: 6, 6: 4}[found[0].family]
+            if len({pair.family for pair in found}) == 1:
+                lines.append(f"IPv{other} between the same hosts carries {self.mesh.target}.")
+        if limit is not None and 0 <= limit < 1280 and any(pair.family == 6 for pair in found):
+            lines.append(f"{limit} is below 1280, the least that IPv6 allows (RFC 8200, section 5).")
+        if limit in _HINTS:
+            lines.append(f"{limit} is often {_HINTS[limit]}.")
+        return lines
+
+
+_Link = tuple[object, ...]
+
+
+def _link(mesh: Mesh, pair: Pair, segment: Segment) -> _Link:
+    """A router's way to the hosts of one subnet is one link, whichever host a trace was for."""
+    ends: list[object] = [segment.after, segment.before]
+    for end, node in enumerate((segment.after, segment.before)):
+        if node.is_host and segment.host is not None:
+            address = pair.destination_address if end else pair.source_address
+            ends[end] = mesh.group(node.name, address)
+    return (segment.hidden, *ends)
+
+
+def _places(
+    mesh: Mesh, links: Links, faults: Iterable[Pair], passed: Iterable[tuple[Pair, Segment]]
+) -> dict[Key, set[Segment]]:
+    """Where each fault's flows were lost, as few places as explain all of them.
+
+    A trace by itself says "behind the last hop that answered", and the likeliest place is right there. But a link that
+    other large packets passed is no likely place, if the trace allows another; and where many traces agree on a
+    place that another one allows, too, the other one's router was only silent.
+    """
+    able = {_link(mesh, pair, segment) for pair, segment in passed if not segment.hidden}
+    traces: list[tuple[Pair, Trace, list[Segment]]] = []
+    for pair in faults:
+        for trace in pair.traces:
+            if trace.bad or not pair.is_partial:
+                found = [links.named(each) for each in locate(pair, trace)]
+                traces.append((pair, trace, [each for each in found if _link(mesh, pair, each) not in able] or found))
+    first = Counter((pair.path_mtu, _link(mesh, pair, each[0])) for pair, _, each in traces if each)
+
+    def votes(pair: Pair, segment: Segment) -> int:
+        return first[pair.path_mtu, _link(mesh, pair, segment)]
+
+    agreed: dict[tuple[int | None, int, bool], set[Segment]] = defaultdict(set)
+    for pair, _, each in traces:
+        if each and links.is_known(each[0]):
+            agreed[pair.path_mtu, pair.family, pair.is_partial].add(each[0])
+    places: dict[Key, set[Segment]] = defaultdict(set)
+    for pair, trace, each in traces:
+        if not each:
+            continue
+        best = max(each, key=lambda segment: votes(pair, segment))
+        place = best if votes(pair, best) >= AGREEING * votes(pair, each[0]) else each[0]
+        # Hops that kept silent may hide the link that the others name; that is no other place, only a vaguer one.
+        alike = agreed[pair.path_mtu, pair.family, pair.is_partial]
+        needed = AGREEING * (1 if place.hidden else votes(pair, place))
+        among = [known for known in alike if votes(pair, known) >= needed]
+        among = [known for known in among if links.may_lose(pair, trace, known)]
+        places[pair.key].add(among[0] if len(among) == 1 else place)
+    return places
+
+
+# No evidence, but where people ought to look first. docs/reference/mtu-faults.md has the sources.
+_HINTS: dict[int | None, str] = {
+    1300: "an edge site of a cloud (AWS Outposts, Wavelength)",
+    1400: "a VPN or a tunnel over 1500",
+    1420: "WireGuard over 1500",
+    1450: "VXLAN over 1500",
+    1460: "Google Cloud's default",
+    1492: "PPPoE",
+    3900: "Azure within a virtual network, on ConnectX",
+    8500: "an AWS Transit Gateway or peering between regions",
+    8896: "Google Cloud's maximum",
+    8950: "VXLAN over 9000",
+    9001: "an AWS VPC",
+}

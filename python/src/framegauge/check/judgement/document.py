@@ -1,0 +1,269 @@
+"""A result document, read once into things that have names. Tolerates whatever the schema allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from framegauge.check.judgement.groups import subnet
+
+__all__ = ["Clamp", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface as its host describes it: a reading."""
+
+    name: str
+    mtu: int
+    maximum_mtu: int | None
+    up: bool
+    kind: str | None
+    driver: str | None
+    parent: str | None
+    overhead: int | None
+    addresses: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """A rule of a host that sets the MSS of TCP: a reading."""
+
+    family: str
+    table: str
+    chain: str
+    to: str
+    mss: int | None
+
+    def is_for(self, family: int) -> bool:
+        """Whether packets of this IP family meet it."""
+        return {"ip": 4, "ip6": 6}.get(self.family, family) == family
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host: what it says of itself, or why it says nothing."""
+
+    name: str
+    error: str | None
+    known: bool  # whether there are facts
+    interfaces: tuple[Interface, ...] = ()
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    path_mtu_cache: tuple[tuple[str, int], ...] = ()
+    addresses: tuple[str, ...] = ()
+    clamps: tuple[Clamp, ...] = ()
+
+    def interface(self, name: str | None) -> Interface | None:
+        """By its name."""
+        return next((each for each in self.interfaces if each.name == name), None)
+
+    def holding(self, address: str | None) -> Interface | None:
+        """The interface that has this address."""
+        held = (each for each in self.interfaces if any(address == own for own, _ in each.addresses))
+        return next(held, None)
+
+    def below(self, interface: Interface) -> list[Interface]:
+        """The interfaces that it rests on, nearest first; each once, whatever the readings say."""
+        chain: list[Interface] = []
+        while (parent := self.interface(interface.parent)) is not None:
+            if parent in chain or parent.name == interface.name:
+                break
+            chain.append(parent)
+            interface = parent
+        return chain
+
+
+@dataclass(frozen=True)
+class Told:
+    """Somebody said that packets are too big; address None is the sender itself."""
+
+    address: str | None
+    mtu: int | None
+    flows: int
+
+
+@dataclass(frozen=True)
+class Hop:
+    """What came back for a small and a large packet with this TTL, and from whom."""
+
+    ttl: int
+    small: str
+    small_address: str | None
+    large: str
+    large_address: str | None
+    told_mtu: int | None
+
+    @property
+    def address(self) -> str | None:
+        """Who is there, if anybody answered."""
+        return self.small_address or self.large_address
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The hops of one flow, by TTL."""
+
+    source_port: int
+    bad: bool
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One direction between two hosts, in one family."""
+
+    source: str
+    destination: str
+    source_address: str | None
+    destination_address: str | None
+    family: int
+    verdict: str
+    path_mtu: int | None
+    route_mtu: int | None
+    probed: int
+    bad: int
+    unknown: int
+    fragmented: int  # flows whose packets arrived in pieces
+    sizes: tuple[tuple[int, int], ...]  # path MTU, flows; the largest first
+    told: tuple[Told, ...]
+    sent: int
+    lost: int
+    tcp: Mapping[str, Any] | None
+    traces: tuple[Trace, ...]
+    interface: str | None
+    is_one_ended: bool = False
+    direction: str | None = None  # of a one-ended fault: out, back or unknown
+    said: str | None = None
+    reply_fragment: int | None = None  # the pieces that echoes came back in
+    largest_in_pieces: int | None = None  # of these echoes
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What findings call it."""
+        return self.source, self.destination, self.family
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether its path MTU is below the target."""
+        return self.verdict in ("too_small", "black_hole")
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether only some of its flows are bad: then the others are known to be good."""
+        return self.is_fault and 0 < self.bad < self.probed - self.unknown
+
+    @property
+    def carried(self) -> int:
+        """The most that any of its flows is known to carry; -1 if not known."""
+        best = self.sizes[0][0] if self.sizes else -1
+        return max(best, -1 if self.path_mtu is None else self.path_mtu)
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """The whole document."""
+
+    target: int
+    flows: int
+    hosts: Mapping[str, Host]
+    pairs: tuple[Pair, ...]
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Mesh:
+        """Of a document that fulfils the schema; its verdict and findings are not looked at."""
+        hosts = {host["name"]: _host(host) for host in document["hosts"]}
+        pairs = [_pair(pair) for pair in document["pairs"]]
+        return cls(document["target_mtu"], document["flows"], hosts, tuple(pairs))
+
+    def host(self, name: str) -> Host:
+        """The host; one of which nothing is known if the document does not list it."""
+        return self.hosts.get(name) or Host(name, None, False)
+
+    def sender(self, pair: Pair) -> Interface | None:
+        """The interface that the pair's packets leave by, if its host has described it."""
+        host = self.host(pair.source)
+        return host.interface(pair.interface) or host.holding(pair.source_address)
+
+    def receiver(self, pair: Pair) -> Interface | None:
+        """The interface that has the pair's destination address."""
+        return self.host(pair.destination).holding(pair.destination_address)
+
+    def group(self, name: str, address: str | None) -> str:
+        """The subnet of a host's address, by the prefix that the host states."""
+        if address is None:
+            return f"host {name}"
+        return self._groups.get((name, address)) or subnet(address)
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], str]:
+        return {
+            (host.name, address): subnet(address, length)
+            for host in self.hosts.values() for each in host.interfaces for address, length in each.addresses
+        }  # fmt: skip
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """Address to the name of the host that has it."""
+        return dict(self._addresses())
+
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        for host in self.hosts.values():
+            yield from ((address, host.name) for each in host.interfaces for address, _ in each.addresses)
+            yield from ((address.partition("/")[0], host.name) for address in host.addresses)
+
+    @cached_property
+    def by_key(self) -> dict[tuple[str, str, int], Pair]:
+        """The pairs by what findings call them."""
+        return {pair.key: pair for pair in self.pairs}
+
+
+def _host(host: Mapping[str, Any]) -> Host:
+    facts = host.get("facts")
+    addresses = tuple(host["addresses"])
+    if facts is None:
+        return Host(host["name"], host.get("error"), False, addresses=addresses)
+    cache = tuple((each["destination"], each["mtu"]) for each in facts.get("path_mtu_cache") or ())
+    interfaces = tuple(_interface(each) for each in facts["interfaces"])
+    clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
+    sysctls = facts.get("sysctls") or {}
+    return Host(host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps)
+
+
+def _clamp(each: Mapping[str, Any]) -> Clamp:
+    return Clamp(each["family"], each["table"], each["chain"], each["to"], each.get("mss_bytes"))
+
+
+def _interface(each: Mapping[str, Any]) -> Interface:
+    return Interface(
+        each["name"], each["mtu"], each.get("maximum_mtu"), each.get("up", True), each.get("kind"), each.get("driver"),
+        each.get("parent"), each.get("overhead_bytes"),
+        tuple((own["address"], own["prefix_length"]) for own in each.get("addresses") or ()),
+    )  # fmt: skip
+
+
+def _pair(pair: Mapping[str, Any]) -> Pair:
+    flows, controls = pair["flows"], pair["controls"]
+    sizes = sorted(((int(size), count) for size, count in flows["path_mtus_bytes"].items() if count), reverse=True)
+    told = tuple(Told(each["address"], each["mtu_bytes"], each["flows"]) for each in pair["told_by"])
+    traces = tuple(Trace(each["source_port"], each["bad"], _hops(each["hops"])) for each in pair["traces"])
+    return Pair(
+        pair["source"], pair["destination"], pair["source_address"], pair["destination_address"], pair["family"],
+        pair["verdict"], pair["path_mtu_bytes"], pair["route_mtu_bytes"], flows["probed"], flows["bad"],
+        flows["unknown"], flows.get("fragmented", 0), tuple(sizes), told, controls["sent"], controls["lost"],
+        pair["tcp"], traces, pair["interface"],
+        pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"),
+        pair.get("reply_fragment_bytes"), pair.get("fragmented_bytes"),
+    )  # fmt: skip
+
+
+def _hops(hops: Sequence[Mapping[str, Any]]) -> tuple[Hop, ...]:
+    found = [
+        Hop(
+            hop["ttl"], hop["small"]["outcome"], hop["small"].get("address"),
+            hop["large"]["outcome"], hop["large"].get("address"), hop["large"].get("mtu_bytes"),
+        )
+        for hop in hops
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda hop: hop.ttl))

@@ -1,0 +1,118 @@
+"""Opens the hosts of a check: listed ones, or those of a testbed that is built for it and taken down after."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.check.plan import Member, Target
+from framegauge.errors import InputError
+from framegauge.files.machines import Machine
+from framegauge.testbeds.base import Host
+from framegauge.testbeds.listed import ListedHosts, of_machine, remote
+
+__all__ = ["opened"]
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def opened(
+    words: Sequence[str],
+    testbed: str | None,
+    say: Say,
+    one_ended: Sequence[str] = (),
+    machines: Sequence[Machine] = (),
+) -> Iterator[tuple[list[Member], list[Target]]]:
+    """The members of a check, and its targets without an agent.
+
+    `words` are HOST or HOST%IFACE, with a testbed those of its hosts that are meant; `machines` are hosts of an
+    inventory, which come after them. `one_ended` are addresses and
+    names, with a testbed those of its hosts, too; then no words mean this host, or all others of the testbed.
+    """
+    asked = [word.partition("%") for word in words]
+    if any(not name or (percent and not interface) for name, percent, interface in asked):
+        raise InputError(f"check: found {' '.join(words)}, expected HOST or HOST%INTERFACE")
+    if testbed is None:
+        if not one_ended and len(words) + len(machines) < 2:
+            raise InputError(
+                f"check: found {len(words) + len(machines)} hosts, expected two or more, --hosts FILE, --testbed FILE "
+                "or --one-ended TARGET; for example: framegauge check local netns:other"
+            )
+        asked = asked or ([] if machines else [("local", "", "")])
+        names = [*(name for name, _, _ in asked), *(machine.name for machine in machines)]
+        if len(set(names)) < len(names):
+            raise InputError(f"check: found {' '.join(names)}, expected each host once")
+        targets = [_target(name) for name in one_ended]
+        known = [of_machine(each) for each in machines]
+        listed = ListedHosts([*(remote(name) for name, _, _ in asked), *known], say)
+        interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
+        try:
+            hosts = listed.hosts()
+            members = [Member(host, interface or None) for host, interface in zip(hosts, interfaces, strict=True)]
+            yield members, targets
+        finally:
+            listed.close()
+        return
+    with _built(testbed, say) as (hosts, addresses):
+        found = {host.name: host for host in hosts}
+        for name, _, _ in asked:
+            if name not in found:
+                raise InputError(f"{name}: found no such host in {testbed}, expected one of {', '.join(found)}")
+        chosen = asked or [(name, "", "") for name in found if name not in one_ended]
+        targets = [Target(name, addresses[name]) if name in found else _target(name) for name in one_ended]
+        yield [Member(found[name], interface or None) for name, _, interface in chosen], targets
+
+
+def _target(name: str) -> Target:
+    """An address, or what the name of one resolves to here: the first of each family."""
+    try:
+        infos = socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(
+            f"--one-ended: found {name or 'nothing'} ({reason}), expected an address or a name that has one"
+        ) from None
+    found: dict[int, str] = {}
+    for family, *_, address in infos:
+        found.setdefault(6 if family == socket.AF_INET6 else 4, str(address[0]))
+    if any(ipaddress.ip_address(address.partition("%")[0]).is_link_local for address in found.values()):
+        raise InputError(f"--one-ended: found {name}, expected an address that is not local to a link")
+    return Target(name, found)
+
+
+_Addresses = Mapping[str, Mapping[int, str]]
+
+
+@contextmanager
+def _built(path: str, say: Say) -> Iterator[tuple[Sequence[Host], _Addresses]]:
+    """The hosts of a lab file, or of a study file with every factor at its baseline; their addresses by family."""
+    from framegauge.labs import file as lab_file
+
+    if lab_file.is_lab(path):
+        from framegauge.testbeds.lab import LabTestbed
+
+        network = lab_file.load(path).network
+        with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
+            lab = LabTestbed(agent)
+            lab.up(network)
+            yield lab.hosts(), {host.name: lab.addresses(host.name) for host in lab.hosts()}
+        return
+    from framegauge.errors import StudyError
+    from framegauge.experiment.planning import baseline
+    from framegauge.study import file as study_file
+    from framegauge.testbeds.rack import RackTestbed
+    from framegauge.testbeds.veth import VethTestbed
+
+    study = study_file.load(path)
+    if study.testbed.kind == "fake":
+        raise StudyError(
+            [f'{path}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
+        )
+    with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
+        bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
+        bed.up(baseline(study))
+        yield bed.hosts(), {host.name: {6 if ":" in host.address else 4: host.address} for host in bed.hosts()}

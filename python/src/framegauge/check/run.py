@@ -1,0 +1,260 @@
+"""Runs a path MTU check: hosts in, the result document out. Never prints."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from framegauge.check import echo as check_echo, pairs as check_pairs
+from framegauge.check.judgement import blame, planner, verdict
+from framegauge.check.plan import Asked, Member, Path, Prepared, ask_all
+from framegauge.testbeds.base import Json
+
+__all__ = ["Checked", "run"]
+
+FALSE_CLAIM = 1e-6  # the chance that anything that a check claims to be too large is not
+IN_FLIGHT_BYTES = 96 * 1024
+SMALL_BYTES = 100
+PATIENCE_SECONDS = 30.0
+TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has expired
+TRACED_BACK = 2  # pairs of a host that do not fail, though their other direction does
+TRACED_FLOWS = 3  # of a pair: so many that fail, and as many that do not
+HOPS = 24
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result document, and the exit code that goes with it."""
+
+    document: Json
+    exit_code: int
+
+
+def run(
+    prepared: Prepared,
+    asked: Asked,
+    on_progress: Callable[[float, str], None] = lambda _share, _text: None,
+    now: Callable[[], float] = time.monotonic,
+) -> Checked:
+    """Probe, trace what fails, and say what that means."""
+    begun = now()
+    if prepared.targets:
+        pairs = check_echo.pairs(prepared, asked, FALSE_CLAIM, on_progress)
+    else:
+        pairs = _two_ended(prepared, asked, on_progress)
+    document = _document(prepared, asked, pairs, now() - begun)
+    document["findings"] = blame.blame(document)
+    return Checked(document, verdict.exit_code(document["verdict"]))
+
+
+def _two_ended(prepared: Prepared, asked: Asked, on_progress: Callable[[float, str], None]) -> list[Json]:
+    """Pairs of hosts that all take part."""
+    token = secrets.token_hex(16)
+    errors = prepared.errors
+    members = {member.name: member for member in prepared.members}
+    probed = [path for path in prepared.paths if path.ends is not None and path.ends.error is None]
+    ports = _serve(members, probed, token, errors)
+    try:
+        found = _search(prepared, members, probed, ports, asked, errors, on_progress)
+        pairs = [_pair(path, found.get(path.key), asked) for path in prepared.paths]
+        if asked.blame:
+            on_progress(1.0, "looking for the link to blame")
+            _trace(members, ports, pairs, asked, errors)
+    finally:
+        _close(members.values(), errors)
+    return pairs
+
+
+_Ports = Mapping[tuple[str, str, int], tuple[int, int]]  # by path: UDP and TCP port at the far end
+
+
+def _serve(
+    members: Mapping[str, Member],
+    paths: Sequence[Path],
+    token: str,
+    errors: dict[str, str],
+) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Every host answers; each peer gets a port of its own."""
+    callers: dict[str, dict[str, list[tuple[str, str, int]]]] = defaultdict(lambda: defaultdict(list))
+    for path in paths:
+        if path.ends is not None:
+            callers[path.destination][path.ends.destination].append(path.key)
+    # Who only asks must know the token, too.
+    asked = {
+        name: {
+            "token": token,
+            "addresses": list(callers[name]),
+            "ports": max((len(found) for found in callers[name].values()), default=1),
+        }
+        for name in members
+    }
+    answers = ask_all(members.values(), "check.serve", lambda member: asked[member.name], errors, 30.0)
+    ports: dict[tuple[str, str, int], tuple[int, int]] = {}
+    for name, answer in answers.items():
+        for endpoint in answer["endpoints"]:
+            for key, port in zip(callers[name][endpoint["address"]], endpoint["ports"], strict=False):
+                ports[key] = port, endpoint["tcp_port"]
+    return ports
+
+
+def _close(members: Iterable[Member], errors: Mapping[str, str]) -> None:
+    ask_all([member for member in members if member.name not in errors], "check.close", lambda _: {}, {}, 30.0)
+
+
+def _search(
+    prepared: Prepared,
+    members: Mapping[str, Member],
+    paths: Sequence[Path],
+    ports: _Ports,
+    asked: Asked,
+    errors: dict[str, str],
+    on_progress: Callable[[float, str], None],
+) -> dict[tuple[str, str, int], Json]:
+    """All hosts at the same time; by path, what `check.run` says of it."""
+    claims = max(1, len(paths) * asked.flows)
+    patience = PATIENCE_SECONDS + 4 * (prepared.seconds or 0.0)
+    own = {name: [path for path in paths if path.source == name and path.key in ports] for name in members}
+    shares = dict.fromkeys(members, 0.0)
+
+    def params(member: Member) -> Mapping[str, object] | None:
+        if not own[member.name]:
+            return None
+        rate = prepared.rates[member.name]
+        return {
+            "target_mtu": asked.target_mtu, "flows": asked.flows, "exact": asked.exact,
+            "false_claim": FALSE_CLAIM / claims, "bits_per_second": None if rate is None else int(rate),
+            # Where bytes count, more controls and fewer probes; where only the hosts' CPUs do, the least packets.
+            "controls_a_probe": 1 if rate is None else 3,
+            "in_flight_bytes": IN_FLIGHT_BYTES, "patience_seconds": patience,
+            "paths": [_order(path, *ports[path.key]) for path in own[member.name]],
+        }  # fmt: skip
+
+    def progress(name: str, share: float) -> None:
+        shares[name] = share
+        working = [shares[each] for each in members if own[each]]
+        on_progress(sum(working) / max(1, len(working)), "probing")
+
+    answers = ask_all(members.values(), "check.run", params, errors, patience + 30.0, progress)
+    return {
+        path.key: found
+        for name, answer in answers.items()
+        for path, found in zip(own[name], answer["paths"], strict=True)
+    }
+
+
+def _order(path: Path, port: int, tcp_port: int) -> Json:
+    """A path as `check.run` wants it."""
+    assert path.ends is not None
+    return {
+        "source": path.ends.source, "destination": path.ends.destination, "port": port, "tcp_port": tcp_port,
+    }  # fmt: skip
+
+
+def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
+    """A pair between two agents, and beside it its flows."""
+    if found is None:
+        return check_pairs.not_measured(path) | {"method": "two_ended"}
+    flows = found["flows"]
+    if (found["tcp"] or {}).get("connected") and all(flow["verdict"] == "unreachable" for flow in flows):
+        # Something is there: a filter of UDP, or a far end that is too busy to answer. Which, nobody knows.
+        flows = [flow | {"verdict": "unknown"} for flow in flows]
+        found = found | {"flows": flows, "said": found["said"] or "TCP connects, but no probe was answered"}
+    return check_pairs.measured(path, found, asked) | {"method": "two_ended", "_flows": flows}
+
+
+def _flows(pair: Json, verdicts: Sequence[str]) -> list[int]:
+    """Source ports to trace, of flows with such verdicts."""
+    return [flow["source_port"] for flow in pair["_flows"] if flow["verdict"] in verdicts][:TRACED_FLOWS]
+
+
+def _orders(pairs: Sequence[Json]) -> dict[str, list[tuple[Json, int, bool]]]:
+    """By host, what it traces: a pair, a source port, and whether the flow is bad.
+
+    Of each host some pairs that fail, unless it is known who is to blame, and spread over destinations: the nearer end
+    of a bad link has a name of its own for each way to it, and the ways back tell that they are one router's.
+    """
+    orders: dict[str, list[tuple[Json, int, bool]]] = defaultdict(list)
+    known = {(pair["source"], pair["destination"], pair["family"]): pair for pair in pairs if "_flows" in pair}
+    open_pairs: dict[str, list[Json]] = defaultdict(list)
+    for pair in known.values():
+        if pair["verdict"] in ("black_hole", "too_small") and all(told["address"] for told in pair["told_by"]):
+            open_pairs[pair["source"]].append(pair)
+    reached: Counter[tuple[str, int]] = Counter()
+    returned: Counter[str] = Counter()
+    for source, found in open_pairs.items():
+        for _ in range(min(TRACED_PAIRS, len(found))):
+            pair = min(found, key=lambda each: reached[each["destination"], each["family"]])
+            found.remove(pair)
+            reached[pair["destination"], pair["family"]] += 1
+            orders[source] += [(pair, port, True) for port in _flows(pair, ("black_hole", "too_small"))]
+            orders[source] += [(pair, port, False) for port in _flows(pair, ("carries_target",))]
+            back = known.get((pair["destination"], source, pair["family"]))
+            if back is not None and back["verdict"] == "carries_target" and returned[back["source"]] < TRACED_BACK:
+                returned[back["source"]] += 1
+                orders[back["source"]] += [(back, port, False) for port in _flows(back, ("carries_target",))]
+    for pair in known.values():
+        del pair["_flows"]
+    return orders
+
+
+def _trace(
+    members: Mapping[str, Member],
+    ports: _Ports,
+    pairs: Sequence[Json],
+    asked: Asked,
+    errors: dict[str, str],
+) -> None:
+    """Trace flows of bad pairs, and put what was found into the pairs."""
+    orders = _orders(pairs)
+
+    def params(member: Member) -> Mapping[str, object] | None:
+        if not orders[member.name]:
+            return None
+        traces = [
+            {
+                "source": pair["source_address"], "source_port": port, "destination": pair["destination_address"],
+                "port": ports[pair["source"], pair["destination"], pair["family"]][0], "large_bytes": asked.target_mtu,
+            }
+            for pair, port, _ in orders[member.name]
+        ]  # fmt: skip
+        return {"hops": HOPS, "patient": True, "small_bytes": SMALL_BYTES, "traces": traces}
+
+    answers = ask_all(members.values(), "check.trace", params, errors, 60.0)
+    for name, answer in answers.items():
+        for (pair, port, bad), trace in zip(orders[name], answer["traces"], strict=True):
+            pair["traces"].append({"source_port": port, "bad": bad, "hops": trace["hops"]})
+
+
+def _document(prepared: Prepared, asked: Asked, pairs: Sequence[Json], seconds: float) -> Json:
+    hosts = []
+    for member in prepared.members:
+        facts = prepared.facts.get(member.name)
+        used = {pair["source_address"]: None for pair in pairs if pair["source"] == member.name}
+        hosts.append(
+            {
+                "name": member.name,
+                "addresses": [address for address in used if address is not None],
+                "facts": facts,
+                "error": prepared.errors.get(member.name),
+            }
+        )
+    hosts += [
+        {"name": target.name, "addresses": list(target.addresses.values()), "facts": None, "error": None}
+        for target in prepared.targets
+    ]
+    return {
+        "schema": 1,
+        "target_mtu": asked.target_mtu,
+        "verdict": verdict.of_check(pairs, hosts),
+        "seconds": round(seconds, 3),
+        "false_claim_probability": FALSE_CLAIM,
+        "flows": asked.flows,
+        "coverage": planner.member_coverage(asked.flows),
+        "plan": prepared.plan.as_document(),
+        "hosts": hosts,
+        "pairs": list(pairs),
+        "findings": [],
+    }

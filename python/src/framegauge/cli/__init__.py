@@ -1,0 +1,1 @@
+"""The command line: a table of verbs, one module per verb."""

@@ -1,0 +1,245 @@
+"""Arguments and output of `framegauge check`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from framegauge.errors import InputError, failing_as
+
+if TYPE_CHECKING:
+    from framegauge.check.plan import Asked, Member, Target
+
+__all__ = ["parser", "run"]
+
+_MORE = """\
+A HOST is local (this machine), netns:NAME (a network namespace of it, as `ip netns` shows; needs root, through sudo),
+a name that ssh knows, or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an
+overlay, say. Each gets an agent that sends and answers UDP probes; no ICMP is needed, and no privilege on a host. Over
+ssh the agent is copied to a cache folder where it is missing; --hosts FILE takes an inventory, ours or Ansible's.
+
+Every direction of every pair is probed over many source ports, so that one bad path of several is found. What a path
+is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
+check, or somebody said so; where that cannot be had, the answer is "could not tell".
+
+--one-ended TARGET is for a target where no agent can run, such as a router, a storage box or somebody else's host. From
+each HOST (local, if none is named) the largest ICMP echo that comes back whole is looked for, which passes both ways;
+where more does not, the direction stays unknown unless something tells it. Of TCP the peer's MSS is read, a hint. Both
+need no root where net.ipv4.ping_group_range has this user's group; else CAP_NET_RAW, or TCP alone is tried.
+
+By default each host sends at most 1 % of its link's rate; --rate unlimited is for a lab.
+
+examples:
+  framegauge check local netns:blue
+  framegauge check local db1 db2
+  framegauge check --hosts inventory.ini --group storage
+  framegauge check netns:a netns:b%vxlan0 --target-mtu 8950
+  framegauge check --testbed examples/faults/ecmp-one-of-four.yaml --rate unlimited
+  framegauge check --testbed examples/rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
+  framegauge check local netns:blue --html check.html
+  framegauge check --one-ended 192.0.2.7 --one-ended nas.example.net --tcp-port 2049
+  framegauge check local netns:blue --watch 60 --metrics 127.0.0.1:9795
+
+exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad input), 130 interrupted
+"""
+SIZES = (576, 65_535)
+MOST_FLOWS = 1024
+COULD_NOT_TELL = 2
+TCP_PORT = "443"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge check",
+        description="Can every path carry the frames? The path MTU of every pair, each way, and the link to blame.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument(
+        "hosts", nargs="*", metavar="HOST", help="local, netns:NAME, what ssh knows, or a host of --testbed"
+    )
+    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
+    whole.add_argument("--target-mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
+    family = whole.add_mutually_exclusive_group()
+    family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
+    family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
+    whole.add_argument("--flows", metavar="N", help="source ports a pair and direction (32)")
+    whole.add_argument(
+        "--one-ended", action="append", default=[], metavar="TARGET",
+        help="an address or name (or host of --testbed) where no agent runs; may be repeated",
+    )  # fmt: skip
+    whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
+    whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
+    whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
+    whole.add_argument("--json", action="store_true", help="print the result document (docs/how-to/check.md)")
+    whole.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
+    whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
+    whole.add_argument(
+        "--metrics", default="127.0.0.1:9795", metavar="ADDRESS:PORT", help="where, with --watch (127.0.0.1:9795)"
+    )
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Check, show, and give the exit code."""
+    with failing_as(COULD_NOT_TELL):  # 1 says that there is a fault
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
+    options = parser().parse_args(words)
+    asked = _asked(options)
+    watch = None if options.watch is None else _number("--watch", options.watch, 1, 86_400)
+    if options.html is not None and not options.html.absolute().parent.is_dir():
+        raise InputError(f"--html: found no folder {options.html.absolute().parent}, expected one")
+    from framegauge.check import open as check_hosts
+
+    machines = []
+    if options.inventory is not None:
+        from framegauge.files import inventory
+
+        if options.testbed is not None:
+            raise InputError("--hosts: found --testbed, too, expected one of them")
+        machines = inventory.load(options.inventory, options.group)
+    with check_hosts.opened(options.hosts, options.testbed, _say, options.one_ended, machines) as (members, targets):
+        if watch is None:
+            return _once(members, targets, asked, options)
+        return _repeat(members, targets, asked, options, watch)
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    from framegauge.check.plan import Asked
+    from framegauge.quantities import parse_bits_per_second
+
+    rate: float | None = None
+    if options.rate == "unlimited":
+        rate = float("inf")
+    elif options.rate is not None:
+        try:
+            rate = float(parse_bits_per_second(options.rate))
+        except InputError as error:
+            raise InputError(f"--rate: {error}, or unlimited") from None
+        if rate < 1:
+            raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s, or unlimited')
+    target = _number("--target-mtu", options.target_mtu, *SIZES)
+    if not options.one_ended:
+        flows = _number("--flows", options.flows or "32", 1, MOST_FLOWS)
+        if options.tcp_port is not None:
+            raise InputError(f'--tcp-port: found "{options.tcp_port}" without --one-ended, expected both')
+        return Asked(target, options.families, flows, rate, blame=options.blame)
+    if options.flows is not None:
+        raise InputError(f'--flows: found "{options.flows}" with --one-ended, expected none: echoes have no ports')
+    port = options.tcp_port or TCP_PORT
+    tcp_port = None if port == "none" else _number("--tcp-port", port, 1, 65_535, ", or none")
+    return Asked(target, options.families, 1, rate, blame=options.blame, tcp_port=tcp_port)
+
+
+def _number(name: str, text: str, least: int, most: int, more: str = "") -> int:
+    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}{more}')
+    return int(text)
+
+
+def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:
+    from framegauge.check import echo as check_echo, plan as check_plan, run as check
+
+    prepared = check_echo.prepare(members, targets, asked) if targets else check_plan.prepare(members, asked)
+    if not quiet:
+        _say(_expectation(prepared, asked))
+    began, last = time.monotonic(), [0.0]
+
+    def progress(share: float, text: str) -> None:
+        now = time.monotonic()
+        if not quiet and now - began > 2 and now - last[0] >= 2:
+            last[0] = now
+            _say(f"{text}: {share:.0%}")
+
+    return check.run(prepared, asked, progress).document
+
+
+def _expectation(prepared: Any, asked: Asked) -> str:
+    hosts, pairs = len(prepared.members), len(prepared.paths)
+    size = prepared.cost.bytes_total / 1e6
+    time_ = (
+        "as fast as it goes"
+        if prepared.seconds is None
+        else f"about {max(prepared.seconds, 0.1):.1f} s, and more where something is wrong"
+    )
+    if prepared.targets:
+        return f"{hosts} hosts, {len(prepared.targets)} targets, {pairs} paths: {size:.1f} MB in all, {time_}"
+    return f"{hosts} hosts, {pairs} directions, {asked.flows} flows each: {size:.1f} MB in all, {time_}"
+
+
+def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace) -> int:
+    from framegauge.check.judgement import verdict
+
+    document = _checked(members, targets, asked, quiet=False)
+    _write_page(document, options.html)
+    if options.json:
+        print(json.dumps(document, indent=1))
+    else:
+        _show(document)
+    return verdict.exit_code(document["verdict"])
+
+
+def _repeat(
+    members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: int
+) -> int:
+    from framegauge.check import metrics as check_metrics
+    from framegauge.check.judgement import verdict
+    from framegauge.report.check import matrix as check_matrix, prometheus as check_prometheus
+
+    host, _, port = options.metrics.rpartition(":")
+    address = host.strip("[]"), _number("--metrics", port, 0, 65_535)
+    code = 2
+    with check_metrics.served(address) as (where, publish):
+        _say(f"metrics at http://{where}/metrics; Ctrl-C ends it")
+        while True:
+            began = time.monotonic()
+            document = _checked(members, targets, asked, quiet=True)
+            publish(check_prometheus.text(document, time.time()))
+            _write_page(document, options.html)
+            code = verdict.exit_code(document["verdict"])
+            if options.json:
+                print(json.dumps(document), flush=True)
+            else:
+                stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+                print(f"{stamp} exit code {code}: {check_matrix.headline(document)}", flush=True)
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def _write_page(document: dict[str, Any], path: Path | None) -> None:
+    if path is None:
+        return
+    from framegauge.report.check import html as check_html
+
+    draft = path.with_name(path.name + ".new")
+    try:
+        draft.write_text(check_html.page(document, time.strftime("%Y-%m-%d %H:%M %z")), "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"--html: found no way to write {path} ({error.strerror}), expected a writable file") from None
+
+
+def _show(document: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from framegauge.report.check import terminal as check_terminal
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, 120))
+    check_terminal.show(document, console)
+
+
+def _say(text: str) -> None:
+    print(f"framegauge: {text}", file=sys.stderr, flush=True)

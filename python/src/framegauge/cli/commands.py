@@ -1,0 +1,194 @@
+"""What each verb does, without arguments or printing: study and folder in, summary out."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from framegauge import __version__
+from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents.ssh import place
+from framegauge.cli import documents
+from framegauge.errors import InputError, MissingRequirement, StudyError
+from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
+from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.files.machines import full
+from framegauge.hosts import reach
+from framegauge.hosts.dry_run import changes_of, counts
+from framegauge.results.journal import Journal, read, write_tables
+from framegauge.study import file as study_file
+from framegauge.study.blocks import order
+from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.summary import document as summary, judging
+from framegauge.testbeds.base import Testbed
+from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
+from framegauge.testbeds.rack import RackTestbed
+from framegauge.testbeds.ssh import SshTestbed
+from framegauge.testbeds.veth import VethTestbed
+
+__all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", "resumed_study", "run_study"]
+
+SCOPES = {"fake": "invented", "ssh": "measured"}
+PAGE = "report.html"  # in every results folder
+NOT_MEASURED = ("perf",)  # serves no metric that a study can have today, so its lack weakens no verdict
+
+Say = Callable[[str], None]
+Opener = Callable[[Study, Say], AbstractContextManager[Testbed]]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A study that ran, whole or in part, and its summary."""
+
+    folder: Path
+    outcome: Outcome
+    summary: dict[str, Any]
+    page: Path
+
+
+@contextmanager
+def opened(study: Study, say: Say) -> Iterator[Testbed]:
+    """The study's testbed; closed on every way out."""
+    bed = _open(study.testbed.kind, study, say)
+    try:
+        yield bed
+    finally:
+        bed.close()
+
+
+def _open(kind: str, study: Study | None, say: Say) -> Testbed:
+    if kind == "fake":
+        settings = study.testbed.fake if study is not None else None
+        if settings is None or study is None:
+            return FakeTestbed()
+        try:
+            faults = [Fault(name) for name in settings.faults]
+        except ValueError as error:
+            raise StudyError([f"testbed.fake.faults: {error}"]) from None
+        model = FakeModel(study.seed, settings.noise, goodput_loss=settings.goodput_loss, faults=faults)
+        return FakeTestbed(model)
+    if kind == "ssh" and study is not None:
+        bed = study.testbed
+        return SshTestbed(
+            full(bed.machines), say, reach, family=bed.family, bits_per_second=bed.link.rate, lease_seconds=bed.lease,
+            goes_on=bed.when_lost == "continue", counts=counts(study),
+        )  # fmt: skip
+    agent = Agent.open(privileged([find_agent(), "rack"], say))
+    return VethTestbed(agent) if kind == "veth" else RackTestbed(agent)
+
+
+def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, Any]:
+    """What this machine lacks for a testbed: missing and degraded."""
+    bed = _open(kind, None, say)
+    try:
+        return bed.requirements(bits_per_second)
+    finally:
+        bed.close()
+
+
+def choose_folder(name: str) -> Path:
+    """The first free one of results/NAME, results/NAME-2, …"""
+    base = Path("results") / name
+    folder, number = base, 1
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{name}-{number}")
+    return folder
+
+
+def resumed_study(folder: Path, given: Study | None) -> Study:
+    """The study of a folder; InputError if another one is given."""
+    read(folder)  # a folder that is no study, or of a newer version, says so first
+    study = study_file.load(folder / "study.yaml")
+    if given is not None and given != study:
+        raise InputError(
+            f"{folder}: found another study, expected the one given: leave the file away, or choose another --out"
+        )
+    return study
+
+
+def run_study(
+    study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say, opener: Opener = opened
+) -> Finished:
+    """Run what is left of a study and judge what there is; MissingRequirement before anything is begun.
+
+    `opener` opens the testbed, where the study's own is to be on another machine.
+    """
+    lacking = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
+    if lacking:
+        raise MissingRequirement(lacking)
+    plan = {
+        "question": study.question,
+        "scope": SCOPES.get(study.testbed.kind, "emulated"),
+        "treatment": study.treatment,
+        "margins": study.margin(),
+        "planned_runs": len(order(study)),
+        "planned_blocks": study.blocks,
+        "stop": study.stop,
+        "framegauge": __version__,
+    }
+    journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
+    with journal:
+        try:
+            with opener(study, say) as bed:
+                lacks = bed.requirements(study.testbed.link.rate)
+                if lacks["missing"]:
+                    raise MissingRequirement(lacks["missing"])
+                python = f"{platform.python_implementation()} {platform.python_version()}"
+                journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
+                degraded = [
+                    f"{item['name']} (found {item['found']}; {item['remedy']})"
+                    for item in lacks["degraded"]
+                    if item["name"] not in NOT_MEASURED
+                ]
+                # An invented network is quiet at once, and no real time is part of its system's.
+                invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
+                clocks = invented if study.testbed.kind == "fake" else {}
+                settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
+                runner = Runner(
+                    study, bed, journal, on_event=on_event, degraded=degraded,
+                    settled=settled, wanting=wanting, **clocks,
+                )  # fmt: skip
+                outcome = runner.run()
+        except BaseException:
+            journal.discard()
+            raise
+        write_tables(journal)
+        saved = read(folder)
+        found = summary.summarise(saved)
+        journal.save("summary.json", summary.text(found).encode())
+        journal.save(PAGE, documents.page(saved, found).encode())
+    return Finished(folder, outcome, found, folder / PAGE)
+
+
+def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:
+    """The summary of a results folder, judged again from its runs; and what of it was written where."""
+    wanted.check()
+    saved = read(folder)
+    found = summary.summarise(saved)
+    return found, documents.write(saved, found, wanted)
+
+
+def plan_lines(study: Study) -> list[str]:
+    """What a study would do, for --dry-run."""
+    slots = order(study)
+    seconds = sum(expected_seconds(study, slot) for slot in slots)
+    lines = [
+        study.question,
+        f"testbed {study.testbed.kind}, treatment {study.treatment}, seed {study.seed}",
+        "arms: " + ", ".join(f"{arm.role} {level_text(arm.level)}" for arm in arms(study)),
+        f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
+        f"{len(slots)} runs, about {seconds:.0f} s",
+    ]
+    lines += changes_of(study, place(find_agent())) if study.testbed.kind == "ssh" else []
+    seen = {slot.cell.index: slot for slot in slots}
+    for index in sorted(seen):
+        stated = stated_conditions(study, seen[index])
+        lines.append(f"  {seen[index].cell.workload}: " + ", ".join(f"{k} {level_text(v)}" for k, v in stated.items()))
+    return lines

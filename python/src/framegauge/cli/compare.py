@@ -1,0 +1,124 @@
+"""Arguments and output of `framegauge compare`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from framegauge.errors import InputError, failing_as
+
+__all__ = ["parser", "run"]
+
+_MORE = """\
+BASE and NEW are each one of:
+  DIR                 a results folder of framegauge study
+  DIR                 a folder of files of iperf3 -J (*.json), one file a run
+  DIR                 a folder of flent's data files (*.flent.gz), one file a run
+  DIR@BEGIN..END      the runs of such a folder that began within a time window: 10:00..10:20, or with
+                      dates, 2026-11-21T10:00..2026-11-21T10:20 (ISO 8601; UTC if it has no offset)
+
+Runs are compared that were made alike: same workload, conditions, level and metric. What only one side has is
+listed, and so are excluded runs, which are no samples. The sides were measured apart, so whatever else changed between
+them is in the ratio; levels of one study are better compared by framegauge study, block by block
+(docs/how-to/compare.md).
+
+The margin of a metric (the smallest difference worth acting on) is that of --margin, else the one declared for BASE,
+else 2 % for goodput, completion_time, transactions and fairness, and 5 % for all others.
+
+examples:
+  framegauge compare results/before results/after
+  framegauge compare results/soak@10:00..10:20 results/soak@11:00..11:20
+  framegauge compare iperf3/before iperf3/after --margin goodput=1% --margin retransmits=20%
+  framegauge compare results/before results/after --json | jq '.verdicts[] | select(.verdict == "worse")'
+
+exit codes: 0 nothing is worse (what is undecided counts as not worse, and is said), 1 something is worse,
+2 cannot be compared (or bad input), 130 interrupted
+"""
+CANNOT = 2
+WIDTH = 118  # of a file or pipe, for the lines that wrap
+CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge compare",
+        description="Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("base", metavar="BASE", help="what it was like")
+    whole.add_argument("new", metavar="NEW", help="what it is like now")
+    whole.add_argument(
+        "--margin", action="append", default=[], metavar="METRIC=SHARE",
+        help='the smallest difference worth acting on, such as goodput=2%%; may be repeated',
+    )  # fmt: skip
+    whole.add_argument(
+        "--metric", action="append", default=[], metavar="METRIC",
+        help="compare this metric only: the fewer comparisons, the narrower their intervals; may be repeated",
+    )  # fmt: skip
+    whole.add_argument("--json", action="store_true", help="print the document (framegauge schema compare)")
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Compare, show, and give the exit code."""
+    with failing_as(CANNOT):  # 1 says that something is worse
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
+    options = parser().parse_args(words)
+    margins = dict(_margin(text) for text in options.margin)
+    for metric in options.metric:
+        _metric("--metric", metric)
+    from framegauge.compare import comparison
+    from framegauge.compare.sources import read_side
+    from framegauge.summary import document as summary
+
+    document = comparison.compare(read_side(options.base), read_side(options.new), margins, options.metric)
+    if options.json:
+        sys.stdout.write(summary.text(document))
+    else:
+        _show(document)
+    if document["outcome"] == "not_comparable":
+        from framegauge.compare import terminal as comparison_terminal
+
+        print(f"framegauge: {comparison_terminal.conclusion(document)}", file=sys.stderr)
+    return CODES[document["outcome"]]
+
+
+def _margin(text: str) -> tuple[str, float]:
+    from framegauge.quantities import parse_share
+
+    metric, equals, share = text.partition("=")
+    if not equals:
+        raise InputError(f'--margin: found "{text}", expected METRIC=SHARE, such as goodput=2%')
+    _metric("--margin", metric)
+    try:
+        value = parse_share(share)
+    except InputError as error:
+        raise InputError(f"--margin {metric}: {error}") from None
+    if not 0 < value < 1:
+        raise InputError(f'--margin {metric}: found "{share}", expected more than 0 % and less than 100 %')
+    return metric, value
+
+
+def _metric(name: str, metric: str) -> None:
+    from framegauge.metrics import METRICS
+
+    if metric not in METRICS:
+        raise InputError(f'{name}: found "{metric}", expected one of {", ".join(METRICS)}')
+
+
+def _show(document: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from framegauge.compare import terminal as comparison_terminal
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, WIDTH))
+    comparison_terminal.show(document, console)

@@ -1,0 +1,61 @@
+"""Arguments and output of `framegauge hosts`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+__all__ = ["parser", "run"]
+
+_MORE = """\
+FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
+which ansible-inventory then reads. Hosts are asked over your own ssh, with its configuration, keys and jump hosts;
+nothing is changed on them but a cache folder, in which the agent is kept (~/.cache/framegauge).
+
+examples:
+  framegauge hosts examples/inventory/hosts.yaml
+  framegauge hosts inventory.ini --group storage --json
+  framegauge hosts inventory.ini --explain          what a firewall between them must allow
+
+exit codes: 0 all hosts answered, 1 one did not, 2 bad input
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge hosts",
+        description="What the hosts of an inventory are: NICs, drivers, speeds, MTUs, offloads, tunnels, TCP settings.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("file", metavar="FILE", help="an inventory, ours or Ansible's")
+    whole.add_argument("--group", default="all", help="hosts of this group of an Ansible inventory (default: all)")
+    whole.add_argument("--explain", action="store_true", help="say what a firewall must allow, and what sudo is for")
+    whole.add_argument("--json", action="store_true", help="print everything that the hosts say of themselves")
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Ask the hosts and print what they say."""
+    from framegauge.errors import failing_as
+    from framegauge.files import inventory
+    from framegauge.hosts import facts as hosts
+
+    options = parser().parse_args(words)
+    with failing_as(2):
+        machines = inventory.load(options.file, options.group)
+        document = hosts.gather(machines, lambda line: print(f"framegauge: {line}", file=sys.stderr))
+    if options.json:
+        print(json.dumps(document, indent=2))
+    elif options.explain:
+        print("\n".join(hosts.explained(document)))
+    else:
+        head = ["host", "interface", "driver", "speed", "MTU", "offloads on", "rest"]
+        rows = [head, *hosts.table(document)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+        for row in rows:
+            print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+    return int(any(host["error"] is not None for host in document["hosts"]))

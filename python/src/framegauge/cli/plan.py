@@ -1,0 +1,78 @@
+"""`framegauge plan`: what a study would do and find; nothing runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from framegauge.errors import InputError, QuantityError
+
+__all__ = ["run"]
+
+_EPILOG = """\
+examples:
+  framegauge plan study.yaml
+  framegauge plan --preset demo --noise goodput="0.3 %"
+  framegauge plan study.yaml --pilot results/demo     with the spread that an earlier study saw
+  framegauge plan study.yaml --json                   every run in its order
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    from framegauge.study import file as study_file
+
+    parser = argparse.ArgumentParser(
+        prog="framegauge plan",
+        description="What a study would run, in which order, for how long, and which effects it could find.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("file", nargs="?", metavar="FILE", help="study file")
+    what.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(study_file.presets())}")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the order, instead of the file's")
+    parser.add_argument("--pilot", type=Path, metavar="DIR", help="results folder whose spread is taken")
+    parser.add_argument(
+        "--noise", action="append", default=[], metavar="METRIC=SHARE",
+        help="spread of a metric's ratio from block to block, such as goodput=0.5%% (may be repeated)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def run(words: Sequence[str]) -> None:
+    """Print the plan; InputError for what cannot be planned."""
+    from framegauge.experiment import forecast
+    from framegauge.study import file as study_file
+    from framegauge.summary import judging
+
+    options = _parser().parse_args(words)
+    study = study_file.load_preset(options.preset) if options.preset else study_file.load(options.file)
+    if options.seed is not None:
+        if options.seed < 0:
+            raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
+        study = study.model_copy(update={"seed": options.seed})
+    pilot: Mapping[str, Sequence[float]] = {}
+    if options.pilot is not None:
+        from framegauge.results.journal import read
+
+        pilot = judging.spreads(read(options.pilot))
+    found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()))
+    print(json.dumps(found, indent=2) if options.json else "\n".join(forecast.lines(found)))
+
+
+def _noise(given: Sequence[str], margins: Mapping[str, float]) -> dict[str, float]:
+    from framegauge.quantities import parse_share
+
+    found = {}
+    for each in given:
+        metric, _, text = each.partition("=")
+        if metric not in margins:
+            raise InputError(f'--noise: found "{each}", expected METRIC=SHARE with one of {", ".join(margins)}')
+        try:
+            found[metric] = parse_share(text)
+        except QuantityError as error:
+            raise InputError(f"--noise {metric}: {error}") from None
+    return found

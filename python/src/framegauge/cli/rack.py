@@ -1,0 +1,353 @@
+"""Arguments and output of `framegauge rack`; no logic. Heavy imports wait until a rack is built."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from framegauge.cli.arguments import Verb, add_verb
+from framegauge.errors import InputError, QuantityError
+from framegauge.rack import hand
+
+__all__ = ["asked", "parser", "run"]
+
+_RACK = """\
+examples:
+  framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
+  framegauge rack up examples/faults/clean.yaml    or the network of a lab, with its faults
+  framegauge rack exec h1 -- ping -c 3 10.77.0.2   run a command in a host
+  framegauge rack exec h2 -- bash                  or work there
+  framegauge rack show --json                      what is up
+  framegauge rack watch                            what its ports do, every second
+  framegauge rack set 'switch>h1' --rate 100Mb/s   change a port, or a host's MTU, while it runs
+  framegauge rack capture 'switch>h1'              every frame at a port with its fate, for Wireshark
+  framegauge rack down                             take it down, with all that runs in it
+
+One rack a user. A study may run while it is up; both share the CPUs.
+exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has that of its command
+"""
+_UP = """\
+The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
+FILE may also be a lab (docs/how-to/fault-lab.md): its hosts, routers and switches are built as it says, faults
+included.
+Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
+until the machine stops, or until its keeper is ended; nothing of it is left then.
+
+examples:
+  framegauge rack up examples/pair.yaml
+  framegauge rack up examples/faults/hop-1500-icmp-blocked.yaml
+  framegauge rack up --preset demo
+  framegauge rack up --preset demo --json | jq -r '.hosts[].address'
+"""
+_EXEC = """\
+The command has the host's network and CPUs; the terminal, folder, environment and open files are yours. It runs as you:
+where sudo is needed to get in, the command is no longer root's, and has your whole environment again, although sudo
+strips it (the variables that sudo adds are left out). For root's rights in the host, use sudo as the command.
+
+It gets Ctrl-C and every other signal itself. The exit code is the command's (128 + n if signal n ended it, as the shell
+says); 127 if it is not found, 126 if it cannot be started. It ends with the rack.
+
+examples:
+  framegauge rack exec h1 -- iperf3 -s
+  framegauge rack exec h2 -- iperf3 -c 10.77.0.1 -t 5
+  framegauge rack exec h2 -- ping -M do -s 8972 10.77.0.1
+  framegauge rack exec h1 -- sudo tcpdump -ni fg1
+  framegauge rack exec h1 -- ss -tin
+  framegauge rack exec r1 -- ip route              routers, and switches of a lab, too
+"""
+_DOWN = """\
+Whatever runs in the hosts is ended. It is no error if there is no rack.
+
+example:
+  framegauge rack down
+"""
+_SHOW = """\
+With --json: the state as one object, or null if no rack is up. The exit code is 0 either way.
+
+examples:
+  framegauge rack show
+  framegauge rack list --json | jq '.hosts | length'
+"""
+_WATCH = """\
+A line a port, the most loaded first: the rate of the frames that left since the last look, how busy the port was (100 %
+is its line rate), the bytes that wait now, the most that did since anybody's last look, drops and ECN marks a second
+and in all. Ports with nothing to tell are counted in the last line. Not to a terminal: plain lines. Ctrl-C ends it.
+
+With --json: one object a look, one a line, with every count of `rack.ports` (docs/how-to/rack.md).
+
+examples:
+  framegauge rack watch
+  framegauge rack watch --interval 0.2
+  framegauge rack watch --once
+  framegauge rack watch --json | jq -c '.ports[0] | [.port, .bits_per_second, .queued_bytes]'
+"""
+_SET = """\
+PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. * stands for any
+characters, and the name of a host or router for all of its NICs, which are h1.1 and h1.2. What is not named stays as it
+is. A port is one way: a link has two. Of a host, the MTU of its interfaces can be set. A rack that is built again has
+what its study says again.
+
+examples:
+  framegauge rack set 'switch>h1' --rate 100Mb/s --queue red
+  framegauge rack set switch:h1 --delay 1ms --buffer 64KiB
+  framegauge rack set '*>*' --mtu 9216
+  framegauge rack set 'switch>h1' --down
+  framegauge rack set 'switch>h1' --up
+  framegauge rack set h1 --mtu 9000
+"""
+_CAPTURE = """\
+PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. The file is pcapng
+and has three interfaces: what came to the port, what left by it, and what was dropped there. Each frame has a comment
+that says by which port it came, how much was queued, and how long it waited or why it was dropped; 192 bytes of it are
+kept. Times are those of the fabric, exact to the nanosecond. Ctrl-C ends it, and keeps what there is. At most 256 MiB.
+
+examples:
+  framegauge rack capture 'switch>h1'
+  framegauge rack capture switch:h1 --seconds 2 --write port.pcapng
+  wireshark port.pcapng
+  tshark -r port.pcapng -T fields -e frame.time_relative -e frame.interface_name -e frame.comment
+"""
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 3600.0
+MOST_NAMED = 8
+
+
+def run(words: Sequence[str]) -> list[str] | None:
+    """One subverb; what to become afterwards, if anything."""
+    # What follows -- is the command's own, whatever it looks like.
+    cut = words.index("--") if "--" in words else len(words)
+    options = parser().parse_args(words[:cut])
+    command = list(words[cut + 1 :])
+    if options.subverb == "exec":
+        return hand.exec_command(options.host, _command([*options.command, *command]), _say)
+    if command:
+        raise InputError(f"rack {options.subverb}: found {' '.join(command)} after --, expected nothing")
+    verbs = {"up": _up, "down": _down, "show": _show, "list": _show, "watch": _watch, "set": _set}
+    verbs["capture"] = _capture
+    verbs[options.subverb](options)
+    return None
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments before `--`."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge rack",
+        description="A rack for hand use: real hosts on an emulated network, kept until you take them down.",
+        epilog=_RACK,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
+    verb = functools.partial(add_verb, verbs)
+    build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
+    what = build.add_mutually_exclusive_group()
+    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/how-to/fault-lab.md)")
+    what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
+    build.add_argument("--json", action="store_true", help="print the rack as JSON")
+    inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)
+    inside.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
+    inside.add_argument("host", metavar="HOST", help="such as h1, or r1")
+    inside.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
+    verb("down", "take the rack down", _DOWN)
+    found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
+    found.add_argument("--json", action="store_true", help="print JSON")
+    looking = verb("watch", "watch the ports of the rack", _WATCH)
+    looking.add_argument("--interval", default="1 s", metavar="TIME", help="between two looks (default: 1 s)")
+    looking.add_argument("--once", action="store_true", help="one interval, and no more")
+    looking.add_argument("--json", action="store_true", help="print one object a look")
+    taken = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
+    taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
+    taken.add_argument("--seconds", default="10", metavar="TIME", help="for how long (default: 10)")
+    taken.add_argument("--write", "-w", metavar="FILE", help="a new file (default: as the port, switch-h1.pcapng)")
+    _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
+    return whole
+
+
+def _add_set(change: argparse.ArgumentParser) -> None:
+    change.add_argument("where", metavar="PORT", help="such as 'switch>h1', switch:h1 or '*>h1'; or a host, such as h1")
+    change.add_argument("--rate", metavar="RATE", help="line rate, such as 100Mb/s")
+    change.add_argument("--delay", metavar="TIME", help="propagation delay of the link behind it, such as 1ms")
+    change.add_argument("--mtu", metavar="BYTES", help="of the port, or the host's interface, such as 9000")
+    change.add_argument("--buffer", metavar="BYTES", help="such as 64KiB")
+    change.add_argument("--queue", metavar="KIND", help="queue discipline, such as taildrop, red, codel or step")
+    link = change.add_mutually_exclusive_group()
+    link.add_argument("--down", dest="up", action="store_false", default=None, help="let nothing pass")
+    link.add_argument("--up", dest="up", action="store_true", default=None, help="let it pass again")
+
+
+def _say(text: str) -> None:
+    print(f"framegauge: {text}", file=sys.stderr)
+
+
+def _command(words: list[str]) -> list[str]:
+    if not words:
+        raise InputError("rack exec: found no command, expected one after the host: framegauge rack exec h1 -- ip addr")
+    return words
+
+
+def _up(options: argparse.Namespace) -> None:
+    from framegauge.labs import file as lab_file
+    from framegauge.study import file as study_file
+
+    if options.preset is not None:
+        state = hand.up(study_file.load_preset(options.preset), f"preset {options.preset}", _say)
+    elif options.file is not None and lab_file.is_lab(options.file):
+        state = hand.up_lab(lab_file.load(options.file), options.file, _say)
+    elif options.file is not None:
+        state = hand.up(study_file.load(options.file), options.file, _say)
+    else:
+        raise InputError(
+            "rack up: found neither FILE nor --preset, expected one; for example: framegauge rack up --preset demo"
+        )
+    if options.json:
+        print(json.dumps(state, indent=2))
+        return
+    print("\n".join(_text(state)))
+
+
+def _down(_: argparse.Namespace) -> None:
+    seconds = hand.down(_say)
+    print("no rack is up" if seconds is None else f"the rack is down, in {seconds:.2f} s")
+
+
+def _show(options: argparse.Namespace) -> None:
+    state = hand.show(_say)
+    if options.json:
+        print(json.dumps(state, indent=2))
+    elif state is None:
+        print(f"no rack is up; build one: {hand.HOW}")
+    elif state["state"] != "up":
+        print(f"a rack is being built by process {state['keeper']['pid']}")
+    else:
+        print("\n".join(_text(state)))
+        for host in hand.members(state):
+            if not host["running"]:
+                _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from framegauge.cli.screen import Screen
+    from framegauge.rack import port_rates
+
+    looks = hand.looks(_say, _seconds("watch: --interval", options.interval))
+    if options.json:
+        for before, after in looks:
+            print(json.dumps(port_rates.between(before, after)), flush=True)
+            if options.once:
+                return
+    before, after = next(looks)  # what is wrong is said before the screen is cleared
+    with Screen(sys.stdout) as screen:
+        while True:
+            screen.show(port_rates.table(port_rates.between(before, after), *screen.size()))
+            if options.once:
+                return
+            before, after = next(looks)
+
+
+def _capture(options: argparse.Namespace) -> None:
+    port = options.port.replace(":", ">", 1)
+    path = Path(options.write or port.replace(">", "-").replace("#", "-") + ".pcapng")
+    if path.exists():
+        raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
+    found = hand.capture(port, _seconds("capture: --seconds", options.seconds), path, _say)
+    counted = found["port"]
+    print(
+        f"{path}: {counted['received_frames']} frames that came to {port}, {counted['sent_frames']} that left, "
+        f"{counted['dropped_frames']} that were dropped"
+    )
+    if found["left_out"]:
+        _say(f"{found['left_out']} packets at the end did not fit into the file")
+
+
+def _seconds(what: str, text: str) -> float:
+    """Seconds, which need no unit here."""
+    from framegauge.quantities import parse_seconds
+
+    try:
+        seconds = parse_seconds(f"{text} s" if text.replace(".", "", 1).isdecimal() else text)
+    except QuantityError as error:
+        raise InputError(f"rack {what}: {error}") from None
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        raise InputError(f"rack {what}: found {text}, expected {SHORTEST_SECONDS:g} s to {LONGEST_SECONDS:g} s")
+    return seconds
+
+
+def asked(options: argparse.Namespace) -> dict[str, Any]:
+    """What the arguments of `set` ask of the agent; InputError if that is nothing."""
+    from framegauge.networks import settings as rack_settings
+
+    names = ("rate", "delay", "mtu", "buffer", "queue")
+    return rack_settings.params(options.where, {name: getattr(options, name) for name in names}, options.up)
+
+
+def _set(options: argparse.Namespace) -> None:
+    from framegauge.networks import settings as rack_settings
+
+    wanted = asked(options)
+    found = hand.change(wanted, _say)
+    changed = found["changed"]
+    more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
+    what = ", ".join(rack_settings.described(wanted))
+    when = found["when"].astimezone().isoformat(sep=" ", timespec="milliseconds")
+    print(f"{what}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
+
+
+def _text(state: Mapping[str, Any]) -> list[str]:
+    """What is up, and how to use it."""
+    hosts = state["hosts"]
+    rows: list[Sequence[str]]
+    if state["testbed"] != "lab":
+        routers = state.get("routers", [])
+        rows = [("node" if routers else "host", "interface", "address", "MTU")]
+        for each in hand.members(state):
+            # Racks of older versions have one NIC a host, and say no more of it.
+            for place, nic in enumerate(each.get("nics", [each])):
+                rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(each["mtu"])))
+        return [*_table(rows), "", _summary(state), *_usage(hosts[0]["name"], hosts[-1]["address"])]
+    rows = [("node", "kind", "interface", "MTU", "addresses")]
+    for node in hosts:
+        for place, each in enumerate(node["interfaces"]):
+            name, kind = ("", "") if place else (node["name"], node["kind"])
+            rows.append((name, kind, each["interface"], str(each["mtu"]), ", ".join(each["addresses"])))
+    ends = [node for node in hosts if node["kind"] == "host"]
+    # The last interface of a host is that of its overlay, if it has one.
+    usage = _usage(ends[0]["name"], ends[-1]["interfaces"][-1]["addresses"][0])
+    return [state["about"], "", *_table(rows), "", _summary(state), *usage]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _summary(state: Mapping[str, Any]) -> str:
+    from framegauge.quantities import print_bits_per_second, print_seconds
+
+    built = f"built in {state['build_seconds']:.2f} s"
+    if state["testbed"] == "lab":
+        return f"a lab of {len(state['hosts'])} nodes ({state['study']}), {built}"
+    asked = state["conditions"]
+    rate = asked["bits_per_second"]
+    link = "unshaped" if rate is None else print_bits_per_second(rate)
+    # Racks of older versions were all hosts on one switch.
+    topology = asked.get("network", {}).get("topology", {"kind": "rack"})["kind"]
+    shape = "" if topology == "rack" else f"{topology}, "
+    count = f"{len(state['hosts'])} hosts"
+    if routers := state.get("routers"):
+        filtered = [each["name"] for each in routers if each["icmp"] == "filtered"]
+        count += f" and {len(routers)} {'router' if len(routers) == 1 else 'routers'}"
+        count += f" (ICMP errors of {', '.join(filtered)} are filtered)" if filtered else ""
+    return (
+        f"a rack of {count} (testbed {state['testbed']}, {shape}{link}, base RTT "
+        f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), {built}"
+    )
+
+
+def _usage(first: str, last: str) -> list[str]:
+    return [
+        f"use it:  framegauge rack exec {first} -- ping -c 3 {last}",
+        "end it:  framegauge rack down",
+    ]

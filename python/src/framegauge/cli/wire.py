@@ -1,0 +1,67 @@
+"""Arguments and output of `framegauge wire`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from framegauge.errors import InputError
+
+__all__ = ["parser", "run"]
+
+_MORE = """\
+Layers are named from the outermost to the innermost. ipv4 or ipv6 after a layer is the version of its outer IP header
+(ipv4 if none is named); options follow a colon.
+
+  tunnels, which take from the MTU:
+    vxlan[:gpe]  geneve[:OPTION_BYTES]  nvgre
+    gre, gretap  [:key][:checksum][:sequence][:encap-limit]
+    ipip  6in4  4in6  ip6ip6  [:encap-limit] where the outer header is IPv6
+    wireguard  esp-tunnel[:nat-t]  esp-transport[:nat-t]  (AES-GCM-16)  pppoe
+  frame only, which leave the link's MTU as it is unless :in-mtu says that the link counts them:
+    vlan  qinq  mpls[:LABELS]  macsec[:no-sci]
+
+An MTU is the largest IP packet, never the frame. No root is needed, and nothing is sent.
+
+examples:
+  framegauge wire --mtu 9000 --encap vxlan,ipv6 --rate "10 Gb/s"
+  framegauge wire --mtu 1500 --encap pppoe,wireguard
+  framegauge wire --mtu 9000 --encap vlan,geneve:8,ipv6 --json | jq .inner_mtu
+  framegauge wire --mtu 1500 --encap esp-transport,vxlan       VXLAN in IPsec
+  framegauge wire --mtu 9000                                   no encapsulation at all
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    whole = argparse.ArgumentParser(
+        prog="framegauge wire",
+        description="What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("--mtu", required=True, metavar="BYTES", help="MTU of the link, such as 9000")
+    whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
+    whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
+    whole.add_argument("--json", action="store_true", help="print JSON (frames.wire in pipe/README.md)")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Ask the agent and print its answer."""
+    from framegauge.cli import encapsulations as wire
+    from framegauge.quantities import parse_bits_per_second
+
+    options = parser().parse_args(words)
+    if not (options.mtu.isascii() and options.mtu.isdecimal() and len(options.mtu) < 10):
+        raise InputError(f'--mtu: found "{options.mtu}", expected a number of bytes such as 9000')
+    try:
+        rate = None if options.rate is None else parse_bits_per_second(options.rate)
+    except InputError as error:
+        raise InputError(f"--rate: {error}") from None
+    if rate == 0:
+        raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s')
+    layers = options.encap.split(",") if options.encap.strip() else []
+    found = wire.ask(int(options.mtu), layers, rate)
+    print(json.dumps(found, indent=2) if options.json else "\n".join(wire.table(found)))

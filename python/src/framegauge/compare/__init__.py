@@ -1,0 +1,1 @@
+"""Two sides compared: results folders, time windows, files of other tools."""

@@ -1,0 +1,213 @@
+"""What two sides of runs say of one another: the document of `framegauge compare`, schema 1.
+
+Compared is what was made alike: the same workload, conditions, level and metric on both sides. Sides of different tools
+have no conditions in common; of them goodput is compared with goodput in the same direction, where each side has one
+such set of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.compare.formats.samples import Side, set_key
+from framegauge.compare.matching import RunSet, across, alike, direction, sets_of
+from framegauge.errors import InputError
+from framegauge.metrics import METRICS, usual_margin
+from framegauge.statistics import unpaired
+from framegauge.statistics.ratio import ALPHA
+from framegauge.statistics.sides import Judged, Sets, judge
+from framegauge.statistics.verdict import Verdict, exclusions_differ
+from framegauge.summary.document import interval
+
+__all__ = ["SCHEMA", "compare"]
+
+SCHEMA = 1
+ANSWERS = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.UNDECIDED)
+PROCESS_COSTS = "CPU costs in files of iperf3 are of its own processes, without what the kernel did outside them"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One comparison to be made."""
+
+    base: RunSet
+    new: RunSet
+    metric: str
+    sets: Sets
+
+
+def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> dict[str, Any]:
+    """The document; `given` are margins (shares) by metric, before BASE's own and the defaults; `only` these metrics.
+
+    InputError if a run is on both sides: then they are not independent.
+    """
+    _refuse_overlap(base, new)
+    matched, alone = (across if base.kind != new.kind else alike)(sets_of(base), sets_of(new))
+    everything = _lost_in_all(base, new)
+    pairs = [
+        _pair(one, other, metric, (base, new, given), everything)
+        for one, other, metric in matched
+        if not only or metric in only
+    ]
+    judged = judge([each.sets for each in pairs])
+    verdicts = [_verdict(pair, found) for pair, found in zip(pairs, judged, strict=True)]
+    metrics = dict.fromkeys(pair.metric for pair in pairs)
+    return {
+        "schema": SCHEMA,
+        "question": "Is NEW better or worse than BASE?",
+        "base": _side(base),
+        "new": _side(new),
+        "assumption": unpaired.ASSUMPTION,
+        "margins": {metric: _margin(metric, base, given) for metric in metrics},
+        "family": {"error": ALPHA, "comparisons": sum(found.judged is not None for found in judged)},
+        "outcome": _outcome(verdicts),
+        "verdicts": verdicts,
+        "not_compared": alone,
+        "differences": list(_differences(base, new)),
+        "notes": list(_notes(base, new, metrics)),
+        "excluded": [*_excluded("base", base), *_excluded("new", new)],
+    }
+
+
+def _refuse_overlap(base: Side, new: Side) -> None:
+    if base.place == new.place:
+        common = {each.run for each in base.samples} & {each.run for each in new.samples}
+        if common:
+            raise InputError(
+                f"{new.source}: found {len(common)} runs that are in {base.source}, too, expected none: "
+                f"what is compared must be measured apart"
+            )
+
+
+def _lost_in_all(base: Side, new: Side) -> str | None:
+    """Whether the sides as wholes lost runs unequally; of several samples of one run one counts."""
+    counts = []
+    for side in (base, new):
+        runs = {each.run: bool(each.excluded) for each in side.samples if each.lost or not each.excluded}
+        counts.append((sum(runs.values()), len(runs)))
+    return _unequal(counts[0], counts[1])
+
+
+def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:
+    found = exclusions_differ(base, new)
+    return None if found is None else found.why.replace("one arm", "BASE").replace("the other", "NEW")
+
+
+def _pair(
+    one: RunSet, other: RunSet, metric: str, asked: tuple[Side, Side, Mapping[str, float]], everything: str | None
+) -> _Pair:
+    base, new, given = asked
+    doubts = [
+        f"{name}: {side.doubts[key, metric]}"
+        for name, side, found in (("BASE", base, one), ("NEW", new, other))
+        if (key := set_key(found.workload, found.conditions), metric) in side.doubts
+    ]
+    unequal = _unequal(one.lost(), other.lost()) or everything
+    doubts += [] if unequal is None else [unequal]
+    share = _margin(metric, base, given)["share"]
+    unit = "block" if base.kind == new.kind == "results" else "run"
+    sets = Sets(metric, share, one.values(metric), other.values(metric), unit, doubts[0] if doubts else None)
+    return _Pair(one, other, metric, sets)
+
+
+def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, Any]:
+    """The share, and who declared it."""
+    if metric in given:
+        return {"share": given[metric], "declared_by": "argument"}
+    if metric in base.margins:
+        return {"share": base.margins[metric], "declared_by": "base"}
+    return {"share": usual_margin(metric), "declared_by": "default"}
+
+
+def _verdict(pair: _Pair, found: Judged) -> dict[str, Any]:
+    """As in summary.json; both levels are the same."""
+    runs = [len(each.with_metric(pair.metric)) for each in (pair.base, pair.new)]
+    workload, conditions = pair.base.workload, dict(pair.base.conditions)
+    if pair.new.workload != workload:
+        workload = f"{workload} against {pair.new.workload}"
+        conditions = {"direction": direction(conditions)}
+    return {
+        "workload": workload,
+        "conditions": conditions,
+        "metric": pair.metric,
+        "unit": METRICS[pair.metric].unit,
+        "baseline": {**pair.base.level, "estimate": found.base},
+        "treatment": {**pair.new.level, "estimate": found.new},
+        "ratio": None if found.ratio is None else found.ratio.ratio,
+        "ci95": interval(found.ratio),
+        "margin": pair.sets.margin,
+        "judged": None
+        if found.judged is None
+        else {"confidence": 1 - found.judged.alpha, "interval": interval(found.judged)},
+        "assumption": None if found.judged is None else found.judged.assumption,
+        "verdict": str(found.verdict),
+        "runs": sum(runs),
+        "runs_by_side": {"base": runs[0], "new": runs[1]},
+        "warnings": list(found.warnings),
+    }
+
+
+def _outcome(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    found = {each["verdict"] for each in verdicts}
+    if Verdict.WORSE in found:
+        return "worse"
+    return "nothing_worse" if found & set(ANSWERS) else "not_comparable"
+
+
+def _side(side: Side) -> dict[str, Any]:
+    runs = {each.run: bool(each.excluded) for each in side.samples}
+    times = sorted(each.began for each in side.samples if each.began is not None)
+    return {
+        "source": side.source,
+        "kind": side.kind,
+        "runs": len(runs),
+        "excluded": sum(runs.values()),
+        "first_began": times[0].isoformat() if times else None,
+        "last_began": times[-1].isoformat() if times else None,
+        "facts": dict(_facts(side)),
+    }
+
+
+def _facts(side: Side) -> Iterator[tuple[str, str]]:
+    """Of the side, and of its runs: all values that were met."""
+    yield from side.facts.items()
+    met: dict[str, dict[str, None]] = {}
+    for each in side.samples:
+        for name, value in each.facts.items():
+            met.setdefault(name, {})[value] = None
+    yield from ((name, "; ".join(sorted(values))) for name, values in met.items())
+
+
+def _differences(base: Side, new: Side) -> Iterator[dict[str, Any]]:
+    """What is known to differ beside the figures: the cause that was meant, or another."""
+    first, second = dict(_facts(base)), dict(_facts(new))
+    for name in {**first, **second}:
+        if first.get(name) != second.get(name) and (base.kind == new.kind or (name in first and name in second)):
+            yield {"what": name, "base": first.get(name), "new": second.get(name)}
+
+
+def _notes(base: Side, new: Side, metrics: Iterable[str]) -> Iterator[str]:
+    if base.kind != new.kind:
+        yield (
+            f"BASE is of {base.kind}, NEW of {new.kind}: goodput is compared with goodput, but each counts and times "
+            f"in its own way, and their conditions cannot be compared"
+        )
+    if any(metric in ("local_cpu_cost", "remote_cpu_cost") for metric in metrics):
+        yield PROCESS_COSTS
+    for name, side in (("BASE", base), ("NEW", new)):
+        yield from (f"{name}: {line}" for line in side.notes)
+
+
+def _excluded(name: str, side: Side) -> Iterator[dict[str, Any]]:
+    for each in side.samples:
+        if each.excluded:
+            yield {
+                "side": name,
+                "run": each.run,
+                "workload": each.workload,
+                "conditions": dict(each.conditions),
+                "level": dict(each.level),
+                "reasons": list(each.excluded),
+            }

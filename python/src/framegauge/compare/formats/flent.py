@@ -1,0 +1,143 @@
+"""Flent's data files (`.flent.gz`): one file is one run.
+
+Goodput is the mean of a direction's total over the file, in the points that have one: "TCP upload sum" and "TCP
+download sum"; else that direction's single stream; else "TCP totals", both ways. Latency is the median over the file of
+"Ping (ms) avg", else of the single ping; of several without an average, the mean of their medians.
+
+Formats 1 to 4 (tohojo/flent, `resultset.py`); all series have one value a point in time, null where it is missing.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import statistics
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from gzip import GzipFile
+from typing import Any
+
+from framegauge.compare.formats.samples import Sample, Unreadable, as_number, load_json, one_line
+
+__all__ = ["MOST_BYTES", "MOST_UNPACKED", "parse"]
+
+MOST_BYTES = 64 << 20
+MOST_UNPACKED = 256 << 20
+NEWEST = 4
+WHAT = "a data file of flent"
+PING = re.compile(r"Ping \(ms\)(?: |::)[^:]*")
+STREAM = re.compile(r"TCP [^:]*(?:::\d+)?")  # what follows "::" otherwise is a stream's state: tcp_cwnd, tcp_rtt
+DERIVED = (" avg", " sum", " total", " totals", " fairness")
+
+
+def parse(name: str, data: bytes) -> list[Sample]:
+    """The samples of one file: goodput a direction, and latency; Unreadable if there are none."""
+    found = load_json(_unpacked(data), WHAT)
+    version = found.get("version", 1)
+    if isinstance(version, int) and version > NEWEST:
+        raise Unreadable(f"found format {version} of flent, expected at most {NEWEST}")
+    series, metadata = found.get("results"), found.get("metadata")
+    if not isinstance(series, dict) or not isinstance(metadata, dict):
+        raise Unreadable(f"found no results or no metadata, expected {WHAT}")
+    streams = [key for key in series if STREAM.fullmatch(key) and not key.endswith(DERIVED)]
+    conditions = _conditions(metadata, streams)
+    goodputs, latency = _goodputs(series, streams), _latency(series)
+    if not goodputs and latency is None:
+        raise Unreadable("found neither a total of TCP nor a single stream nor a ping with values, expected one")
+    began, facts = _began(metadata.get("TIME")), _facts(metadata)
+    samples = [
+        Sample(name, "flent", {"direction": way, **conditions}, {"goodput": value}, began=began, facts=facts)
+        for way, value in goodputs.items()
+    ]
+    if latency is not None:
+        samples.append(Sample(name, "flent", conditions, {"latency_p50": latency}, began=began, facts=facts))
+    return samples
+
+
+def _unpacked(data: bytes) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise Unreadable(f"found {len(data)} bytes, expected at most {MOST_BYTES}")
+    try:
+        with GzipFile(fileobj=io.BytesIO(data)) as file:
+            text = file.read(MOST_UNPACKED + 1)
+    except EOFError:
+        raise Unreadable("found a gzip file that is cut off, expected a whole one") from None
+    except (OSError, zlib.error):
+        raise Unreadable(f"found no gzip file, expected {WHAT}") from None
+    if len(text) > MOST_UNPACKED:
+        raise Unreadable(f"found more than {MOST_UNPACKED} bytes unpacked, expected at most that")
+    return text
+
+
+def _conditions(metadata: Mapping[str, Any], streams: Sequence[str]) -> dict[str, Any]:
+    conditions: dict[str, Any] = {"test": one_line(metadata.get("NAME", "unnamed"), 60)}
+    if (length := as_number(metadata.get("LENGTH"))) is not None:
+        conditions["duration_seconds"] = length
+    for way in ("upload", "download"):
+        if count := sum(way in key for key in streams):
+            conditions[f"{way}_flows"] = count
+    return conditions
+
+
+def _goodputs(series: Mapping[str, Any], streams: Sequence[str]) -> dict[str, float]:
+    """Bits a second by direction."""
+    found = {}
+    for way in ("upload", "download"):
+        mine = [key for key in streams if way in key]
+        names = [f"TCP {way} sum", *(mine if len(mine) == 1 else [])]
+        if (value := _first_mean(series, names)) is not None:
+            found[way] = value
+    if not found:
+        names = ["TCP totals", *(streams if len(streams) == 1 else [])]
+        if (value := _first_mean(series, names)) is not None:
+            found["both ways" if "TCP totals" in series else "one way"] = value
+    return found
+
+
+def _first_mean(series: Mapping[str, Any], names: Sequence[str]) -> float | None:
+    for name in names:
+        if (values := _values(series.get(name))) and (mean := math.fsum(values) / len(values)) > 0:
+            return mean * 1e6
+    return None
+
+
+def _latency(series: Mapping[str, Any]) -> float | None:
+    """Seconds."""
+    pings = [key for key in series if PING.fullmatch(key)]
+    if "Ping (ms) avg" in pings:
+        pings = ["Ping (ms) avg"]
+    medians = [statistics.median(values) for key in pings if (values := _values(series[key]))]
+    mean = math.fsum(medians) / len(medians) if medians else 0.0
+    return mean / 1e3 if mean > 0 else None
+
+
+def _values(found: object) -> list[float]:
+    return [number for each in found if (number := as_number(each)) is not None] if isinstance(found, list) else []
+
+
+def _began(text: object) -> datetime | None:
+    """Only times in UTC are known: older files have the local time of an unknown place."""
+    if not isinstance(text, str) or not text.endswith("Z"):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _facts(metadata: Mapping[str, Any]) -> dict[str, str]:
+    names = {
+        "flent": "FLENT_VERSION",
+        "kernel": "KERNEL_RELEASE",
+        "host": "HOST",
+        "IP version": "IP_VERSION",
+        "step (s)": "STEP_SIZE",
+        "title": "TITLE",
+    }
+    return {
+        name: one_line(metadata[key])
+        for name, key in names.items()
+        if isinstance(metadata.get(key), str | int | float) and metadata[key] != ""
+    }

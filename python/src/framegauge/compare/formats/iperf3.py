@@ -1,0 +1,134 @@
+"""Files that `iperf3 -J` wrote, of either end: one file is one run.
+
+Goodput is what the receiver took in (`end.sum_received`). Directions are the client's: upload, or download with
+`--reverse`; a file of `--bidir` has both. CPU costs are of the iperf3 process of each end, not of its whole host.
+Conditions are what was asked for; what was found there (congestion control, MSS, versions) are facts.
+
+Shapes as iperf 3.1 to 3.19 write them (esnet/iperf, `iperf_api.c`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from framegauge.compare.formats.samples import OtherRun, Sample, Unreadable, as_number, load_json, one_line
+
+__all__ = ["MOST_BYTES", "parse"]
+
+MOST_BYTES = 64 << 20  # a day at one interval a second and 128 streams is not a file to compare
+WHAT = "the output of iperf3 -J"
+
+
+def parse(name: str, data: bytes) -> list[Sample]:
+    """The samples of one file, one a direction; Unreadable if there are none."""
+    if len(data) > MOST_BYTES:
+        raise Unreadable(f"found {len(data)} bytes, expected at most {MOST_BYTES}")
+    found = load_json(data, WHAT)
+    if "error" in found:
+        raise Unreadable(f"iperf3 ended with an error: {one_line(found['error'])}")
+    start, end = _object(found, "start"), _object(found, "end")
+    asked = _object(start, "test_start", "start.")
+    if asked.get("protocol") != "TCP":
+        raise OtherRun(f"found protocol {one_line(asked.get('protocol'), 20)}, expected TCP: nothing else is compared")
+    both = "sum_received_bidir_reverse" in end
+    conditions = _conditions(asked, both)
+    began, facts = _began(start), _facts(start, end)
+    parts = [("download" if asked.get("reverse") == 1 else "upload", "")]
+    if both:
+        parts = [("upload", ""), ("download", "_bidir_reverse")]
+    costs = _costs(end, [suffix for _, suffix in parts])
+    samples = []
+    for direction, suffix in parts:
+        metrics = _direction(end, suffix) | ({} if both else costs)
+        samples.append(
+            Sample(name, "iperf3", {"direction": direction, **conditions}, metrics, began=began, facts=facts)
+        )
+    if both and costs:
+        whole = {"direction": "both ways", **conditions}
+        samples.append(Sample(name, "iperf3", whole, costs, began=began, facts=facts))
+    return samples
+
+
+def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
+    value = found.get(key)
+    if not isinstance(value, dict):
+        raise Unreadable(f"found no object {where}{key}, expected {WHAT}")
+    return value
+
+
+def _conditions(asked: Mapping[str, Any], both: bool) -> dict[str, Any]:
+    """What was asked for, as far as it makes runs alike: flows, how long or how much, at which rate."""
+    conditions: dict[str, Any] = {"flows": _whole(asked.get("num_streams"), 1), "bidir": both}
+    names = {
+        "duration": "duration_seconds",
+        "bytes": "size_bytes",
+        "blocks": "blocks",
+        "target_bitrate": "target_bits_per_second",
+    }
+    for key, name in names.items():
+        if value := _whole(asked.get(key), 0):
+            conditions[name] = value
+    return conditions
+
+
+def _whole(value: object, otherwise: int) -> int:
+    number = as_number(value)
+    return otherwise if number is None else int(number)
+
+
+def _began(start: Mapping[str, Any]) -> datetime | None:
+    stamp = start.get("timestamp")
+    seconds = as_number(stamp.get("timesecs")) if isinstance(stamp, dict) else None
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _facts(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, str]:
+    """What was found there, as text: what differs between two sides is shown."""
+    found = {
+        "iperf3": start.get("version"),
+        "system": start.get("system_info"),
+        "MSS before the test": start.get("tcp_mss", start.get("tcp_mss_default")),
+        "congestion control of the sender": end.get("sender_tcp_congestion"),
+        "congestion control of the receiver": end.get("receiver_tcp_congestion"),
+    }
+    return {name: one_line(value) for name, value in found.items() if isinstance(value, str | int)}
+
+
+def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
+    """Goodput and retransmits of one direction."""
+    received, sent = _object(end, "sum_received" + suffix, "end."), end.get("sum_sent" + suffix)
+    where = f"end.sum_received{suffix}."
+    goodput, delivered = as_number(received.get("bits_per_second")), as_number(received.get("bytes"))
+    if not goodput:
+        value = one_line(received.get("bits_per_second"), 40)
+        raise Unreadable(f"{where}bits_per_second: found {value}, expected a rate above 0")
+    metrics = {"goodput": goodput}
+    # Absent where the platform cannot count them, and at a receiver.
+    again = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None
+    if again is not None and delivered:
+        metrics["retransmits"] = again / (delivered / 1e9)
+    return metrics
+
+
+def _costs(end: Mapping[str, Any], suffixes: list[str]) -> dict[str, float]:
+    """CPU time of the iperf3 processes a gigabyte delivered: a share of a core, times seconds, over gigabytes."""
+    shares, seconds, delivered = end.get("cpu_utilization_percent"), 0.0, 0.0
+    for suffix in suffixes:
+        received = _object(end, "sum_received" + suffix, "end.")
+        seconds = max(seconds, as_number(received.get("seconds")) or 0.0)
+        delivered += as_number(received.get("bytes")) or 0.0
+    if not isinstance(shares, dict) or not seconds or not delivered:
+        return {}
+    return dict(_shares(shares, seconds / (delivered / 1e9)))
+
+
+def _shares(shares: Mapping[str, Any], scale: float) -> Iterator[tuple[str, float]]:
+    for end, key in (("local", "host_total"), ("remote", "remote_total")):
+        # An end that does not know its share says 0.
+        if share := as_number(shares.get(key)):
+            yield f"{end}_cpu_cost", share / 100 * scale

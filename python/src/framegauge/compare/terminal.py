@@ -1,0 +1,123 @@
+"""The comparison of two sides as a table for people. Reads its document, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from framegauge import quantities
+from framegauge.report import terminal
+from framegauge.summary import words
+
+__all__ = ["show"]
+
+_COLUMNS = ("metric", "BASE", "NEW", "ratio", "95 % interval", "runs", "verdict")
+FEW_LINES = 8
+_SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "default"}
+
+
+def show(document: Mapping[str, Any], console: Console) -> None:
+    """What is compared with what, one line a verdict, what is not compared, what else differs, and what follows."""
+    for name in ("base", "new"):
+        _say(console, _side(name.upper(), document[name]), "bold")
+    verdicts = document["verdicts"]
+    notes: dict[str, int] = {}
+    rows = [_cells(each, notes) for each in verdicts]
+    if rows:
+        terminal.table(console, _COLUMNS, (0,), [_title(each) for each in verdicts], rows, _words(verdicts))
+    terminal.show_notes(console, notes)
+    _few(console, "not compared:", [_alone(each) for each in document["not_compared"]])
+    _few(console, "excluded:", [_excluded(each) for each in document["excluded"]])
+    _few(console, "differs between the sides:", [_difference(each) for each in document["differences"]])
+    for line in document["notes"]:
+        _say(console, line, "yellow")
+    if verdicts:
+        _say(console, f"margins: {_margins(document['margins'])}")
+        _say(console, f"assumed: {document['assumption']}")
+    if document["outcome"] != "not_comparable":  # else that is what the command ends with
+        _say(console, conclusion(document), "bold")
+
+
+def conclusion(document: Mapping[str, Any]) -> str:
+    """What follows, in a sentence."""
+    counts = {word: _words(document["verdicts"]).count(word) for word in dict.fromkeys(_words(document["verdicts"]))}
+    listed = ", ".join(f"{count} {word}" for word, count in counts.items())
+    if document["outcome"] == "not_comparable":
+        return "cannot be compared: " + (f"no comparison has a verdict ({listed})" if listed else "nothing in common")
+    if document["outcome"] == "worse":
+        return f"NEW is worse: {listed}"
+    if counts.get("undecided"):
+        return f"nothing is shown to be worse, but not everything is decided: {listed}"
+    return f"nothing is worse: {listed}"
+
+
+def _words(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [each["verdict"] for each in verdicts]
+
+
+def _say(console: Console, line: str, style: str = "") -> None:
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _side(name: str, side: Mapping[str, Any]) -> str:
+    kinds = {"results": "results of a study", "iperf3": "files of iperf3", "flent": "files of flent"}
+    began = f", began {side['first_began'][:16].replace('T', ' ')} UTC" if side["first_began"] else ""
+    lost = f", {side['excluded']} excluded" if side["excluded"] else ""
+    return f"{name:4}  {side['source']}: {kinds[side['kind']]}, {side['runs']} runs{lost}{began}"
+
+
+def _title(verdict: Mapping[str, Any]) -> str:
+    said = _joined(words.conditions(verdict["conditions"]), words.levels(verdict["baseline"]))
+    return f"{verdict['workload']} {said}"
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
+    runs = verdict["runs_by_side"]
+    values = [words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment")]
+    return [
+        words.metric(verdict["metric"]),
+        *values,
+        *terminal.ratio_cells(verdict),
+        f"{runs['base']} + {runs['new']}",
+        terminal.noted(verdict, notes),
+    ]
+
+
+def _alone(entry: Mapping[str, Any]) -> str:
+    what = _joined(words.conditions(entry["conditions"]), words.levels(entry["level"]))
+    metrics = ", ".join(map(words.metric, entry["metrics"])) or "no metric"
+    where = {"base": "in BASE only", "new": "in NEW only", "both": "in both"}[entry["only_in"]]
+    return f"{entry['workload']} {what} ({metrics}), {where}: {entry['why']}"
+
+
+def _excluded(entry: Mapping[str, Any]) -> str:
+    more = f" (and {len(entry['reasons']) - 1} more)" if len(entry["reasons"]) > 1 else ""
+    return f"{entry['side'].upper()} {entry['run']}: {entry['reasons'][0]}{more}"
+
+
+def _difference(entry: Mapping[str, Any]) -> str:
+    sides = ["not stated" if entry[side] is None else entry[side] for side in ("base", "new")]
+    return f"{entry['what']}: {sides[0]} in BASE, {sides[1]} in NEW"
+
+
+def _margins(margins: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{words.metric(metric)} {quantities.exact_share(each['share'])} ({_SOURCES[each['declared_by']]})"
+        for metric, each in margins.items()
+    )
+
+
+def _few(console: Console, title: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    _say(console, title)
+    for line in lines[:FEW_LINES]:
+        _say(console, f"  {line}")
+    if len(lines) > FEW_LINES:
+        _say(console, f"  … and {len(lines) - FEW_LINES} more: see --json")

@@ -1,0 +1,1 @@
+"""What a run must prove: treatment, fidelity, conservation, costs."""

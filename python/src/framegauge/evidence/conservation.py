@@ -1,0 +1,184 @@
+"""Conservation: does every count agree with the kernel's own? Pure: record → disagreements.
+
+Nothing is created and nothing vanishes: per port received = sent + dropped + queued; what a host's
+interface sent is what the fabric read from it; TCP's own counts are the frames on the wire. On the
+kernel testbed what the hosts sent is what the hosts received, or a switch port dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge.evidence.nic import deltas, fabric_hosts
+from framegauge.testbeds.base import Conditions, Json
+
+__all__ = ["disagreements"]
+
+GOODPUT_SHARE = 0.002  # goodput this far above the ceiling is a broken meter, not a fast network
+
+# Frames that a host sent: every TCP segment (the kernel counts retransmitted ones apart) and the rest.
+_SENT = ("TcpOutSegs", "TcpRetransSegs", "UdpOutDatagrams", "Udp6OutDatagrams", "IcmpOutMsgs", "Icmp6OutMsgs")
+# IP packets that a host took in, after GRO, counted one a segment; nstat splits them by ECN field.
+_RECEIVED = tuple(f"{layer}In{field}Pkts" for layer in ("IpExt", "Ip6") for field in ("NoECT", "ECT0", "ECT1", "CE"))
+
+
+def disagreements(conditions: Conditions, record: Json) -> list[str]:
+    """One line for each balance that does not close; empty: everything is accounted for."""
+    if conditions.testbed == "hosts":
+        # What others send and receive beside the run is nobody's to count.
+        return list(_ceilings(conditions, record))
+    if record["measure"]["fabric"] is None:
+        return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
+    return [*_ports(record), *_interfaces(record), *_stack(conditions, record), *_ceilings(conditions, record)]
+
+
+def _unequal(what: str, left: int, meaning: str, right: int) -> Iterator[str]:
+    if left != right:
+        yield f"{what}: {left} is not {meaning}: {right}"
+
+
+def _ports(record: Json) -> Iterator[str]:
+    for port in record["measure"]["fabric"]["ports"]:
+        for unit in ("frames", "bytes"):
+            received = port[f"received_{unit}"]
+            rest = port[f"sent_{unit}"] + port[f"dropped_{unit}"] + port[f"queued_{unit}"]
+            yield from _unequal(f"{unit} received at {port['port']}", received, "sent + dropped + queued", rest)
+
+
+def _interfaces(record: Json) -> Iterator[str]:
+    for host in fabric_hosts(record):
+        name = host["host"]
+        kernel = deltas(record, name, "interface")
+        yield from _unequal(
+            f"packets sent by the interface of {name}",
+            kernel["tx_packets"],
+            "those the fabric read",
+            host["read_packets"],
+        )
+        yield from _unequal(
+            f"packets received by the interface of {name}",
+            kernel["rx_packets"],
+            "those the fabric wrote",
+            host["written_packets"],
+        )
+
+
+def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
+    for host in fabric_hosts(record):
+        name = host["host"]
+        nstat = deltas(record, name, "nstat")
+        dropped = deltas(record, name, "interface")["tx_dropped"]
+        sent, received = _total(nstat, _SENT), _total(nstat, _RECEIVED)
+        # A SYN-ACK that is sent again counts as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
+        twice = max(0, min(sent - host["read_frames"], nstat.get("TcpExtTCPSynRetrans", 0)))
+        # With ring drops the frames of a dropped aggregate are not known; fidelity has excluded the run.
+        if not dropped:
+            yield from _unequal(
+                f"segments sent by the stack of {name}", sent - twice, "those the fabric read", host["read_frames"]
+            )
+        # What comes in an overlay the stack takes in twice: the packet outside, and the one inside.
+        layers = 1 if conditions.overlay is None else 2
+        # An aggregate that comes through a TAP does not say how many frames it was: to the stack it is one.
+        yield from _unequal(
+            f"packets taken by the stack of {name}",
+            received,
+            "those the fabric wrote" + (", twice" if layers == 2 else ""),
+            layers * host["written_packets"],
+        )
+
+
+def _total(counters: Mapping[str, int], names: tuple[str, ...]) -> int:
+    return sum(counters.get(name, 0) for name in names)
+
+
+def _veth(record: Json) -> Iterator[str]:
+    names = list(record["counters_before"])
+    for sender, receiver in (names, names[::-1]):
+        sent = deltas(record, sender, "interface")["tx_packets"]
+        took: Mapping[str, Any] = deltas(record, receiver, "interface")
+        # Whether a dropped packet is also counted as received depends on where it was dropped.
+        if not took["rx_packets"] <= sent <= took["rx_packets"] + took["rx_dropped"]:
+            yield (
+                f"packets sent by the interface of {sender}: {sent} is not received + dropped at {receiver}: "
+                f"{took['rx_packets']} + {took['rx_dropped']}"
+            )
+
+
+def _bridge(record: Json) -> Iterator[str]:
+    """Three hosts or more on the kernel's bridge: all segments sent are received, or a drop is on record.
+
+    Segments, not packets: a shaped port takes aggregates apart on the way. What a port dropped it counts in
+    packets, each of which may be an aggregate, so that drops explain a difference but do not give it.
+    """
+    hosts = list(record["counters_before"])
+    sent = sum(_total(deltas(record, host, "nstat"), _SENT) for host in hosts)
+    received = sum(_total(deltas(record, host, "nstat"), _RECEIVED) for host in hosts)
+    interfaces = [deltas(record, host, "interface") for host in hosts]
+    drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
+    # Ports that are not shaped do not drop.
+    drops += sum(port["drops"] for port in record["measure"]["kernel_ports"] or [])
+    drops += sum(record["after"][host]["qdisc"]["drops"] - record["before"][host]["qdisc"]["drops"] for host in hosts)
+    if received > sent:
+        yield f"segments received by all hosts: {received} is above those sent: {sent}"
+    elif received < sent and not drops:
+        yield f"segments received by all hosts: {received} is not those sent: {sent}, and nothing was dropped"
+
+
+def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
+    """No receiver took in more than its link carries at the largest of the frames that can reach it.
+
+    On the fabric only: the kernel's tbf lets its burst through at once, which for short transfers is above any rate.
+    """
+    work, ceilings = record["workload"], record["rack"]["ceilings"]
+    active = work.get("active_seconds")
+    if not active:
+        return
+    for receiver, amount in work["received_bytes"].items():
+        highest = {name: _highest(conditions, record, name) for name in ceilings}
+        mine = highest[receiver]
+        limits = [highest[name] for name in ceilings if name != receiver and name in _others(work, receiver)]
+        known = [limit for limit in limits if limit is not None]
+        if mine is None or len(known) < len(limits) or not known:
+            continue
+        limit, goodput = min(mine, max(known)) * _lines(conditions, record, receiver), 8.0 * amount / active
+        if goodput > limit * (1 + GOODPUT_SHARE):
+            mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in _others(work, receiver)))
+            yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"
+
+
+def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
+    """The ceiling at the largest MTU that a host has in the run."""
+    first: float | None = record["rack"]["ceilings"][host]["goodput_bits_per_second"]
+    later = [
+        each["goodput_bits_per_second"]
+        for each in record["rack"].get("later_ceilings", ())
+        if each["mtu"] in conditions.mtus(host)[1:]
+    ]
+    return first if first is None else max([first, *later])
+
+
+def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
+    """How many times the rate of the usual link all links to a host have together, as far as the run uses them;
+    ceilings are of one such link."""
+    network = record["rack"].get("network")
+    if network is None or not conditions.bits_per_second:
+        return 1.0
+    used = record["workload"].get("nics", 1)
+    together: int = sum(
+        max([port["bits_per_second"], *conditions.set_on(port["from"], port["to"], "bits_per_second")])
+        for port in network["ports"]
+        if _is_of(port["to"], receiver, used)
+    )
+    return max(1.0, together / conditions.bits_per_second)
+
+
+def _is_of(end: str, host: str, nics: int) -> bool:
+    """Whether an end of a link is one of the first so many NICs of a host: h1, or h1.1, h1.2."""
+    node, _, number = end.partition(".")
+    return node == host and int(number or 1) <= nics
+
+
+def _others(work: Json, receiver: str) -> set[str]:
+    """The hosts that may have sent to a receiver."""
+    return {*work["senders"], *work["received_bytes"]} - {receiver}

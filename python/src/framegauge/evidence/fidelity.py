@@ -1,0 +1,140 @@
+"""The fidelity verdict: was the testbed itself on time and unhurried? Pure: record → reasons.
+
+One absolute threshold for all arms: a threshold relative to the frame time would forgive the arm with
+larger frames what it does not forgive the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.networks.settings import place_of
+from framegauge.testbeds.base import Conditions, Json
+
+__all__ = ["Fidelity", "assess"]
+
+LATENESS_P50_SECONDS = 100e-6
+LATENESS_P99_SECONDS = 1e-3
+LATENESS_MAX_SECONDS = 20e-3
+READ_AHEAD_BYTES = 131_072  # what the fabric holds of a host's packets: it hides lateness for their time on the line
+SWITCHES_PER_SECOND = 100  # more often than that something goes before the fabric on its CPU
+HELD_SHARE = 0.005  # of the run, for which something else had a CPU of the hosts
+HELD_LONGEST_SECONDS = 20e-3
+CHANGE_SECONDS = 0.05  # from the moment at which a change was to be made
+FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
+IDLE_SHARE = 0.03
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """`reasons` is empty for a faithful run; `readings` are printed with it either way."""
+
+    reasons: list[str]
+    readings: dict[str, Any]
+
+
+def assess(conditions: Conditions, record: Json) -> Fidelity:
+    """Judge one run."""
+    if conditions.testbed == "hosts":
+        return Fidelity([], _readings(record))  # nothing is emulated
+    reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
+    reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
+    return Fidelity(reasons, _readings(record))
+
+
+def _readings(record: Json) -> dict[str, Any]:
+    fabric = record["measure"]["fabric"]
+    found: dict[str, Any] = {f"idle_share_{role}": share for role, share in _idle(record).items()}
+    if held := record["measure"].get("held"):
+        found["held_seconds"] = sum(cpu["seconds"] for cpu in held)
+        found["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in held)
+    if fabric is not None:
+        elapsed = record["measure"]["elapsed_seconds"]
+        found |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
+        found["involuntary_switches"] = fabric["thread"]["involuntary_switches"]
+        found["scheduling"] = fabric["thread"]["scheduling"]
+        found["fabric_cpu_share"] = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else None
+    return found
+
+
+def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
+    fabric = record["measure"]["fabric"]
+    if fabric is None or conditions.bits_per_second is None:
+        return
+    later = [each["set"].get("bits_per_second", 0) for each in conditions.changes]
+    hidden = 8 * READ_AHEAD_BYTES / max([conditions.bits_per_second, *later])
+    limits = (("p50", min(LATENESS_P50_SECONDS, hidden)), ("p99", LATENESS_P99_SECONDS), ("max", LATENESS_MAX_SECONDS))
+    for name, limit in limits:
+        found = fabric["lateness"][f"{name}_seconds"]
+        if found > limit:
+            yield f"lateness {name} of the fabric: at most {limit * 1e6:.0f} us, found {found * 1e6:.0f} us"
+
+
+def _changes(record: Json) -> Iterator[str]:
+    for each in record.get("changes", ()):
+        if each["error"] is None and abs(each["made_seconds"] - each["at_seconds"]) > CHANGE_SECONDS:
+            at, found = each["at_seconds"], each["made_seconds"]
+            name = f"change of {place_of(each['set'])} at {at:g} s"
+            yield f"{name}: at most {CHANGE_SECONDS * 1e3:.0f} ms from it, found it made at {found:.3f} s"
+
+
+def _held(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Whoever holds a CPU before all of its programs holds up the hosts, and no counter of theirs tells."""
+    if _unshaped_kernel(conditions):
+        return
+    elapsed = record["measure"]["elapsed_seconds"]
+    for cpu in record["measure"]["held"]:
+        name, longest = f"CPU {cpu['cpu']} of the hosts held by something else", cpu["longest_seconds"]
+        if cpu["seconds"] > HELD_SHARE * elapsed:
+            share = cpu["seconds"] / elapsed if elapsed > 0 else float("inf")
+            yield f"{name}: at most {HELD_SHARE:.1%} of the time, found {share:.1%}"
+        elif longest > HELD_LONGEST_SECONDS:
+            yield f"{name}: at most {HELD_LONGEST_SECONDS * 1e3:.0f} ms, found {longest * 1e3:.0f} ms"
+
+
+def _ring_drops(record: Json) -> Iterator[str]:
+    for host, before in record["counters_before"].items():
+        lost = record["counters_after"][host]["interface"]["tx_dropped"] - before["interface"]["tx_dropped"]
+        if lost:
+            yield f"ring drops at {host}: expected 0, found {lost}"
+    fabric = record["measure"]["fabric"]
+    for host in fabric["hosts"] if fabric is not None else []:
+        if host["write_errors"]:
+            yield f"packets that {host['host']} did not take: expected 0, found {host['write_errors']}"
+
+
+def _fabric_cpu(record: Json) -> Iterator[str]:
+    fabric, elapsed = record["measure"]["fabric"], record["measure"]["elapsed_seconds"]
+    if fabric is not None and fabric["thread"]["cpu_seconds"] > FABRIC_CPU_SHARE * elapsed:
+        share = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
+        yield f"CPU of the fabric's thread: at most {FABRIC_CPU_SHARE:.0%}, found {share:.0%}"
+    if fabric is not None and fabric["thread"]["involuntary_switches"] > SWITCHES_PER_SECOND * elapsed:
+        found = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
+        yield f"involuntary switches of the fabric's thread: at most {SWITCHES_PER_SECOND}/s, found {found:.0f}/s"
+
+
+def _unshaped_kernel(conditions: Conditions) -> bool:
+    """Unshaped on the kernel alone the CPU is the limit: that is what such a study is about."""
+    return conditions.testbed == "kernel" and conditions.bits_per_second is None
+
+
+def _idle(record: Json) -> dict[str, float]:
+    """Idle share of each role's CPUs (hosts, fabric, shared)."""
+    states: dict[str, list[float]] = {}
+    for cpu in record["measure"]["cpus"]:
+        idle = cpu["idle_seconds"] + cpu["iowait_seconds"]
+        total = sum(value for name, value in cpu.items() if name.endswith("_seconds"))
+        sums = states.setdefault(cpu["role"], [0.0, 0.0])
+        sums[0] += idle
+        sums[1] += total
+    return {role: idle / total for role, (idle, total) in states.items() if total > 0}
+
+
+def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
+    if _unshaped_kernel(conditions):
+        return
+    for role, share in _idle(record).items():
+        if share < IDLE_SHARE:
+            yield f"idle CPU ({role}): at least {IDLE_SHARE:.0%}, found {share:.1%}"

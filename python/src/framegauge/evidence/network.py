@@ -1,0 +1,317 @@
+"""Proof of the network: was it joined, filled and shaped as asked? Pure: record → failures.
+
+What a port is comes from the fabric that ran (`network` of `rack.up`'s answer), what it did from its counters. An
+agent that does not tell is believed only where nothing but the default was asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.evidence.nic import HEADERS_BYTES, deltas, is_bulk
+from framegauge.networks import disciplines, topologies
+from framegauge.testbeds.base import Conditions, Json
+
+__all__ = ["handshake_range", "network_failures", "network_readings", "own_rates", "through"]
+
+ECN_SYSCTL = "net.ipv4.tcp_ecn"
+ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
+CLOCK_SECONDS = 1e-8  # of an RTT: each link's delay is rounded to a picosecond
+SIGMAS = 6.0  # of what is drawn: one honest run in 10^9 differs by more
+WIRE_OVERHEAD_BYTES = 20  # preamble, start delimiter and gap, besides frame_bytes
+BACKGROUND_SHARE = 0.05  # of its frames, for what is under way when the meters begin and end
+MOST_LINES = 3  # of one kind: when one port is wrong, mostly all are
+
+
+def network_failures(conditions: Conditions, record: Json) -> Iterator[str]:
+    """One line for each thing about the network that the record does not prove."""
+    yield from _ecn(conditions, record)
+    if conditions.testbed != "fabric":
+        return
+    if _answer(record) is None:
+        if conditions.network:
+            yield f"network: asked {', '.join(conditions.network)}, found an agent that does not tell what it built"
+        return
+    for check in _CHECKS:
+        lines = list(check(conditions, record))
+        yield from lines[:MOST_LINES]
+        if len(lines) > MOST_LINES:
+            yield f"{lines[0].partition(':')[0]}: and {len(lines) - MOST_LINES} more like it"
+
+
+def network_readings(record: Json) -> dict[str, Any]:
+    """`marked_frames`: how many frames switches marked, where hosts have ECN and a queue marks."""
+    answer, fabric = _answer(record), record["measure"]["fabric"]
+    if answer is None or fabric is None or record["conditions"].get("sysctls", {}).get(ECN_SYSCTL) != "1":
+        return {}
+    if not any(port["queue"] is not None and disciplines.marks(port["queue"]) for port in answer["ports"]):
+        return {}
+    return {"marked_frames": sum(port["marked_frames"] for port in fabric["ports"])}
+
+
+def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]:
+    """The least and the most that propagation alone takes there and back, in seconds."""
+    answer = _answer(record)
+    if answer is None:
+        return conditions.rtt_seconds, conditions.rtt_seconds
+    least = answer["rtt_seconds"]["least"]
+    for port in answer["ports"] if conditions.changes else ():
+        later = conditions.set_on(port["from"], port["to"], "delay_seconds")
+        least -= max(0.0, port["delay_seconds"] - min(later, default=port["delay_seconds"]))
+    return max(0.0, least), answer["rtt_seconds"]["most"]
+
+
+def through(conditions: Conditions, one: str, other: str, mtu: int) -> int:
+    """Of packets up to an MTU the largest that gets from a host to another, by whichever NICs of one number."""
+    found = mtu
+    routers = {name: mtu for name, (mtu, _) in _routers_asked(conditions).items()}
+    if routers:
+        links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+        ways = topologies.Ways(links, list(routers))
+        for ends in zip(topologies.ends_of(links, one), topologies.ends_of(links, other), strict=False):
+            found = min(found, *(routers[name] for name in ways.routers(*ends) or ()), found)
+    return found
+
+
+def _answer(record: Json) -> Json | None:
+    found: Json | None = record["rack"].get("network")
+    return found
+
+
+def _topology(conditions: Conditions) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack"})
+    return found
+
+
+def _routers_asked(conditions: Conditions) -> dict[str, tuple[int, str]]:
+    """MTU and ICMP of each router, by name."""
+    asked = _topology(conditions).get("routers", ())
+    return {each["name"]: (each.get("mtu", conditions.port_mtu), each.get("icmp", "on")) for each in asked}
+
+
+def _setting(conditions: Conditions, one: str, other: str) -> dict[str, Any]:
+    return topologies.setting(conditions.network.get("links", ()), one, other)
+
+
+def _nominal_rate(conditions: Conditions, one: str, other: str) -> int:
+    rate: int = _setting(conditions, one, other).get("bits_per_second", conditions.bits_per_second or 0)
+    return rate
+
+
+def _rate(conditions: Conditions, one: str, other: str) -> int:
+    ppm = _setting(conditions, one, other).get("skew_ppm", 0)
+    return topologies.skewed(_nominal_rate(conditions, one, other), ppm)
+
+
+def _first_link(conditions: Conditions, end: str) -> tuple[str, str]:
+    """A NIC's own link; a host's name stands for its first NIC."""
+    ways = topologies.directed(_topology(conditions), conditions.hosts)
+    return next((one, other) for one, other in ways if end in (one, topologies.node_of(one)))
+
+
+def own_rates(conditions: Conditions, record: Json, host: str, interface: str) -> list[int]:
+    """What the link of a host's NIC is asked to have in turn, without skew, in bits a second; 0 unshaped."""
+    told: Json = next((each for each in record["rack"]["hosts"] if each["name"] == host), {})
+    end = next((nic["end"] for nic in told.get("nics", ()) if nic["interface"] == interface), host)
+    link = _first_link(conditions, end)
+    return [_nominal_rate(conditions, *link), *conditions.set_on(*link, "bits_per_second")]
+
+
+def _differs(where: str, asked: object, found: object) -> str:
+    return f"{where}: asked {asked}, found {found}"
+
+
+def _links(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = Counter(topologies.directed(_topology(conditions), conditions.hosts))
+    ports = [(port["from"], port["to"]) for port in record["rack"]["network"]["ports"]]
+    found = Counter(ports)
+    for one, other in (asked - found).elements():
+        yield f"links of the network: asked one from {one} to {other}, found none"
+    for one, other in (found - asked).elements():
+        yield f"links of the network: asked none from {one} to {other}, found one"
+
+
+def _nics(conditions: Conditions, record: Json) -> Iterator[str]:
+    """How many NICs every host has: of what was built, and of what the host itself reads."""
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    told = {each["name"]: each for each in record["rack"].get("hosts", ())}
+    for host in conditions.hosts:
+        asked = topologies.ends_of(links, host)
+        # Agents that tell of no NICs build one for each host.
+        found = [nic["end"] for nic in told.get(host, {}).get("nics", [{"end": host}])]
+        if found != asked:
+            yield _differs(f"NICs of {host}", ", ".join(asked), ", ".join(found) or "none")
+        for when in ("before", "after"):
+            count = len(record.get(when, {}).get(host, {}).get("nics", asked[:1]))
+            if count != len(asked):
+                yield _differs(f"NICs that {host} reads {when} the run", len(asked), count)
+
+
+def _routers(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Every router with its MTU, its links, and what becomes of the errors that it sends."""
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    asked = _routers_asked(conditions)
+    told = {each["name"]: each for each in record["rack"].get("routers", ())}
+    if list(told) != list(asked):
+        yield _differs("routers", ", ".join(asked) or "none", ", ".join(told) or "none")
+        return
+    for name, (mtu, icmp) in asked.items():
+        if told[name]["mtu"] != mtu:
+            yield _differs(f"MTU of router {name}", mtu, told[name]["mtu"])
+        if told[name]["icmp"] != icmp:
+            yield _differs(f"ICMP errors of router {name}", icmp, told[name]["icmp"])
+        ends, found = topologies.ends_of(links, name), [nic["end"] for nic in told[name]["nics"]]
+        if found != ends:
+            yield _differs(f"NICs of router {name}", ", ".join(ends), ", ".join(found) or "none")
+
+
+def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Where a workload uses several NICs: by each of a sender's went as many frames as its flows' bytes need."""
+    if record["workload"].get("nics", 1) == 1:
+        return
+    links = topologies.drawn_links(_topology(conditions), conditions.hosts)
+    begins = {port["port"]: port["from"] for port in record["rack"]["network"]["ports"]}
+    sent, carried = Counter[str](), Counter[str]()
+    for port in record["measure"]["fabric"]["ports"]:
+        sent[begins.get(port["port"], "")] += port["sent_frames"]
+    for run in record["workload"]["runs"]:
+        sender = run["server" if run["reverse"] else "client"]
+        ends = topologies.ends_of(links, sender)
+        if run["nic"] > len(ends):
+            yield _differs(f"NICs of {sender} that flows went by", f"number {run['nic']}", f"{len(ends)} of them")
+            continue
+        carried[ends[run["nic"] - 1]] += run["result"]["bytes"]
+    for end, amount in carried.items():
+        payload = conditions.mtu[topologies.node_of(end)] - HEADERS_BYTES[conditions.family]
+        least = math.ceil(amount / payload)
+        if sent[end] < least:
+            yield f"frames that {end} sent: expected {least} or more for the {amount} bytes by it, found {sent[end]}"
+
+
+def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Rate and MTU of every port, and what of ICMP it lets out; a host's own MTU is proven by its frames."""
+    hosts, routers = set(conditions.hosts), _routers_asked(conditions)
+    for port in record["rack"]["network"]["ports"]:
+        one, other = port["from"], port["to"]
+        rate = _rate(conditions, one, other)
+        if abs(port["bits_per_second"] - rate) > 1:
+            yield _differs(f"rate of port {port['port']}", f"{rate} b/s", port["bits_per_second"])
+        node = topologies.node_of(one)
+        usual = _setting(conditions, one, other).get("mtu", conditions.port_mtu)
+        mtu, icmp = routers.get(node, (usual, "on"))
+        if node not in hosts and port["mtu"] != mtu:
+            yield _differs(f"MTU of port {port['port']}", mtu, port["mtu"])
+        # Agents that know of no routers filter nothing.
+        filters = port.get("filters_icmp_errors", False)
+        if filters != (icmp == "filtered"):
+            yield _differs(f"ICMP errors at port {port['port']}", icmp, "filtered" if filters else "on")
+
+
+def _impairments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What makes links other than ideal; of the delay what is not the link's part of the RTT."""
+    for port in record["rack"]["network"]["ports"]:
+        asked = _setting(conditions, port["from"], port["to"])
+        for key, usual in (("jitter_seconds", 0.0), ("loss", 0.0), ("tagged", False)):
+            if not _same(asked.get(key, usual), port[key]):
+                yield _differs(f"{key} of the link of port {port['port']}", asked.get(key, usual), port[key])
+        if "delay_seconds" in asked:
+            delay = asked["delay_seconds"] + asked.get("phase_seconds", 0.0)
+            if abs(port["delay_seconds"] - delay) > CLOCK_SECONDS:
+                yield _differs(f"delay of the link of port {port['port']}", f"{delay:.9f} s", port["delay_seconds"])
+
+
+def _shared_buffer(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked, found = conditions.network.get("shared_buffer"), record["rack"]["network"]["shared_buffer"]
+    if asked != found:
+        yield _differs("shared buffer of each switch", asked, found)
+
+
+def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Discipline, limit and every number that was asked, of each port of switches and routers; hosts' have none."""
+    hosts = set(conditions.hosts)
+    for port in record["rack"]["network"]["ports"]:
+        name, found = port["port"], port["queue"]
+        if topologies.node_of(port["from"]) in hosts:
+            if found is not None:
+                yield _differs(f"queue of the NIC {name}", "none", found["kind"])
+            continue
+        setting = _setting(conditions, port["from"], port["to"])
+        asked = dict(setting.get("queue", conditions.network.get("queue", {"kind": "taildrop"})))
+        if "limit_frames" not in asked:
+            asked["limit_bytes"] = setting.get("buffer_bytes", conditions.buffer_bytes)
+        kind = None if found is None else found["kind"]
+        if kind != asked["kind"]:
+            yield _differs(f"queue of port {name}", asked["kind"], kind or "none")
+            continue
+        for key, value in asked.items():
+            if not _same(value, found.get(key)):
+                yield _differs(f"{key} of the queue of port {name}", value, found.get(key))
+
+
+def _same(asked: Any, found: Any) -> bool:
+    """Times are kept in picoseconds, so that the last digits of a number may differ."""
+    if isinstance(asked, float) and isinstance(found, int | float) and not isinstance(found, bool):
+        return math.isclose(asked, found, rel_tol=1e-6)
+    return bool(asked == found)
+
+
+def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Between the hosts that are furthest apart it is what was asked, unless single links have a delay of their own."""
+    links = conditions.network.get("links", ())
+    if any(not {"delay_seconds", "phase_seconds"}.isdisjoint(each) for each in links):
+        return
+    found = record["rack"]["network"]["rtt_seconds"]["most"]
+    if abs(found - conditions.rtt_seconds) > CLOCK_SECONDS:
+        yield _differs("base RTT of the hosts furthest apart", f"{conditions.rtt_seconds:.9f} s", f"{found:.9f} s")
+
+
+def _losses(conditions: Conditions, record: Json) -> Iterator[str]:
+    ends = {port["port"]: (port["from"], port["to"]) for port in record["rack"]["network"]["ports"]}
+    for port in record["measure"]["fabric"]["ports"]:
+        if port["port"] not in ends:
+            continue
+        share = _setting(conditions, *ends[port["port"]]).get("loss", 0.0)
+        sent, lost = port["sent_frames"], port.get("lost_frames", 0)
+        slack = SIGMAS * math.sqrt(sent * share * (1 - share))
+        # A rare loss is no normal distribution: three more, or fewer.
+        if abs(lost - share * sent) > (slack + 3 if share else 0):
+            yield _differs(f"frames lost behind port {port['port']}", f"{share:g} of {sent}", lost)
+
+
+def _background(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked, found = conditions.network.get("background", ()), record["measure"]["fabric"].get("background") or ()
+    if len(asked) != len(found):
+        yield _differs("background loads", len(asked), len(found))
+        return
+    seconds = record["measure"]["elapsed_seconds"]
+    for load, told in zip(asked, found, strict=True):
+        name = f"background from {load['from']} to {load['to']}"
+        rate = load["bits_per_second"] or load["share"] * _rate(conditions, *_first_link(conditions, load["from"]))
+        expected = rate * seconds / 8 / (load["frame_bytes"] + WIRE_OVERHEAD_BYTES)
+        slack = 3 + BACKGROUND_SHARE * expected
+        slack += SIGMAS * math.sqrt(expected) if load["process"] == "poisson" else 0
+        least = 1 if load["process"] == "on-off" else expected - slack
+        if not least <= told["sent_frames"] <= expected + slack:
+            yield _differs(name, f"about {expected:.0f} frames", told["sent_frames"])
+
+
+def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What arrives says whether the senders' TCP has ECN; where others' traffic arrives too, the reading must do."""
+    asked = conditions.sysctls.get(ECN_SYSCTL)
+    if conditions.testbed == "hosts" or asked not in ("0", "1"):
+        return
+    for host in record["workload"]["receivers"]:
+        nstat = deltas(record, host, "nstat")
+        found = sum(nstat.get(f"{layer}In{field}Pkts", 0) for layer in ("IpExt", "Ip6") for field in ECN_FIELDS)
+        if asked == "0" and found:
+            yield f"packets with ECN that {host} received: expected none, found {found}"
+        if asked == "1" and not found and is_bulk(conditions, record):
+            yield f"packets with ECN that {host} received: expected some, found none"
+
+
+_CHECKS: Sequence[Callable[[Conditions, Json], Iterator[str]]] = (
+    _links, _nics, _routers, _by_nics, _ports, _queues, _impairments, _shared_buffer, _rtt, _losses, _background,
+)  # fmt: skip

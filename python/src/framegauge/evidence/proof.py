@@ -1,0 +1,355 @@
+"""Treatment proof: did the run happen under the conditions that it claims? Pure: record → failures.
+
+Each check compares what was asked with what was seen: on the wire (SYNs, frame sizes), in live sockets
+(congestion control), or read back from the kernel before and after the run (MTU, offloads, shaper,
+sysctls). A run with any failure is discarded, and the failures say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from framegauge.evidence import nic as proof_nic
+from framegauge.evidence.changes import change_failures, opened_after, paths
+from framegauge.evidence.network import handshake_range, network_failures, network_readings, own_rates, through
+from framegauge.evidence.nic import (
+    HEADERS_BYTES,
+    deltas,
+    fabric_hosts,
+    is_bulk,
+    nic_failures,
+    nic_readings,
+    overlay_bytes,
+    segment_bytes,
+)
+from framegauge.testbeds.base import Conditions, Json, is_qdisc
+
+__all__ = ["failures", "readings", "sizes_failures", "unproved"]
+
+BULK_SHARE = 0.9  # of the full frame, that the mean frame of a bulk transfer must reach
+RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
+BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
+HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: what fidelity.py still tolerates as lateness
+SYN_TIMER_SECONDS = 1.0  # until a SYN is repeated (RFC 6298 section 2; Linux's TCP_TIMEOUT_INIT)
+
+
+def failures(conditions: Conditions, record: Json) -> list[str]:
+    """One line for each thing that the record does not prove; empty: the treatment is proven."""
+    checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
+    return [line for check in checks for line in check(conditions, record)]
+
+
+def unproved(conditions: Conditions, record: Json) -> list[str]:
+    """What this record can neither prove nor disprove, each with the reason: no failure."""
+    if conditions.testbed == "fabric" and _repeated_every_syn(record):
+        return ["RTT by a handshake: every connection had to repeat its SYN"]
+    return []
+
+
+def readings(record: Json) -> dict[str, Any]:
+    """What else the proof has seen: for the report, whatever the verdict."""
+    return {**proof_nic.readings(record), **network_readings(record)}
+
+
+def _differs(where: str, asked: object, found: object) -> str:
+    return f"{where}: asked {asked}, found {found}"
+
+
+def _readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Every host's readings before and after."""
+    for when in ("before", "after"):
+        for host, reading in record[when].items():
+            yield f"{host} {when} the run", host, reading
+
+
+def _turn(where: str) -> int:
+    """Of what is asked in turn: the first before the run, the last after it."""
+    return 0 if where.endswith(" before the run") else -1
+
+
+def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
+    for where, host, nic in nic_readings(record):
+        asked = conditions.mtus(host)[_turn(where)]
+        if nic["mtu"] != asked:
+            yield _differs(f"MTU of {where}", asked, nic["mtu"])
+    for where, host, reading in _readings(record):
+        asked = conditions.mtus(host)[_turn(where)]
+        inside = None if conditions.overlay is None else asked - overlay_bytes(record, host)
+        if reading.get("overlay_mtu") != inside:
+            yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
+
+
+def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Both SYNs, seen at every host that takes part, announce the MSS of the host that sent them."""
+    names = {address: host["name"] for host in record["rack"]["hosts"] for address in _addresses(host)}
+    taking_part = _taking_part(record)
+    for host, wire in record.get("wire", {}).items():
+        if wire["lost"]:
+            yield f"SYNs at {host}: the capture lost {wire['lost']} packets, expected none"
+        kinds = {(syn["direction"], syn["ack"]) for syn in wire["syns"]}
+        both = {direction for direction, _ in kinds} == {"in", "out"} and {ack for _, ack in kinds} == {True, False}
+        if host in taking_part and not both:
+            yield f"SYNs at {host}: found {len(wire['syns'])}, expected a SYN and a SYN-ACK"
+        wrong = set()
+        left = {address: _announced(conditions, record, name) for address, name in names.items()}
+        seen = set()
+        for syn in wire["syns"]:
+            address = syn["source"].rpartition(":")[0].strip("[]")
+            if address not in names:
+                wrong.add(f"SYN at {host}: unknown source {syn['source']}")
+                continue
+            seen.add(address)
+            # In order: once a changed MTU is announced, the one before is not any more.
+            if syn["mss_bytes"] in left[address]:
+                left[address] = left[address][left[address].index(syn["mss_bytes"]) :]
+                continue
+            kind = "SYN-ACK" if syn["ack"] else "SYN"
+            expected = " or ".join(map(str, left[address]))
+            wrong.add(_differs(f"MSS in the {kind} of {names[address]}, seen at {host}", expected, syn["mss_bytes"]))
+        for address in sorted(seen if host in taking_part else ()):
+            sender, (first, *_, last) = names[address], (left[address] * 2)
+            if first != last and opened_after(conditions, record, [sender]):
+                wrong.add(_differs(f"MSS that {sender} announced last, seen at {host}", last, first))
+        yield from sorted(wrong)
+
+
+def _addresses(host: Json) -> Iterator[str]:
+    """Of all NICs of a host; some testbeds tell the first alone."""
+    yield host["address"]
+    yield from (nic["address"] for nic in host.get("nics", ()))
+
+
+def _announced(conditions: Conditions, record: Json, host: str) -> list[int]:
+    """Every MSS that a host has to announce, in order."""
+    less = overlay_bytes(record, host) + HEADERS_BYTES[conditions.family]
+    return [mtu - less for mtu in conditions.mtus(host)]
+
+
+def _taking_part(record: Json) -> set[str]:
+    return {*record["workload"]["senders"], *record["workload"]["receivers"]}
+
+
+def _full_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
+    """Bytes of a full frame from a host to each of the others, in turn: of the smaller of the two MTUs."""
+    ceilings = [*record["rack"]["ceilings"].values(), *record["rack"].get("later_ceilings", ())]
+    frame = {each["mtu"]: each["frame_bytes"] for each in ceilings}
+    return [[frame[mtu] for mtu in paths(conditions, sender, other)] for other in sorted(receivers - {sender})]
+
+
+def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
+    """The same of what routers between let through, once they have said what that is."""
+    ceiling = record["rack"]["ceilings"][sender]
+    outside = ceiling["frame_bytes"] - ceiling["mtu"]
+    return [
+        [through(conditions, sender, other, mtu) + outside for mtu in paths(conditions, sender, other)]
+        for other in sorted(receivers - {sender})
+    ]
+
+
+def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Frames with data, as the fabric counted them by sending host: none too large, and bulk near the full frame."""
+    if record["measure"]["fabric"] is None:
+        return
+    senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
+    sent = [host for host in fabric_hosts(record) if host["host"] in senders]
+    count = sum(host["data_frames"] for host in sent)
+    if not count:
+        yield "data frames on the wire: found none, expected some"
+        return
+    for host in fabric_hosts(record):
+        name, largest = host["host"], host["largest_frame_bytes"]
+        full = max((max(each) for each in _full_frames(conditions, record, name, _taking_part(record))), default=0)
+        if largest > full:
+            yield f"largest frame of {name}: expected at most {full} bytes at this MTU, found {largest}"
+    if not is_bulk(conditions, record):
+        return
+    for host in sent:
+        frames = _path_frames(conditions, record, host["host"], receivers)
+        full = max(each[0] for each in frames)
+        # A connection that was there before a change keeps its segments.
+        if opened_after(conditions, record, conditions.hosts):
+            full = max(full, *(each[-1] for each in frames))
+        if host["largest_frame_bytes"] < full:
+            found = host["largest_frame_bytes"]
+            yield f"largest frame of {host['host']}: expected {full} bytes at this MTU, found {found}"
+    least = BULK_SHARE * min(
+        min(each) for name in senders for each in _path_frames(conditions, record, name, receivers)
+    )
+    mean = sum(host["data_frame_bytes"] for host in sent) / count
+    if record["workload"].get("only_bulk", True) and mean < least:
+        yield f"mean data frame: expected at least {least:.0f} bytes, found {mean:.1f}"
+
+
+def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """The same from the senders' own TCP, where no fabric sees the frames: payload over segments sent.
+
+    A host that receives bulk, too, sends acknowledgements without payload: then only the upper bound says something.
+    """
+    work = record["workload"]
+    if record["measure"]["fabric"] is not None or not is_bulk(conditions, record):
+        return
+    sent = sum(deltas(record, host, "nstat").get("TcpOutSegs", 0) for host in work["senders"])
+    if not sent:
+        yield "segments that the senders sent: found none, expected some"
+        return
+    mean, mss = work["bytes"] / sent, segment_bytes(conditions)
+    largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+    one_way = not set(work["senders"]) & set(work["receivers"]) and work.get("only_bulk", True)
+    least = BULK_SHARE * mss if one_way else 0.0
+    if not least <= mean <= largest:
+        yield f"mean segment payload: expected {least:.0f} to {largest} bytes, found {mean:.1f}"
+
+
+def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What the sending sockets of the run say, where other programs' segments cross the interfaces too."""
+    mean, mss = record["workload"].get("mean_segment_payload_bytes"), segment_bytes(conditions)
+    if mean is None or not is_bulk(conditions, record):
+        return
+    largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+    if not BULK_SHARE * mss <= mean <= largest:
+        yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {largest} bytes, found {mean:.1f}"
+
+
+def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
+    """What the kernel says is on, of what was asked."""
+    asked = {
+        "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
+        "lro": conditions.lro,
+    }  # fmt: skip
+    for where, _, reading in _readings(record):
+        for name, on in asked.items():
+            if on is not None and reading["offloads"][name] is not on:
+                yield _differs(f"{name} of {where}", on, reading["offloads"][name])
+
+
+def _qdisc(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = conditions.qdisc
+    if asked is None:
+        return
+    for where, _, reading in _readings(record):
+        if not is_qdisc(reading["qdisc"], asked):
+            yield _differs(f"queue discipline of {where}", asked, reading["qdisc"]["kind"])
+
+
+def _live_congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = conditions.congestion_control
+    for host, found in record["workload"]["congestion_control"].items() if asked is not None else ():
+        if list(found) != [asked]:
+            yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
+
+
+def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
+    asked = conditions.congestion_control
+    for host, found in record["workload"]["congestion_control"].items():
+        if list(found) != [asked]:
+            yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
+    for where, _, reading in nic_readings(record):
+        if reading["congestion_control_route"] != asked:
+            yield _differs(f"congestion control of the route of {where}", asked, reading["congestion_control_route"])
+
+
+def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
+    """TCP_NODELAY of live sockets; what a program was told and nobody can read back is stated with the run."""
+    found = record["workload"].get("nodelay")
+    if conditions.nagle is None:
+        return
+    if found is None:
+        if not record["workload"].get("not_proved"):
+            yield "TCP_NODELAY of live sockets: not read, expected readings of both ends"
+        return
+    asked = not conditions.nagle
+    for host, values in found.items():
+        if list(values) != [asked]:
+            shown = ", ".join(map(str, values)) or "none"
+            yield _differs(f"TCP_NODELAY of live sockets on {host}", asked, shown)
+
+
+def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
+    """Buffers of live sockets: Linux keeps twice what was asked, up to twice its limit (socket(7)). And no call has
+    moved more than a message."""
+    work = record["workload"]
+    asked, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
+    for host, found in work.get("sockets", {}).items():
+        for way, limit in (("send", "wmem_max"), ("receive", "rmem_max")):
+            kept = found[f"{way}_buffer_bytes"]
+            if asked is None or kept == 2 * asked:
+                continue
+            line = _differs(f"{way} buffer of live sockets on {host}", f"{asked} bytes, kept as {2 * asked}", kept)
+            less = kept is not None and kept < 2 * asked
+            yield line + (f": raise net.core.{limit} of its kernel to {asked} or more" if less else "")
+        largest = found["largest_call_bytes"]
+        if message is not None and (largest is None or largest > message):
+            yield _differs(f"bytes of the largest write or read on {host}", f"at most {message}", largest)
+
+
+def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
+    fabric = conditions.testbed == "fabric"
+    for where, host, reading in nic_readings(record):
+        qdisc, line = reading["qdisc"], conditions.bits_per_second
+        if line is None or not conditions.shaping:
+            if qdisc["kind"] == "tbf":
+                yield _differs(f"shaper of {where}", "none", "tbf")
+            continue
+        if qdisc["kind"] != "tbf":
+            yield _differs(f"shaper of {where}", "tbf", qdisc["kind"])
+            continue
+        own = own_rates(conditions, record, host, reading["interface"]) if fabric else []
+        rate = own[_turn(where)] * conditions.shaper_factor if fabric else line
+        if abs(qdisc["bits_per_second"] - rate) > RATE_SHARE * rate:
+            yield _differs(f"rate of the shaper of {where}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
+        burst = conditions.shaper_burst_bytes
+        if fabric and abs(qdisc["burst_bytes"] - burst) > BURST_SHARE * burst:
+            yield _differs(f"burst of the shaper of {where}", f"{burst} bytes", qdisc["burst_bytes"])
+
+
+def _sysctls(conditions: Conditions, record: Json) -> Iterator[str]:
+    for where, _, reading in _readings(record):
+        for name, asked in conditions.sysctls.items():
+            found = reading["sysctls"].get(name)
+            # The kernel prints vectors with tabs.
+            if found is None or found.split() != asked.split():
+                yield _differs(f"{name} of {where}", asked, found)
+    for host, before in record["before"].items():
+        after = record["after"][host]["sysctls"]
+        for name, value in before["sysctls"].items():
+            if after.get(name) != value:
+                yield f"{name} of {host} changed during the run: {value} became {after.get(name)}"
+
+
+def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
+    for host, reading in record["before"].items():
+        if reading["tcp_metrics_entries"]:
+            yield f"cached TCP metrics on {host} before the run: expected 0, found {reading['tcp_metrics_entries']}"
+    if record["workload"].get("refused"):
+        yield f"connections with a wrong token: expected 0, found {record['workload']['refused']}"
+
+
+def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
+    """The fastest handshake of the run lies at the RTT of the hosts, as the network has it."""
+    found = record["workload"].get("handshake_seconds")
+    if conditions.testbed != "fabric" or found is None or _repeated_every_syn(record):
+        return
+    least, most = handshake_range(conditions, record)  # of connections that are opened before anything is changed, too
+    most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
+    # The client's clock starts before connect() and ends after it: never below the RTT.
+    if not least <= found <= most:
+        yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {found:.6f} s"
+
+
+def _repeated_every_syn(record: Json) -> bool:
+    """Whether even the fastest handshake has the timer's time in it: by its length, and by what the kernels counted."""
+    found = record["workload"].get("handshake_seconds")
+    if found is None or found < SYN_TIMER_SECONDS:
+        return False
+    return any(deltas(record, host, "nstat").get("TcpExtTCPSynRetrans", 0) > 0 for host in record["counters_after"])
+
+
+_CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
+    _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures, _shaper,
+    _sysctls, _clean_start, _rtt, network_failures, change_failures,
+)  # fmt: skip
+# Of a host of the user's own nothing is asked that others' traffic or settings would decide.
+_ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
+    _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures, _sysctls,
+)  # fmt: skip

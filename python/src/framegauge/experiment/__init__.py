@@ -1,0 +1,1 @@
+"""A study as it runs: planned, forecast, measured."""

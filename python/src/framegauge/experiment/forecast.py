@@ -1,0 +1,147 @@
+"""What a study will be able to say, before it runs: order, duration, and the effects that its blocks can find."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.experiment.planning import expected_seconds, stated_conditions
+from framegauge.quantities import print_seconds
+from framegauge.statistics.power import POWER, reach
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.study.blocks import Slot, order
+from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.summary import words
+
+__all__ = ["ASSUMED", "forecast", "lines"]
+
+# Standard deviation of the log ratios of blocks, as studies on the emulated 1 Gb/s pair showed it: of each metric the
+# first series in bench/truth/noise.json. Of what is not in there, a guess.
+ASSUMED: Mapping[str, float] = {
+    "goodput": 0.007, "completion_time": 0.007, "fairness": 0.02, "smallest_goodput": 0.1, "latency_p50": 0.022,
+    "latency_p99": 0.75, "latency_p999": 1.0, "transactions": 0.01, "receiver_cpu_cost": 0.05, "sender_cpu_cost": 0.05,
+    "receiver_instructions": 0.01, "sender_instructions": 0.01, "receiver_cycles": 0.05, "sender_cycles": 0.05,
+}  # fmt: skip
+MOST_BLOCKS = 500
+
+
+def forecast(study: Study, pilot: Mapping[str, Sequence[float]], given: Mapping[str, float]) -> dict[str, Any]:
+    """As `framegauge plan --json` prints it. `pilot`: spreads that were seen, by metric; `given`: that are told."""
+    slots = order(study)
+    margins = study.margin()
+    comparisons = len(cells(study)) * sum(arm.role == "treatment" for arm in arms(study)) * len(margins)
+    rule = StoppingRule(study.blocks if study.stop == "settled" else None)
+    return {
+        "schema": 1,
+        "question": study.question,
+        "testbed": study.testbed.kind,
+        "treatment": study.treatment,
+        "arms": [{"role": arm.role, "level": arm.level} for arm in arms(study)],
+        "cells": len(cells(study)),
+        "blocks": study.blocks,
+        "stop": study.stop,
+        "seed": study.seed,
+        "runs": len(slots),
+        "seconds": round(sum(expected_seconds(study, slot) for slot in slots), 1),
+        "budget_seconds": study.budget,
+        "comparisons": comparisons,
+        "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
+        "reach": [
+            _reach(metric, margin, comparisons, study.blocks, rule, pilot, given) for metric, margin in margins.items()
+        ],
+    }
+
+
+def _slot(study: Study, number: int, slot: Slot) -> dict[str, Any]:
+    return {
+        "run": number,
+        "block": slot.block,
+        "workload": slot.cell.workload,
+        "role": slot.arm.role,
+        study.treatment: slot.arm.level,
+        "conditions": stated_conditions(study, slot),
+        "expected_seconds": round(expected_seconds(study, slot), 2),
+    }
+
+
+def _reach(
+    metric: str,
+    margin: float,
+    comparisons: int,
+    blocks: int,
+    rule: StoppingRule,
+    pilot: Mapping[str, Sequence[float]],
+    given: Mapping[str, float],
+) -> dict[str, Any]:
+    """What the study's blocks find of a metric; the spread: the one told, else the pilot's, else assumed."""
+    seen = pilot.get(metric)
+    source = "given" if metric in given else "pilot" if seen else "assumed"
+    spread = given[metric] if metric in given else statistics.median(seen) if seen else ASSUMED[metric]
+    found = reach(spread, blocks, margin, comparisons, rule)
+    return {
+        "metric": metric,
+        "margin": margin,
+        "spread": spread,
+        "spread_is": source,
+        "confidence": 1 - found.alpha,
+        "half_width": found.half_width - 1,
+        "finds_better_from": found.better - 1,
+        "finds_equality_with_probability": found.equal_power,
+        "blocks_for_equality": _blocks_for(spread, margin, comparisons, rule.planned is not None),
+    }
+
+
+def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
+    """The least number of blocks that shows equality with power 0.8; None: more than MOST_BLOCKS."""
+    low, high = 2, MOST_BLOCKS
+
+    def enough(blocks: int) -> bool:
+        rule = StoppingRule(blocks if may_stop else None)
+        return reach(spread, blocks, margin, comparisons, rule).equal_power >= POWER
+
+    if not enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
+
+
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """For people."""
+    yield found["question"]
+    yield f"testbed {found['testbed']}, treatment {found['treatment']}, seed {found['seed']}"
+    yield "arms: " + ", ".join(f"{arm['role']} {level_text(arm['level'])}" for arm in found["arms"])
+    ends = "at the latest; it ends once all is settled" if found["stop"] == "settled" else "in any case"
+    yield (
+        f"{found['runs']} runs: {found['blocks']} blocks of {found['cells']} cells x {len(found['arms'])} arms, "
+        f"{ends}; about {print_seconds(found['seconds'])} (budget {print_seconds(found['budget_seconds'])})"
+    )
+    for cell in {_cell_key(slot): slot for slot in found["order"]}.values():
+        yield f"  {cell['workload']}: {words.conditions(cell['conditions'])}"
+    treatment = found["treatment"]
+    first = ", ".join(level_text(slot[treatment]) for slot in found["order"] if slot["block"] == 0)
+    yield f"order of the first block, cell by cell: {first} (all with --json)"
+    yield f"what it can find, with {found['comparisons']} comparisons that err with 5 % together:"
+    for each in found["reach"]:
+        yield (
+            f"  {words.metric(each['metric'])}, margin {each['margin']:.2%}: blocks spread by {each['spread']:.2%} "
+            f"({each['spread_is']}), so intervals of about ±{each['half_width']:.2%}; better from "
+            f"{each['finds_better_from']:+.2%} on is found with 80 %, equality with "
+            f"{each['finds_equality_with_probability']:.0%}" + _advice(each, found["blocks"])
+        )
+
+
+def _cell_key(slot: Mapping[str, Any]) -> str:
+    """Of a slot's cell."""
+    return f"{slot['workload']} {sorted((name, str(value)) for name, value in slot['conditions'].items())}"
+
+
+def _advice(each: Mapping[str, Any], blocks: int) -> str:
+    needed = each["blocks_for_equality"]
+    if each["finds_equality_with_probability"] >= POWER:
+        return ""
+    if needed is None:
+        return f" (80 % would take more than {MOST_BLOCKS} blocks)"
+    return f" (80 % would take {needed} blocks instead of {blocks})"

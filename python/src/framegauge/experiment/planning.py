@@ -1,0 +1,182 @@
+"""From a slot of a study to what is run: conditions, workload, and how long it may take."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from framegauge.networks import disciplines, topologies
+from framegauge.networks.settings import together
+from framegauge.quantities import print_seconds
+from framegauge.study.blocks import Slot, block_order
+from framegauge.study.changes import changes_as_json
+from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
+from framegauge.study.sizes import at_mtu
+from framegauge.testbeds.base import PLACES, Conditions
+from framegauge.workloads.base import Workload
+from framegauge.workloads.ftp import Ftp
+from framegauge.workloads.iperf3 import Iperf3
+from framegauge.workloads.mixed import Mixed
+from framegauge.workloads.rr import RequestResponse
+from framegauge.workloads.stream import Stream
+
+__all__ = ["baseline", "conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
+
+RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a pair, reading it, waiting for quiet
+HOST_OVERHEAD_SECONDS = 0.05  # and each further host
+# Factors whose value has a unit, as conditions and verdicts name them.
+_KEYS = {
+    "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+}  # fmt: skip
+_ECN = "net.ipv4.tcp_ecn"  # of both IP families; 1: asks for it, and grants it
+_TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
+
+
+def _factors(study: Study, slot: Slot) -> dict[str, Any]:
+    return {**slot.cell.factors, study.treatment: slot.arm.level}
+
+
+def baseline(study: Study) -> Conditions:
+    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
+    cell = cells(study)[0]
+    levels = {name: getattr(study.factors, name, None) for name in cell.factors}
+    chosen = {name: level.baseline for name, level in levels.items() if level is not None}
+    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
+
+
+def conditions_of(study: Study, slot: Slot) -> Conditions:
+    """What a slot asks of the testbed."""
+    factors, bed = _factors(study, slot), study.testbed
+    return Conditions(
+        testbed=_TESTBEDS.get(bed.kind, "fabric"),
+        mtu=host_mtus(factors["mtu"], bed.host_names),
+        rtt_seconds=factors["rtt"] or 0.0,
+        **_nic(study, factors),
+        congestion_control=factors["congestion_control"],
+        bits_per_second=bed.link.rate,
+        buffer_bytes=bed.link.buffer if factors["buffer"] is None else factors["buffer"],
+        port_mtu=bed.link.port_mtu,
+        moderation_seconds=factors["moderation"] or 0.0,
+        aggregate_bytes=bed.nic.aggregate,
+        shaper_factor=bed.shaper.factor,
+        shaper_burst_bytes=bed.shaper.burst,
+        family=bed.family,
+        sysctls=study.sysctls if factors["ecn"] is None else {**study.sysctls, _ECN: str(int(factors["ecn"]))},
+        nagle=factors["nagle"],
+        qdisc=factors["qdisc"],
+        network=_network(study, slot, factors),
+        shaping=factors["shaping"] is not False,
+        overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
+        changes=changes_as_json(study.changes, bed.host_names),
+    )
+
+
+def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the network is not as it is by default; with a seed of the block, so that its arms draw the same."""
+    bed, shared = study.testbed, study.testbed.shared_buffer
+    if bed.kind not in ("rack", "fake"):
+        return {}
+    skew = [{"from": "*", "to": host, "skew_ppm": factors["skew"]} for host in bed.host_names if factors["skew"]]
+    found = {
+        "topology": bed.topology.as_json() if bed.topology.text() is not None else None,
+        "queue": None if factors["queue"] in (None, "taildrop") else disciplines.as_json(factors["queue"]),
+        "shared_buffer": None if shared is None else {"bytes": shared.bytes, "alpha": shared.alpha},
+        "links": [*skew, *(each.as_json() for each in bed.links)],
+        "routing": None if factors["routing"] in (None, "ecmp") else dict(topologies.ROUTINGS[factors["routing"]]),
+        "background": [each.as_json() for each in bed.background],
+    }
+    given = {name: value for name, value in found.items() if value}
+    return {**given, "seed": _seed(study, slot)} if given else {}
+
+
+def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
+    nic = nic_of(factors)
+    if study.testbed.kind == "ssh" and factors["lro"] is None and nic["lro"]:
+        nic["lro"] = None  # offloads are on without it, too: few NICs have it, and fewer have it on
+    return nic
+
+
+def _seed(study: Study, slot: Slot) -> int:
+    """Of a run's arrivals: the same in all arms of a block, another in each block; clients add their number."""
+    return (study.seed * 10_007 + slot.block) * 1000
+
+
+def _stream(parameters: Mapping[str, Any], mtu: Any) -> Stream:
+    """With the sizes at this MTU: the workload knows of none."""
+    given = {name: value for name, value in parameters.items() if name != "sizes"}
+    return Stream(**given, **at_mtu(parameters.get("sizes"), mtu))
+
+
+_MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
+    "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors["mtu"]),
+    "rr": lambda study, slot, factors: RequestResponse(
+        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+    ),
+    "mixed": lambda study, slot, factors: Mixed(
+        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+    ),
+    "iperf3": lambda _study, slot, factors: Iperf3(
+        **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
+    ),
+    "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
+}
+
+
+def workload_of(study: Study, slot: Slot) -> Workload:
+    """The workload of a slot, with the factors that are its own to obey."""
+    return _MAKERS[slot.cell.workload](study, slot, _factors(study, slot))
+
+
+def expected_seconds(study: Study, slot: Slot) -> float:
+    """A first guess at a run's duration; corrected by what the first runs took."""
+    overhead = RUN_OVERHEAD_SECONDS + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2)
+    return overhead + workload_of(study, slot).expected_seconds(study.testbed.link.rate)
+
+
+def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
+    """What stays the same within a comparison, in base units, as the summary shows it."""
+    stated = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
+    if "duration_seconds" in slot.cell.parameters:
+        stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
+    # What follows `offloads`, and what the workload decides itself, is not stated twice.
+    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK)
+    factors = {
+        _KEYS.get(name, name): value
+        for name, value in slot.cell.factors.items()
+        if value is not None or name not in followers
+    }
+    found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
+    if (topology := study.testbed.topology.text()) is not None:
+        found["topology"] = topology
+    if study.changes:
+        found["changes"] = _told(study)
+    if study.testbed.kind == "ssh":
+        # Nothing that nobody asked for: hosts of the user's own are as they are.
+        return {name: value for name, value in found.items() if value is not None}
+    return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
+
+
+def _told(study: Study) -> str:
+    """What is changed while a run is under way: "after 1.5 s h1, h2: MTU 9000"."""
+    asked = changes_as_json(study.changes, study.testbed.host_names)
+    moments = dict.fromkeys(each["at_seconds"] for each in asked)
+    told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)
+    return ", ".join(f"after {print_seconds(at)} {text}" for at, text in told)
+
+
+def missing_programs(study: Study, places: str = PLACES) -> list[dict[str, str]]:
+    """The programs that a study's workloads need and this machine lacks, as requirements."""
+    workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
+    return [
+        {
+            "name": program.name,
+            "needed_for": f"workload {name}",
+            "found": "no such program",
+            "remedy": f"apt-get install {program.package}",
+        }
+        for name, workload in sorted(workloads.items())
+        for program in workload.needs
+        if shutil.which(program.name, path=places) is None
+    ]

@@ -1,0 +1,315 @@
+"""Runs a study: slot after slot, each on fresh hosts, each checked, each on disk before the next. Never prints."""
+
+from __future__ import annotations
+
+import io
+import math
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from framegauge.agents.pipe import read_spool
+from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout, Lapsed, ProgramFailure
+from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
+from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.quantities import print_bits_per_second
+from framegauge.results.journal import Journal, Run
+from framegauge.study.blocks import Slot, block_order
+from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
+from framegauge.workloads.base import Workload
+
+__all__ = ["Event", "Outcome", "Runner", "utc"]
+
+QUIET_SECONDS = 0.03
+QUIET_LOOKS = 40
+LOAD_TOLERANCE = 0.02  # of an equal load: slow start, and whole aggregates at the end
+LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
+MORE_BLOCKS = 0.5  # of the planned: so many more at most, where too few runs count
+
+
+def utc() -> datetime:
+    """The wall clock: only to say when a run began, never to measure how long it took."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Progress: run `number` of about `total`; `run` is set when one has ended."""
+
+    number: int
+    total: int
+    seconds_left: float
+    text: str
+    fraction: float = 0.0
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a study ended."""
+
+    runs: int
+    planned: int
+    interrupted: bool = False
+    out_of_budget: bool = False
+    settled_after: int | None = None  # blocks, if it ended before its last one
+
+
+class Runner:
+    """One study on one testbed into one journal."""
+
+    def __init__(
+        self,
+        study: Study,
+        testbed: Testbed,
+        journal: Journal,
+        *,
+        on_event: Callable[[Event], None] = lambda _: None,
+        degraded: Sequence[str] = (),
+        settled: Callable[[int, Sequence[Run]], bool] = lambda _blocks, _runs: False,
+        wanting: Callable[[Sequence[Run]], bool] = lambda _runs: False,
+        now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], datetime] = utc,
+        pause: Callable[[float], None] = time.sleep,
+        cpu_time: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._study, self._testbed, self._journal = study, testbed, journal
+        self._on_event, self._degraded, self._settled, self._wanting = on_event, list(degraded), settled, wanting
+        self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
+        self._planned = study.blocks * len(cells(study)) * len(arms(study))
+        self._guessed = self._took = 0.0
+
+    def run(self) -> Outcome:
+        """Until all is settled, the study finished, the budget spent, or Ctrl-C. Errors that no retry mends pass."""
+        begun = self._now()
+        try:
+            for block in range(self._study.blocks):
+                begins = all(run.block < block for run in self._journal.runs)
+                if begins and self._settled(block, self._journal.runs):
+                    return self._outcome(settled_after=block)
+                slots = [slot for slot in block_order(self._study, block) if self._attempts_left(slot)]
+                spent = self._now() - begun
+                if slots and block >= LEAST_BLOCKS and spent + self._guess(slots) > self._study.budget:
+                    return self._outcome(out_of_budget=True)
+                self._fill(slots)
+            self._more(begun)
+        except KeyboardInterrupt:
+            return self._outcome(interrupted=True)
+        return self._outcome()
+
+    def _fill(self, slots: Sequence[Slot]) -> None:
+        for slot in slots:
+            while self._attempts_left(slot):
+                self._once(slot)
+
+    def _more(self, begun: float) -> None:
+        """Further blocks, as long as they are wanted and the budget has room. Which runs were excluded decides so, and
+        not what the others found: it costs the intervals nothing."""
+        for block in range(self._study.blocks, self._study.blocks + math.ceil(MORE_BLOCKS * self._study.blocks)):
+            slots = block_order(self._study, block)
+            is_begun = any(run.block == block for run in self._journal.runs)
+            has_room = self._now() - begun + self._guess(slots) <= self._study.budget
+            if not (is_begun or (has_room and self._wanting(self._journal.runs))):
+                return
+            self._planned += len(slots)
+            self._fill(slots)
+
+    def _outcome(self, **how: Any) -> Outcome:
+        return Outcome(len(self._journal.runs), self._planned, **how)
+
+    def _tried(self, slot: Slot) -> list[Run]:
+        return [run for run in self._journal.runs if run.key == slot.key]
+
+    def _attempts_left(self, slot: Slot) -> bool:
+        """A slot is done with its first run that is evidence, or when its retries are spent."""
+        tried = self._tried(slot)
+        return all(run.excluded for run in tried) and len(tried) <= self._study.retries
+
+    def _guess(self, slots: Sequence[Slot]) -> float:
+        guess = sum(expected_seconds(self._study, slot) for slot in slots)
+        return guess * (self._took / self._guessed if self._guessed else 1.0)
+
+    def _event(self, slot: Slot, text: str, fraction: float = 0.0, run: Run | None = None) -> None:
+        filled = Counter(each.key for each in self._journal.runs)
+        left = [
+            each
+            for block in range(slot.block, max(self._study.blocks, slot.block + 1))
+            for each in block_order(self._study, block)
+            if each.key not in filled
+        ]
+        number = min(len(filled) + (run is None), self._planned)
+        self._on_event(Event(number, self._planned, self._guess(left), text, fraction, run))
+
+    def _once(self, slot: Slot) -> None:
+        """One attempt at a slot: run it, check it, save it."""
+        words = {**slot.cell.factors, self._study.treatment: slot.arm.level}
+        text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items() if level is not None)
+        self._event(slot, f"{slot.cell.workload}, {text}")
+        conditions, workload = conditions_of(self._study, slot), workload_of(self._study, slot)
+        begun = self._now()
+        run = Run(
+            number=len(self._journal.runs) + 1,
+            block=slot.block,
+            cell=slot.cell.index,
+            arm=slot.arm.name,
+            role=slot.arm.role,
+            level=slot.arm.level,
+            attempt=len(self._tried(slot)),
+            workload=slot.cell.workload,
+            conditions=stated_conditions(self._study, slot),
+            metrics={},
+            excluded=[],
+            degraded=self._degraded,
+            began=self._wall().astimezone(UTC).isoformat(timespec="milliseconds"),
+        )
+        record: Json = {"conditions": conditions.as_json()}
+        bulk: dict[str, bytes] = {}
+        with afterwards(self._testbed.down):
+            try:
+                self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
+                run = _checked(run, conditions, workload, record, bulk, self._study.margin())
+            except (AgentError, AgentLost, AgentTimeout, Lapsed, ProgramFailure) as error:
+                # A request that the agent does not understand stays wrong however often it is repeated.
+                if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
+                    raise
+                if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
+                    raise
+                run = replace(run, excluded=[f"error: {error}"])
+        took = self._now() - begun
+        self._guessed += expected_seconds(self._study, slot)
+        self._took += took
+        run = replace(run, seconds=round(took, 6))
+        self._journal.add(run, record, bulk)
+        self._event(slot, text, 1.0, run)
+
+    def _measure(
+        self,
+        conditions: Conditions,
+        workload: Workload,
+        record: Json,
+        bulk: dict[str, bytes],
+        on_progress: Callable[[float, str], None],
+    ) -> None:
+        """Everything between up and down; fills `record` and `bulk` as it goes."""
+        bed = self._testbed
+        record["rack"] = bed.up(conditions)
+        hosts = bed.hosts()
+        meters = self._study.meters
+        record["before"] = _ask(hosts, "host.read")
+        if meters.wire:
+            _ask(hosts, "wire.begin")
+        if meters.cpu:
+            _ask(hosts, "cpu.begin")
+            self._pause(meters.idle)
+            record["cpu_idle"] = _ask(hosts, "cpu.end")
+        # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
+        record["counters_before"] = self._quiet(hosts)
+        record["begun_seconds"] = bed.begin(meters.watch)
+        own = self._cpu_time()
+        if meters.cpu:
+            _ask(hosts, "cpu.begin")
+        with bed.changing(conditions.changes, record["begun_seconds"]) as made:
+            done = workload.run(hosts, secrets.token_hex(16), on_progress)
+        record["changes"], record["workload"] = made, done.record
+        if done.record.get("alone_bytes"):
+            record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
+        # Before the last look at the counters: taking the CPU meter away takes the kernel some 10 ms.
+        if meters.cpu:
+            record["cpu"] = _ask(hosts, "cpu.end")
+        record["counters_after"] = self._quiet(hosts)
+        record["controller_seconds"] = self._cpu_time() - own
+        record["measure"] = bed.end()
+        if meters.wire:
+            record["wire"] = _ask(hosts, "wire.end")
+        record["after"] = _ask(hosts, "host.read")
+        agents = {host.name: host.agent for host in hosts}
+        for spool in done.spools:
+            bulk[spool.name] = read_spool(agents[spool.host], spool.number)
+        fabric = record["measure"]["fabric"]
+        for name, key in (("drops", "drops"), ("queues", "series"), ("events", "events")):
+            if fabric is not None and fabric.get(key) is not None:
+                bulk[name] = bed.fetch(fabric[key])
+
+    def _quiet(self, hosts: Sequence[Host]) -> Json:
+        """Every host's counters, once two looks in a row are the same: what is still under way has ended. Where others
+        use the network too, after a moment: it is never quiet."""
+        last = _ask(hosts, "host.counters")
+        if not self._testbed.is_private:
+            self._pause(QUIET_SECONDS)
+            return _ask(hosts, "host.counters")
+        for _ in range(QUIET_LOOKS):
+            self._pause(QUIET_SECONDS)
+            now = _ask(hosts, "host.counters")
+            if all(now[name]["interface"] == last[name]["interface"] for name in now):
+                return now
+            last = now
+        raise AgentTimeout(f"the hosts were not quiet after {QUIET_LOOKS * QUIET_SECONDS:g} s")
+
+
+def _ask(hosts: Sequence[Host], method: str) -> Json:
+    return {host.name: host.agent.request(method) for host in hosts}
+
+
+def _checked(
+    run: Run,
+    conditions: Conditions,
+    workload: Workload,
+    record: Json,
+    bulk: Mapping[str, bytes],
+    judged: Collection[str],
+) -> Run:
+    """The run with its metrics, and with every reason why it is no evidence."""
+    tables = {name: _table(data) for name, data in bulk.items()}
+    done = record["workload"]
+    done |= workload.evidence(done, tables)
+    metrics = workload.metrics(done, tables) | costs.metrics(record)
+    # What is changed on the way has no steady part, and no ceiling that holds throughout.
+    part = None if conditions.changes else steady.of_streams(done, tables)
+    if part is not None:
+        metrics["goodput"] = part.bits_per_second
+    found = fidelity.assess(conditions, record)
+    excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
+    excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded += [f"load: {line}" for line in _load(done.get("offered_bits_per_second"), metrics.get("goodput"))]
+    excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
+    excluded += [f"fidelity: {line}" for line in found.reasons]
+    ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
+    told = None not in ceilings and not conditions.changes
+    ceiling = min(ceilings) * done.get("nics", 1) if told else None
+    readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
+    readings["ceiling_bits_per_second"] = ceiling
+    readings["steady"] = None if part is None else part.as_json()
+    readings["predicted_seconds"] = record.get("predicted_seconds")
+    if old := record["rack"].get("old_connections"):
+        readings["old_connections"] = old
+    if strangers := done.get("refused"):
+        readings["refused_connections"] = strangers
+    lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
+    if lacking := done.get("not_measured", {}) | lacking:
+        readings["not_measured"] = lacking
+    unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
+    unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]
+    degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
+    return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
+
+
+def _load(offered: float | None, carried: float | None) -> Iterator[str]:
+    """What is wrong with the load of a run that was to be offered so much."""
+    if offered is not None and (carried is None or abs(carried / offered - 1) > LOAD_TOLERANCE):
+        found = "none" if carried is None else print_bits_per_second(carried)
+        yield f"found a goodput of {found}, expected the {print_bits_per_second(offered)} that were offered"
+
+
+def _table(data: bytes) -> pa.Table:
+    try:
+        return pyarrow.ipc.open_file(io.BytesIO(data)).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise AgentFailure(f"the agent's spool is no Arrow file: {error}") from None

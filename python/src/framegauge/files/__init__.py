@@ -1,0 +1,1 @@
+"""What users write, read and checked: the types, YAML files, machines and inventories."""

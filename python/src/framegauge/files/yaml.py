@@ -1,0 +1,196 @@
+"""Reading a YAML file into a model: every problem as one line with file, line, where, what was found and expected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from framegauge.errors import StudyError
+from framegauge.files.types import Problem, nearest
+
+__all__ = ["json_schema", "keys", "parse", "read"]
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+# What each of pydantic's error types expected, in the words of a file.
+_EXPECTED = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "string_type": "a text",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length} of them",
+    "too_long": "at most {max_length} of them",
+    "string_too_short": "a text that is not empty",
+    "invalid_key": "a text as key",
+}
+
+
+def read(path: str | Path, what: str) -> str:
+    """The text of a file; StudyError if it cannot be read. `what` says what it should be: a study file."""
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError as error:
+        raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}"]) from None
+    except UnicodeDecodeError as error:
+        raise StudyError([f"{path}: found bytes that are not UTF-8 at {error.start}, expected YAML"]) from None
+
+
+def parse(
+    text: str,
+    name: str,
+    model: type[Shape],
+    root: str,
+    rules: Callable[[Shape], Iterable[Problem]] = lambda _: (),
+    context: Mapping[str, Any] | None = None,
+) -> Shape:
+    """The `model` in `text`; `name` stands for the file in messages, `root` for the whole of it.
+
+    `rules` finds what is wrong with a whole that the model itself accepts; `context` is what its validators may ask.
+    """
+    node, data = _composed(text, name)
+    if node is None or not isinstance(data, dict):
+        raise StudyError([f"{name}:1: found no mapping, expected the keys {', '.join(model.model_fields)}"])
+    problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, "")]
+    if problems:
+        raise StudyError(problems)
+    try:
+        found = model.model_validate(data, context=dict(context or {}))
+    except ValidationError as error:
+        # Unknown keys first: a misspelt key is often also a missing one.
+        items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
+        schema = json_schema(model, root)
+        lines = [_problem(name, node, item, schema, root) for item in items]
+        raise StudyError(list(dict.fromkeys(lines))) from None
+    broken = [_described(name, node, problem, root) for problem in rules(found)]
+    if broken:
+        raise StudyError(broken)
+    return found
+
+
+def keys(text: str, name: str) -> set[str]:
+    """The keys at the top of `text`; StudyError if it is no YAML, none if it is no mapping."""
+    _, data = _composed(text, name)
+    return {str(key) for key in data} if isinstance(data, dict) else set()
+
+
+def json_schema(model: type[BaseModel], root: str) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a file, for editors."""
+    schema = model.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"framegauge {root}"} | schema
+
+
+def _composed(text: str, name: str) -> tuple[yaml.Node | None, object]:
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise StudyError([f"{name}:{line}: found {error.problem}, expected YAML"]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise StudyError([f"{name}:1: found {str(error).splitlines()[0]}, expected YAML"]) from None
+
+
+def _repeated(node: yaml.Node, where: str) -> Iterable[tuple[int, str]]:
+    """Keys given twice: YAML would silently keep the last one."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            path = f"{where}.{key.value}".lstrip(".")
+            if str(key.value) in seen:
+                yield key.start_mark.line + 1, path
+            seen.add(str(key.value))
+            yield from _repeated(value, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _repeated(value, f"{where}.{index}")
+
+
+def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]:
+    """Line of the deepest node on `path` that the file has, and the part of the path that leads there."""
+    line, matched = node.start_mark.line + 1, []
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+            if found is None:
+                continue  # a step of pydantic's own, such as the name of a union's member
+            line, node = found[0].start_mark.line + 1, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, str):
+            continue  # a list that stands for the mapping it is short for
+        else:
+            break
+        matched.append(str(part))
+    return line, matched
+
+
+def _described(name: str, node: yaml.Node, problem: Problem, root: str) -> str:
+    line, matched = _locate(node, problem.path)
+    return f"{name}:{line}: {'.'.join(matched) or root}: {problem}"
+
+
+def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mapping[str, Any], root: str) -> str:
+    """One of pydantic's errors as `file:line: where: found …, expected …`."""
+    path, kind = list(item["loc"]), item["type"]
+    context = item.get("ctx", {})
+    if isinstance(context.get("error"), Problem):
+        path += context["error"].path
+    line, matched = _locate(node, path)
+    head = f"{name}:{line}: {'.'.join(matched) or root}"
+    if kind == "extra_forbidden":
+        return f"{head}: found an unknown key, expected {_nearest(schema, path)}"
+    if kind == "missing":
+        where = ".".join([*matched, str(path[-1])])
+        return f"{name}:{line}: {where}: found nothing, expected this key"
+    if kind == "value_error":
+        return f"{head}: {context['error']}"
+    found = item["input"]
+    shown = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
+    expected = (
+        _EXPECTED.get(kind, "").format_map(context)
+        or context.get("expected")
+        or item["msg"][0].lower() + item["msg"][1:]
+    )
+    return f"{head}: found {shown}, expected {expected}"
+
+
+def _nearest(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """What the unknown key at the end of `path` may have meant."""
+    return nearest(str(path[-1]), _keys(schema, path[:-1]))
+
+
+def _keys(schema: Mapping[str, Any], path: Sequence[str | int]) -> set[str]:
+    """Keys that the JSON Schema allows at `path`."""
+    nodes = _expand(schema, [schema])
+    for part in path:
+        steps = [
+            node["items"] if isinstance(part, int) and "items" in node else node.get("properties", {}).get(part)
+            for node in nodes
+        ]
+        nodes = _expand(schema, [step for step in steps if step is not None]) or nodes
+    return {key for node in nodes for key in node.get("properties", {})}
+
+
+def _expand(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The nodes with references and alternatives resolved."""
+    found: list[Mapping[str, Any]] = []
+    for node in nodes:
+        if "$ref" in node:
+            found += _expand(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
+        elif "anyOf" in node or "oneOf" in node:
+            found += _expand(schema, [*node.get("anyOf", ()), *node.get("oneOf", ())])
+        else:
+            found.append(node)
+    return found

@@ -1,0 +1,54 @@
+"""What a study of hosts of the user's own would do to them, in words and commands, before anything is done. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from framegauge.files.machines import Machine, full
+from framegauge.study.model import Study, host_mtus
+from framegauge.testbeds.leases import CONGESTION_CONTROL, SWITCHES
+
+__all__ = ["changes_of", "counts"]
+
+
+def counts(study: Study) -> bool:
+    """Whether a study needs the performance counters of whole hosts."""
+    return study.meters.cpu and any(metric.endswith(("_instructions", "_cycles")) for metric in study.margin())
+
+
+def changes_of(study: Study, agent: str) -> list[str]:
+    """What a study of hosts of the user's own would copy (to `agent`) and change on them, in full: for --dry-run."""
+    lines = []
+    for machine in full(study.testbed.machines):
+        where = shlex.join(["ssh", *machine.options, machine.destination])
+        lines.append(f"  {machine.name} ({where}): {agent} is copied there over the same connection if it is missing")
+        if counts(study):
+            lines.append(
+                f"    sudo -n -- {agent} counters   (reads the performance counters of all CPUs; without sudo as root)"
+            )
+        if machine.read_only:
+            lines.append("    read only: measured, never changed")
+            continue
+        for words in _settings(study, machine):
+            command = " ".join(["sudo -n --", agent, "lease", f"{study.testbed.lease:g}", *map(shlex.quote, words)])
+            lines.append(f"    {command}   (less what is so already; without sudo as root)")
+    return lines
+
+
+def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
+    """For each MTU, the words of a lease; where a level of another factor decides, on|off."""
+    factors, interface = study.factors, machine.interface or "IFACE"
+    for level in factors.mtu.levels:
+        words = [f"mtu:{interface}={host_mtus(level, study.testbed.host_names)[machine.name]}"]
+        for name, switches in SWITCHES.items():
+            if factors.levels(name) != [None] or factors.offloads is not None:
+                words += [f"{switch}:{interface}=on|off" for switch in switches]
+        if factors.qdisc is not None:
+            words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
+        words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
+        if factors.ecn is not None:
+            words.append(f"sysctl:net.ipv4.tcp_ecn={'|'.join(str(int(level)) for level in factors.ecn.levels)}")
+        if factors.congestion_control is not None:
+            words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")
+        yield words

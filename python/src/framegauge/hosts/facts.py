@@ -1,0 +1,107 @@
+"""What the hosts of an inventory are: facts that bear on frames and TCP, and what a firewall must allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.check import plan as check_plan
+from framegauge.files.machines import Machine
+from framegauge.quantities import print_bits_per_second
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.listed import ListedHosts, of_machine
+
+__all__ = ["explained", "gather", "table"]
+
+EPHEMERAL = "32768 60999"  # the kernel's own default (ip-sysctl.rst)
+
+
+def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
+    """Ask every host; one that cannot be reached is there with its error."""
+    listed = ListedHosts([of_machine(each) for each in machines], say)
+    try:
+        errors: dict[str, str] = {}
+        facts = check_plan.read_facts([check_plan.Member(host) for host in listed.hosts()], errors)
+        about = {host.name: getattr(host.agent, "about", {}) for host in listed.hosts()}
+    finally:
+        listed.close()
+    return {
+        "schema": 1,
+        "hosts": [
+            {
+                "name": each.name, "ssh": each.destination, "read_only": each.read_only, "interface": each.interface,
+                "ports": each.ports,
+                "error": errors.get(each.name), "user_id": about[each.name].get("user_id"),
+                "cpus": about[each.name].get("cpus"), "facts": facts.get(each.name),
+            }
+            for each in machines
+        ],
+    }  # fmt: skip
+
+
+def table(document: Json) -> Iterator[list[str]]:
+    """Rows: host, interface, driver, speed, MTU and its maximum, offloads, what stands on what, kernel and TCP."""
+    for host in document["hosts"]:
+        if host["error"] is not None:
+            yield [host["name"], "-", "", "", "", "", host["error"]]
+            continue
+        facts = host["facts"]
+        settings = facts["sysctls"]
+        rest = ", ".join(
+            word
+            for word in (
+                f"Linux {facts['kernel']}", settings.get("net.ipv4.tcp_congestion_control"), facts.get("clock_source"),
+                "read only" if host["read_only"] else None,
+            )
+            if word
+        )  # fmt: skip
+        for each in facts["interfaces"]:
+            if host["interface"] in (None, each["name"]):
+                yield [host["name"], *_interface(each), rest]
+
+
+def _interface(each: Mapping[str, Any]) -> list[str]:
+    speed, most = each["bits_per_second"], each["maximum_mtu"]
+    on = [name for name, value in (each["offloads"] or {}).items() if value]
+    under = f" over {each['parent']} (-{each['overhead_bytes']} B)" if each["overhead_bytes"] else ""
+    return [
+        each["name"] + under,
+        each["driver"] or each["kind"] or "?",
+        print_bits_per_second(speed) if speed else "?",
+        f"{each['mtu']} of {most}" if most else str(each["mtu"]),
+        " ".join(on) or "none",
+    ]
+
+
+def _ports(host: Json) -> str:
+    if host["ports"] is not None:
+        low, _, high = host["ports"].partition("-")
+        return f"{low} to {high or low}"
+    given = host["facts"]["sysctls"] if host["facts"] is not None else {}
+    low, high = given.get("net.ipv4.ip_local_port_range", EPHEMERAL).split()
+    return f"{low} to {high} (its own ephemeral ones; `ports` in the inventory names others)"
+
+
+def explained(document: Json) -> list[str]:
+    """What a firewall must allow, and what is done on each host."""
+    names = ", ".join(host["name"] for host in document["hosts"])
+    ranges: dict[str, list[str]] = {}
+    for host in document["hosts"]:
+        ranges.setdefault(_ports(host), []).append(host["name"])
+    to_all = len(ranges) == 1
+    opened = [("" if to_all else f"to {', '.join(hosts)}: ", ports) for ports, hosts in ranges.items()]
+    return [
+        "From this machine to each host: what your ssh uses (its configuration, keys, jump hosts); no other port.",
+        f"Between the hosts ({names}), each to each other:",
+        *(f"  {to}TCP ports {ports}, for the transfers and requests of a study" for to, ports in opened),
+        *(
+            f"  {to}UDP ports {ports}, for the probes of a check, and of a study after it raised an MTU"
+            for to, ports in opened
+        ),
+        "  ICMP and ICMPv6 of types 'fragmentation needed' and 'packet too big', as every path needs them",
+        "A port is open only while something is measured. A connection or probe without the token of its run, which is",
+        "new each time, is refused, gets no answer, and is counted; no answer is larger than what asked for it.",
+        "Everything is measured without privilege; only changes (MTU, offloads, queues, sysctls) go through `sudo -n`,",
+        "for the one command that `framegauge study FILE --dry-run` prints. Who may write to the file of that command",
+        "is root by such a rule: copy the agent to /usr/local/bin/framegauge-agent as root, and it is used from there.",
+    ]

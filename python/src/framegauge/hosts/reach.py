@@ -1,0 +1,55 @@
+"""How hosts of the user's own reach each other: by their routes, and with packets of which size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from framegauge.check import plan as check_plan, run as check
+from framegauge.errors import AgentLost, Refused
+from framegauge.testbeds.base import Host, Place
+
+__all__ = ["narrow", "ways"]
+
+
+def ways(hosts: Sequence[tuple[Host, str | None]], family: int) -> dict[str, Place]:
+    """By host, from which interface (the one that is named, if any) and address it talks to the others."""
+    prepared = check_plan.prepare(_members(hosts), _asked(1500, family))
+    _demand_all(prepared.errors)
+    found: dict[str, Place] = {}
+    for path in prepared.paths:
+        if path.ends is None or path.ends.error is not None or path.ends.interface is None:
+            said = path.ends.error if path.ends is not None else None
+            why = said or f"no IPv{family} route"
+            raise Refused(f"{path.source}: found {why} to {path.destination}, expected one")
+        found.setdefault(path.source, Place(path.ends.interface, path.ends.source))
+    return {host.name: found[host.name] for host, _ in hosts}
+
+
+def narrow(hosts: Sequence[tuple[Host, str | None]], family: int, mtu: Mapping[str, int]) -> Iterator[str]:
+    """The ways that do not carry packets of the smaller MTU of their two ends, a line each: a check of every pair."""
+    asked = _asked(max(mtu.values()), family)
+    prepared = check_plan.prepare(_members(hosts), asked)
+    pairs = check.run(prepared, asked).document["pairs"]
+    # A host that is lost says nothing about the way to it.
+    _demand_all(prepared.errors)
+    for pair in pairs:
+        least = min(mtu[pair[end]] for end in ("source", "destination"))
+        found = pair["path_mtu_bytes"]
+        if found is None or found < least:
+            said = "that they do not" if found is None else f"that {found} do and no more"
+            yield f"packets of {least} bytes from {pair['source']} to {pair['destination']}: found {said}"
+
+
+def _demand_all(errors: Mapping[str, str]) -> None:
+    for name, why in errors.items():
+        raise AgentLost(why if why.startswith(name) else f"{name}: {why}")
+
+
+def _members(hosts: Sequence[tuple[Host, str | None]]) -> list[check_plan.Member]:
+    return [check_plan.Member(host, interface) for host, interface in hosts]
+
+
+def _asked(mtu: int, family: int) -> check_plan.Asked:
+    return check_plan.Asked(
+        target_mtu=mtu, families=(family,), flows=1, bits_per_second=float("inf"), exact=True, blame=False
+    )

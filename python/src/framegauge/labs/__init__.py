@@ -1,0 +1,1 @@
+"""Networks with faults, as data."""

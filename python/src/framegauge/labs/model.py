@@ -1,0 +1,360 @@
+"""A lab: a network with faults as data, and the truth about it. Pure, validated; lab_file reads it from YAML.
+
+Nodes are namespaces with the real kernel: hosts, routers and switches. What the kernel itself does with unequal MTUs
+needs no key; the other keys are faults that a network of real devices has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
+
+from framegauge.errors import QuantityError
+from framegauge.files.types import Model, Problem, Share
+
+__all__ = [
+    "FAMILIES",
+    "LEAST_IPV6_MTU",
+    "Block",
+    "Check",
+    "Lab",
+    "Link",
+    "Network",
+    "Node",
+    "Overlay",
+    "Promise",
+    "Truth",
+    "families_of",
+    "segments",
+]
+
+FAMILIES = (4, 6)
+LEAST_MTU, LEAST_IPV6_MTU, LARGEST_MTU = 68, 1280, 65535
+MOST_NODES, MOST_SEGMENTS = 250, 250
+EVERYBODY = "any"
+
+# Names become those of interfaces (to-NAME-2), of which the kernel takes 15 characters.
+Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9]{0,9}$")]
+Family = Literal[4, 6]
+
+
+def _sizes(value: object) -> int | dict[str, int]:
+    expected = "an MTU in bytes between 68 and 65535, such as 9000, or one an end, such as {a: 9000, r1: 1500}"
+    values: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"": value}
+    for each in values.values():
+        if isinstance(each, bool) or not isinstance(each, int) or not LEAST_MTU <= each <= LARGEST_MTU:
+            raise QuantityError(dict(value) if isinstance(value, Mapping) else value, expected)
+    if not values or not all(isinstance(key, str) for key in values):
+        raise QuantityError(value, expected)
+    return dict(value) if isinstance(value, Mapping) else int(values[""])
+
+
+_MTU = {"type": "integer", "minimum": LEAST_MTU, "maximum": LARGEST_MTU}
+# One for both ends, or one an end.
+Sizes = Annotated[
+    Any,
+    PlainValidator(_sizes),
+    WithJsonSchema({"anyOf": [_MTU, {"type": "object", "minProperties": 1, "additionalProperties": _MTU}]}),
+]
+MtuBytes = Annotated[StrictInt, Field(ge=LEAST_MTU, le=LARGEST_MTU)]
+
+
+class Short(Model):
+    """May be written as one word, the value of `_word`."""
+
+    _word: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: object) -> object:
+        return {cls._word: value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        reference = handler(core)
+        return {"anyOf": [reference, handler.resolve_ref_schema(reference)["properties"][cls._word]]}
+
+
+class Block(Short):
+    """ICMP that a router lets nobody have, its own too: `too_big`, or `expired` (time exceeded)."""
+
+    _word = "icmp"
+
+    icmp: Literal["too_big", "expired"]
+    family: Family | None = None
+
+
+class Promise(Model):
+    """What a host's kernel believes of the path to a host, whatever the path is like."""
+
+    to: Name
+    mtu: MtuBytes
+    family: Family | None = None
+
+
+class Node(Short):
+    """A host (the default), a router or a switch; its kind alone is the short form.
+
+    `clamps_mss` is the MSS that a router writes into passing SYNs with a larger one. `routes` are a host's routes with
+    an MTU of their own, `remembers` path MTUs that its kernel has learned and not forgotten.
+    """
+
+    _word = "kind"
+
+    kind: Literal["host", "router", "switch"] = "host"
+    blocks: list[Block] = []
+    clamps_mss: Annotated[StrictInt, Field(ge=88, le=LARGEST_MTU)] | None = None
+    routes: list[Promise] = []
+    remembers: list[Promise] = []
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Node:
+        for key, kind in (("blocks", "router"), ("clamps_mss", "router"), ("routes", "host"), ("remembers", "host")):
+            if getattr(self, key) and self.kind != kind:
+                raise Problem((key,), self.kind, f"no such key unless kind: {kind}")
+        return self
+
+
+class Link(Model):
+    """A cable. `mtu`: of the interfaces at its ends (left out: the network's).
+
+    `receives`: the largest packet that a router or switch takes in from it; larger ones vanish. Left out, it is its MTU
+    and 4 bytes more, as the kernel has it. `loss`: of the packets each way. `family`: it carries only that one.
+    """
+
+    ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
+    mtu: Sizes | None = None
+    receives: Sizes | None = None
+    loss: Share = 0.0
+    family: Family | None = None
+
+    def mtu_at(self, end: str, default: int) -> int:
+        """Of the interface at one end."""
+        if isinstance(self.mtu, Mapping):
+            return int(self.mtu.get(end, default))
+        return default if self.mtu is None else int(self.mtu)
+
+    def limit_at(self, end: str) -> int | None:
+        """The largest packet that one end takes in, where it is not what the kernel has."""
+        found: int | None = self.receives.get(end) if isinstance(self.receives, Mapping) else self.receives
+        return found
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Key and end, for whatever is given for one end."""
+        for key in ("mtu", "receives"):
+            value = getattr(self, key)
+            yield from ((key, end) for end in (value if isinstance(value, Mapping) else ()))
+
+
+class Overlay(Model):
+    """A VXLAN between hosts, over what the links make of their underlay addresses; `mtu` is the inner one."""
+
+    kind: Literal["vxlan"] = "vxlan"
+    ends: Annotated[list[Name], Field(min_length=2)]
+    mtu: MtuBytes
+    underlay: Family = 4
+
+
+class Network(Model):
+    """Nodes, the links between them, and the overlays on top. Addresses and routes follow from it (lab_plan)."""
+
+    mtu: Annotated[StrictInt, Field(ge=LEAST_IPV6_MTU, le=LARGEST_MTU)] = 1500
+    nodes: Annotated[dict[Name, Node], Field(min_length=2, max_length=MOST_NODES)]
+    links: Annotated[list[Link], Field(min_length=1)]
+    overlays: list[Overlay] = []
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Network:
+        # In this order: each takes for granted what those before it have found right.
+        rules = (_name_problems, _link_problems, _segment_problems, _overlay_problems, _promise_problems)
+        for problem in chain.from_iterable(rule(self) for rule in rules):
+            raise problem
+        return self
+
+    def hosts(self) -> list[str]:
+        """Their names, in the file's order."""
+        return [name for name, node in self.nodes.items() if node.kind == "host"]
+
+
+class Truth(Model):
+    """What is so from `source` to `destination`: names, lists of names, or any. A later line replaces an earlier.
+
+    `path_mtu_bytes` is measured by capture, of the bad flows where some are bad; `configured_mtu` what the
+    configuration says, where the two differ. `bad_share` is of the flows. `family` left out: both.
+    """
+
+    source: Name | list[Name]
+    destination: Name | list[Name]
+    family: Family | None = None
+    verdict: Literal["carries_target", "too_small", "black_hole", "unreachable"]
+    path_mtu_bytes: StrictInt | None = None
+    configured_mtu: StrictInt | None = None
+    bad_share: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+class Check(Model):
+    """What the lab is to be checked for, and with how many flows a pair (left out: as the check has it)."""
+
+    target_mtu: MtuBytes
+    flows: Annotated[StrictInt, Field(ge=1)] | None = None
+
+
+class Lab(Model):
+    """A network, and what is true of it."""
+
+    about: StrictStr
+    network: Network
+    truth: list[Truth] = []
+    check: Check
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Lab:
+        hosts, target = self.network.hosts(), self.check.target_mtu
+        for index, line in enumerate(self.truth):
+            for key in ("source", "destination"):
+                asked = getattr(line, key)
+                strange = [name for name in ([asked] if isinstance(asked, str) else asked) if name not in hosts]
+                if strange and asked != EVERYBODY:
+                    raise Problem(("truth", index, key), strange[0], f"any, or one of the hosts {', '.join(hosts)}")
+            found, verdict = line.path_mtu_bytes, line.verdict
+            expected = {
+                "carries_target": found == target and line.bad_share is None,
+                "unreachable": found is None,
+            }.get(verdict, found is not None and found < target)
+            if not expected:
+                wanted = {"carries_target": f"check.target_mtu {target}", "unreachable": "nothing"}
+                raise Problem(
+                    ("truth", index, "path_mtu_bytes"),
+                    found,
+                    f"{wanted.get(verdict, f'less than {target}')}: {verdict}",
+                )
+        return self
+
+
+def families_of(family: int | None) -> tuple[int, ...]:
+    """Both, where none is named."""
+    return FAMILIES if family is None else (family,)
+
+
+def segments(network: Network) -> list[list[int]]:
+    """Links by number, together where a switch joins them: each has addresses of its own."""
+    found: list[list[int]] = []
+    joined: list[set[str]] = []
+    for number, link in enumerate(network.links):
+        switches = {end for end in link.ends if network.nodes[end].kind == "switch"}
+        met = [place for place, others in enumerate(joined) if switches & others]
+        members, names = [number], set(switches)
+        for place in reversed(met):
+            members = found.pop(place) + members
+            names |= joined.pop(place)
+        place = met[0] if met else len(found)
+        found.insert(place, sorted(members))
+        joined.insert(place, names)
+    return found
+
+
+def _name_problems(network: Network) -> Iterator[Problem]:
+    names = ", ".join(network.nodes)
+    if EVERYBODY in network.nodes:
+        yield Problem(("nodes", EVERYBODY), EVERYBODY, "another name: truth means every host by it")
+    for key in ("links", "overlays"):
+        for index, each in enumerate(getattr(network, key)):
+            for place, end in enumerate(each.ends):
+                if end not in network.nodes:
+                    yield Problem((key, index, "ends", place), end, f"one of the nodes {names}")
+                if end in each.ends[:place]:
+                    yield Problem((key, index, "ends", place), end, "each end once")
+    if not network.hosts():
+        yield Problem(("nodes",), names, "a host among them")
+    linked = {end for link in network.links for end in link.ends}
+    for name in network.nodes:
+        if name not in linked:
+            yield Problem(("nodes", name), name, "a link that ends at it")
+
+
+def _link_problems(network: Network) -> Iterator[Problem]:
+    for index, link in enumerate(network.links):
+        where = ("links", index)
+        for key, end in link.names():
+            if end not in link.ends:
+                yield Problem((*where, key), end, f"one of its ends {', '.join(link.ends)}")
+        takers = [end for end in link.ends if network.nodes[end].kind != "host"]
+        named = link.receives if isinstance(link.receives, Mapping) else link.ends if link.receives else ()
+        if any(end not in takers for end in named):
+            expected = "it only for a router or a switch: what a host takes in is its MTU"
+            yield Problem((*where, "receives"), link.receives, expected)
+        smallest = min(link.mtu_at(end, network.mtu) for end in link.ends)
+        if smallest < LEAST_IPV6_MTU and link.family != 4:
+            expected = f"at least {LEAST_IPV6_MTU} (RFC 8200), or family: 4"
+            yield Problem((*where, "mtu"), smallest, expected)
+
+
+def _segment_problems(network: Network) -> Iterator[Problem]:
+    found = segments(network)
+    if len(found) > MOST_SEGMENTS:
+        yield Problem(("links",), f"{len(found)} segments", f"at most {MOST_SEGMENTS}: links that no switch joins")
+    for members in found:
+        trees: list[set[str]] = []  # what hangs together so far: no frame may go round
+        for number in members:
+            link = network.links[number]
+            met = [names for names in trees if names & set(link.ends)]
+            if any(names >= set(link.ends) for names in met):
+                expected = "ends that are not on one segment already: frames would go round"
+                yield Problem(("links", number, "ends"), ", ".join(link.ends), expected)
+            trees = [names for names in trees if names not in met] + [set(link.ends).union(*met)]
+            if link.family != network.links[members[0]].family:
+                yield Problem(("links", number), link.family, "the same family on all links that a switch joins")
+
+
+def _overlay_problems(network: Network) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, overlay in enumerate(network.overlays):
+        for place, end in enumerate(overlay.ends):
+            where = ("overlays", index, "ends", place)
+            if network.nodes[end].kind != "host":
+                yield Problem(where, end, f"a host: one of {', '.join(network.hosts())}")
+            if end in seen:
+                yield Problem(where, end, "a host of no other overlay")
+            seen.add(end)
+        if overlay.mtu < LEAST_IPV6_MTU:
+            yield Problem(("overlays", index, "mtu"), overlay.mtu, f"at least {LEAST_IPV6_MTU} (RFC 8200)")
+
+
+def _promise_problems(network: Network) -> Iterator[Problem]:
+    hosts, near = network.hosts(), _neighbours(network)
+    for name in hosts:
+        for promise in network.nodes[name].remembers:
+            if promise.to in near[name]:
+                where = ("nodes", name, "remembers")
+                yield Problem(where, promise.to, "a host beyond a router: somebody must have told the MTU")
+        for key in ("routes", "remembers"):
+            for index, promise in enumerate(getattr(network.nodes[name], key)):
+                if promise.to not in hosts or promise.to == name:
+                    others = ", ".join(each for each in hosts if each != name)
+                    yield Problem(("nodes", name, key, index, "to"), promise.to, f"one of the hosts {others}")
+
+
+def _neighbours(network: Network) -> dict[str, set[str]]:
+    """Who is on a segment, or an overlay, with whom."""
+    found: dict[str, set[str]] = {name: set() for name in network.nodes}
+    groups = [{end for number in members for end in network.links[number].ends} for members in segments(network)]
+    for group in (*groups, *(set(overlay.ends) for overlay in network.overlays)):
+        for name in group:
+            found[name] |= group
+    return found

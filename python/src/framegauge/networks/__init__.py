@@ -1,0 +1,1 @@
+"""The words of links and queues."""

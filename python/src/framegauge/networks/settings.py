@@ -1,0 +1,120 @@
+"""What `framegauge rack set` asks for, from what people type: the params of `rack.set` (pipe/README.md)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from framegauge.errors import InputError, QuantityError
+from framegauge.networks import topologies
+from framegauge.quantities import (
+    exact_bits_per_second,
+    exact_bytes,
+    exact_seconds,
+    parse_bits_per_second,
+    parse_bytes,
+    parse_seconds,
+)
+
+__all__ = ["described", "params", "place_of", "together", "unknown", "unknown_host", "unknown_port"]
+
+Json = dict[str, Any]
+
+MOST_NAMES = 6
+MOST_TOGETHER = 3
+_PORT = re.compile(r"([^>:]+)[>:]([^>:]+)")
+# By the option: the key of `rack.set`, and what reads it.
+_QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
+    "rate": ("bits_per_second", parse_bits_per_second),
+    "delay": ("delay_seconds", parse_seconds),
+    "mtu": ("mtu", parse_bytes),
+    "buffer": ("buffer_bytes", parse_bytes),
+}
+
+
+def params(where: str, options: Mapping[str, str | None], up: bool | None = None) -> Json:
+    """Of a port (`switch>h1` or `switch:h1`, with stars) or a host, and the options by name.
+
+    The options are rate, delay, mtu, buffer and queue; of a host, mtu alone. InputError says what is wrong.
+    """
+    found: Json = {}
+    for name, text in options.items():
+        if text is None:
+            continue
+        if name == "queue":
+            found["queue"] = {"kind": text}
+            continue
+        key, read = _QUANTITIES[name]
+        try:
+            found[key] = read(text)
+        except QuantityError as error:
+            raise InputError(f"rack set: --{name}: {error}") from None
+    if up is not None:
+        found["up"] = up
+    port = _PORT.fullmatch(where)
+    if port is None and (">" in where or ":" in where):
+        raise InputError(f'rack set: found "{where}", expected a port such as "switch>h1", or a host such as h1')
+    if not found:
+        what = "--rate, --delay, --mtu, --buffer, --queue, --down or --up" if port else "--mtu"
+        raise InputError(f"rack set: found nothing to set, expected {what} after {where}")
+    if port is not None:
+        return {"from": port[1], "to": port[2], **found}
+    if found.keys() != {"mtu"}:
+        raise InputError(
+            f"rack set: found more than --mtu, expected nothing else for the host {where}; a port is FROM>TO, such as "
+            f'"switch>{where}"'
+        )
+    return {"host": where, **found}
+
+
+def described(asked: Mapping[str, Any]) -> list[str]:
+    """What is set, for people."""
+    texts: Mapping[str, Callable[[Any], str]] = {
+        "bits_per_second": lambda value: f"rate {exact_bits_per_second(value)}",
+        "delay_seconds": lambda value: f"delay {exact_seconds(value)}",
+        "mtu": lambda value: f"MTU {value}",
+        "buffer_bytes": lambda value: f"buffer {exact_bytes(value)}",
+        "queue": lambda value: f"queue {value['kind']}",
+        "up": lambda value: "up" if value else "down",
+    }
+    return [text(asked[key]) for key, text in texts.items() if key in asked]
+
+
+def place_of(asked: Mapping[str, Any]) -> str:
+    """Where something is set: a host, or links by their pattern."""
+    return str(asked["host"]) if "host" in asked else f"{asked['from']}>{asked['to']}"
+
+
+def together(every: Sequence[Mapping[str, Any]]) -> str:
+    """What is set at one moment, for people: "h1, h2: MTU 9000; switch>h1: down"; many hosts by their number."""
+    places: dict[str, list[str]] = {}
+    for asked in every:
+        places.setdefault(", ".join(described(asked)), []).append(place_of(asked))
+    return "; ".join(
+        f"{', '.join(names) if len(names) <= MOST_TOGETHER else f'{len(names)} hosts'}: {what}"
+        for what, names in places.items()
+    )
+
+
+def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
+    """Why no port is meant, with the nearest that there are; None if at least one is."""
+    for port in ports:
+        # The second of two links between the same is called switch>h1#2.
+        one, _, other = port.partition("#")[0].partition(">")
+        if topologies.fits(asked["from"], one) and topologies.fits(asked["to"], other):
+            return None
+    return unknown("set", "port", f"{asked['from']}>{asked['to']}", ports)
+
+
+def unknown_host(name: str, hosts: Sequence[str]) -> str:
+    """That there is no such host, with the nearest that there are."""
+    return unknown("set", "host", name, hosts)
+
+
+def unknown(verb: str, kind: str, name: str, names: Sequence[str]) -> str:
+    """That there is no such port or host for a verb of `rack`, with the nearest that there are."""
+    near = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
+    more = f" ({len(names)} {kind}s in all)" if len(names) > len(near) else ""
+    return f'rack {verb}: found no {kind} "{name}", expected one such as {", ".join(near)}{more}'

@@ -1,0 +1,1 @@
+"""A rack for hand use."""

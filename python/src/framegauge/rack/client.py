@@ -1,0 +1,108 @@
+"""The agent of a rack that is kept, asked through its keeper's socket (keeper.py says what it may be asked).
+
+The same errors as of an agent of one's own: AgentMissing without a keeper, AgentLost if it goes away, AgentTimeout,
+and what `errors.from_agent` makes of an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents.pipe import ANSWER_SECONDS
+from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, from_agent
+from framegauge.rack.keeper import socket_path
+from framegauge.rack.state import within_reach
+
+__all__ = ["KeptAgent"]
+
+PIECE_BYTES = 1 << 16
+
+Json = dict[str, Any]
+
+
+class KeptAgent:
+    """A connection to the keeper of the rack whose state is in a file; one request at a time."""
+
+    def __init__(self, state: Path) -> None:
+        self._number = 0
+        self._heard = bytearray()
+        self._lost = False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            with within_reach(state) as place:
+                self._socket.connect(place)
+        except OSError as error:
+            self._socket.close()
+            raise AgentMissing(
+                f"{socket_path(str(state))}: found no keeper that answers ({error.strerror}): `framegauge rack down`, "
+                "then up"
+            ) from None
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+    ) -> Json:
+        """Send a request and wait for its answer; after a timeout the connection is of no use any more."""
+        if self._lost:
+            raise AgentLost(f"{method}: the rack's keeper is no longer connected")
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params or {})}
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        self._lost = True  # unless all goes well, Ctrl-C included: what is under way is cancelled by hanging up
+        try:
+            self._wait(deadline)
+            self._socket.sendall(json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+            answer = self._answer(deadline)
+        except TimeoutError:
+            self.close()
+            raise AgentTimeout(f"{method}: no answer from the agent within {timeout_seconds:g} s") from None
+        except (OSError, ValueError, TypeError) as error:
+            self.close()
+            raise AgentLost(f"{method}: the rack's keeper hung up ({error})") from None
+        self._lost = False
+        if "error" in answer:
+            raise from_agent(answer["error"]["code"], answer["error"]["message"], answer["error"]["data"])
+        result: Json = answer["result"]
+        return result
+
+    def _answer(self, deadline: float | None) -> Json:
+        """The answer to the request under way; ConnectionError if they hang up before."""
+        while True:
+            line, end, rest = self._heard.partition(b"\n")
+            if not end:
+                self._wait(deadline)
+                piece = self._socket.recv(PIECE_BYTES)
+                if not piece:
+                    raise ConnectionResetError("the rack has gone, or another user's was asked")
+                self._heard += piece
+                continue
+            self._heard = rest
+            message: Json = json.loads(line)
+            if "method" not in message:  # an answer, not a notification of progress
+                return message
+
+    def _wait(self, deadline: float | None) -> None:
+        """Let the next step last until the deadline; TimeoutError if that has passed."""
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._lost = True
+        self._socket.close()
+
+    def __enter__(self) -> KeptAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

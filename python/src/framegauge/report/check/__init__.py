@@ -1,0 +1,1 @@
+"""The result of a check: page, matrix, terminal, metrics."""

@@ -1,0 +1,233 @@
+"""A path MTU check as one HTML page that needs no network: the verdict, the findings, the matrix, the pairs.
+
+Everything that comes from outside is escaped; the page may load nothing and run nothing. What colours say, signs
+and words say, too.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from framegauge import __version__, quantities
+from framegauge.check.judgement.findings import CATALOGUE, title
+from framegauge.check.judgement.verdict import route_mtu_disagreement
+from framegauge.printable import printable
+from framegauge.report.check.matrix import (
+    LEGEND,
+    NOT_PROBED,
+    ONE_ENDED,
+    ONE_ENDED_WORDS,
+    PARTIAL,
+    Cell,
+    Matrix,
+    headline,
+    matrices,
+    plan_text,
+)  # fmt: skip
+
+__all__ = ["page"]
+
+MOST_HOSTS = 128
+DENSE_ABOVE = 20  # names beyond which cells show signs only
+MOST_ROWS, MOST_HOST_ROWS = 400, 200
+MOST_FINDINGS = 100
+_CLASSES = {"carries_target": "c", "too_small": "t", "black_hole": "b", "unreachable": "u", "unknown": "q"}
+_VERDICTS = {"carries_target": "c", "fault": "b", "could_not_tell": "q"}
+_ORDER = ("unreachable", "black_hole", "too_small", "unknown", "carries_target")
+
+
+def _text(value: object) -> str:
+    """Escaped, for text and for attributes alike."""
+    return html.escape(printable(str(value)), quote=True)
+
+
+def _name(value: object) -> str:
+    """A name, kept apart from the direction of the text around it."""
+    return f"<bdi>{_text(value)}</bdi>"
+
+
+def page(document: Mapping[str, Any], when: str = "") -> str:
+    """The whole page; `when` is printed as it is given."""
+    style = files("framegauge.report.check").joinpath("page.css").read_text(encoding="utf-8")
+    drawn = matrices(document, MOST_HOSTS)
+    about = " · ".join(
+        _text(each) for each in (
+            f"target MTU {document['target_mtu']}", f"{len(document['hosts'])} hosts",
+            f"{len(document['pairs'])} pairs", f"took {quantities.print_seconds(document['seconds'])}", when,
+        ) if each
+    )  # fmt: skip
+    return "".join([
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
+        f"<title>Path MTU check: {_text(headline(document))}</title>\n<style>\n{style}</style>\n</head>\n<body>\n",
+        '<a class="skip" href="#findings">Skip to the findings</a>\n<header>\n<h1>framegauge check: path MTU</h1>\n',
+        f'<p class="verdict {_VERDICTS[document["verdict"]]}">{_text(headline(document))}</p>\n',
+        f'<p class="soft">{about}</p>\n</header>\n<main>\n',
+        _findings(document["findings"]),
+        '<section aria-labelledby="matrix"><h2 id="matrix">Matrix</h2>\n' if drawn else "",
+        *(_matrix(each, number, document["target_mtu"]) for number, each in enumerate(drawn)),
+        f"{_legend(drawn)}</section>\n" if drawn else "",
+        _pairs(document),
+        _hosts(document),
+        '<section aria-labelledby="plan"><h2 id="plan">What was probed</h2>\n',
+        f"<p>{_text(plan_text(document))}</p></section>\n",
+        f'</main>\n<footer class="soft"><p>framegauge {_text(__version__)}, result schema {document["schema"]}. ',
+        "Sizes are IP packets in bytes. Interface MTUs are readings, path MTUs measurements.</p></footer>\n",
+        "</body>\n</html>\n",
+    ])  # fmt: skip
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    parts = ['<section aria-labelledby="findings"><h2 id="findings" tabindex="-1">Findings</h2>\n']
+    if not findings:
+        parts.append("<p>None.</p>\n")
+    for number, found in enumerate(findings[:MOST_FINDINGS], 1):
+        is_fault = found["kind"] not in CATALOGUE or CATALOGUE[found["kind"]].is_fault
+        look, word = ("b", "fault") if is_fault else ("q", "note")
+        ask = f'<p><span class="label">Ask the switch’s owner:</span> {_text(found["ask"])}</p>' if found["ask"] else ""
+        count = len(found["pairs"])
+        pairs = f' <span class="soft">· {count} pair{"" if count == 1 else "s"}</span>' if count else ""
+        parts.append(
+            f'<article class="finding {look}" id="f{number}"><h3><span class="tag {look}">{word}</span>'
+            f"{number}. {_text(title(found['kind']))}{pairs}</h3>\n"
+            f'<p class="where">{_text(found["where"])}</p>\n<p>{_text(found["evidence"])}</p>\n'
+            f'<p class="label">On Linux:</p><pre><code>{_text(found["fix"])}</code></pre>\n{ask}'
+            f'<p class="soft">More: docs/reference/mtu-faults.md, {_text(found["kind"])}</p></article>\n'
+        )
+    if len(findings) > MOST_FINDINGS:
+        parts.append(f"<p>… and {len(findings) - MOST_FINDINGS} more in the JSON document.</p>\n")
+    return "".join([*parts, "</section>\n"])
+
+
+def _scroll(label: str, inside: str) -> str:
+    """A table that may be wider than the page: a region that the keyboard reaches and can scroll."""
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(label)}">\n{inside}</div>\n'
+
+
+def _matrix(matrix: Matrix, number: int, target: int) -> str:
+    is_dense = len(matrix.names) > DENSE_ABOVE
+    what = "subnet" if matrix.of_subnets else "host"
+    caption = f"{matrix.title}: path MTU from the {what} of the row to the {what} of the column"
+    head = "".join(
+        f'<th scope="col" title="{_text(name)}">{index}<i> {_text(name)}</i></th>' if not is_dense
+        else f'<th scope="col">{index}</th>'
+        for index, name in enumerate(matrix.names, 1)
+    )  # fmt: skip
+    rows = []
+    for index, source in enumerate(matrix.names, 1):
+        cells = "".join(_cell(matrix, source, name, is_dense, target) for name in matrix.names)
+        rows.append(f'<tr><th scope="row" title="{_text(source)}">{index} {_name(source)}</th>{cells}</tr>\n')
+    look = "matrix dense" if is_dense else "matrix"
+    return _scroll(
+        f"Matrix {number + 1}",
+        f'<table class="{look}"><caption>{_text(caption)}</caption>\n<thead><tr><th scope="col">sends</th>{head}</tr>'
+        f"</thead>\n<tbody>\n{''.join(rows)}</tbody></table>\n",
+    )
+
+
+def _cell(matrix: Matrix, source: str, destination: str, is_dense: bool, target: int) -> str:
+    cell = matrix.cells.get((source, destination))
+    if cell is None:
+        return "<td></td>" if source == destination else f"<td>{NOT_PROBED}</td>"
+    sign = _text(cell.text(is_dense))
+    if cell.verdict == "carries_target":
+        return f"<td class=c>{sign}</td>"
+    words = cell.words(target) + (f", {cell.bad} of {cell.known} pairs" if matrix.of_subnets else "")
+    shown = f'<span aria-hidden="true">{sign}</span><i>{_text(words)}</i>'
+    return f'<td class={_CLASSES[cell.verdict]} title="{_text(f"{source} to {destination}: {words}")}">{shown}</td>'
+
+
+def _legend(drawn: Iterable[Matrix]) -> str:
+    found = list(drawn)
+    used = {cell.verdict for each in found for cell in each.cells.values()}
+    is_dense = any(len(each.names) > DENSE_ABOVE for each in found)
+    items = [
+        f'<li><span class="{_CLASSES[name]}">{_text(Cell(name, 1500, False).text(is_dense))}</span>{_text(words)}</li>'
+        for name, (_, words) in LEGEND.items() if name in used
+    ]  # fmt: skip
+    if any(cell.is_partial for each in found for cell in each.cells.values()):
+        items.append(f"<li><span>{PARTIAL}</span>only some flows or pairs</li>")
+    if any(cell.is_one_ended for each in found for cell in each.cells.values()):
+        items.append(f"<li><span>{ONE_ENDED}</span>{ONE_ENDED_WORDS}</li>")
+    return f'<ul class="legend">{"".join(items)}</ul>\n'
+
+
+def _pairs(document: Mapping[str, Any]) -> str:
+    """Pairs that are worth a row: with a fault, without a verdict, or with a kernel that believes something else."""
+    numbers: dict[tuple[Any, ...], list[int]] = {}
+    for number, found in enumerate(document["findings"][:MOST_FINDINGS], 1):
+        for pair in found["pairs"]:
+            numbers.setdefault(tuple(pair), []).append(number)
+    worth = [
+        pair for pair in document["pairs"]
+        if pair["verdict"] != "carries_target" or route_mtu_disagreement(pair) is not None
+    ]  # fmt: skip
+    worth.sort(key=lambda pair: _ORDER.index(pair["verdict"]))
+    good = len(document["pairs"]) - len(worth)
+    parts = ['<section aria-labelledby="pairs"><h2 id="pairs">Pairs</h2>\n']
+    parts.append(f"<p>{good} pairs carry the target and are not listed.</p>\n" if good else "")
+    if worth:
+        head = "".join(
+            f'<th scope="col">{name}</th>'
+            for name in ("from", "to", "IP", "verdict", "path MTU", "route MTU", "bad flows", "told by", "findings")
+        )
+        rows = "".join(_pair(pair, numbers) for pair in worth[:MOST_ROWS])
+        caption = f"Pairs with a fault or a doubt, {min(len(worth), MOST_ROWS)} of {len(worth)}"
+        parts.append(_scroll(
+            "Pairs with a fault or a doubt",
+            f'<table class="list"><caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>'
+            "</table>\n",
+        ))  # fmt: skip
+    if len(worth) > MOST_ROWS:
+        parts.append(f"<p>{len(worth) - MOST_ROWS} more are in the JSON document.</p>\n")
+    return "".join([*parts, "</section>\n"])
+
+
+def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> str:
+    flows = pair["flows"]
+    told = sorted({each["address"] or "the sender itself" for each in pair["told_by"]})
+    key = (pair["source"], pair["destination"], pair["family"])
+    links = ", ".join(f'<a href="#f{number}">{number}</a>' for number in numbers.get(key, ()))
+    sizes = ["?" if pair[name] is None else str(pair[name]) for name in ("path_mtu_bytes", "route_mtu_bytes")]
+    look, words = _CLASSES[pair["verdict"]], pair["verdict"].replace("_", " ")
+    words += ", one-ended" if pair.get("method") == "one_ended" else ""
+    return (
+        f'<tr><th scope="row">{_name(pair["source"])}</th><td>{_name(pair["destination"])}</td>'
+        f"<td>{pair['family']}</td>"
+        f'<td><span class="tag {look}">{words}</span></td><td>{sizes[0]}</td><td>{sizes[1]}</td>'
+        f"<td>{flows['bad']} of {flows['probed']}</td><td>{', '.join(map(_name, told))}</td><td>{links}</td></tr>\n"
+    )
+
+
+def _hosts(document: Mapping[str, Any]) -> str:
+    hosts = document["hosts"]
+    rows = []
+    for host in hosts[:MOST_HOST_ROWS]:
+        facts = host["facts"]
+        interfaces = facts["interfaces"] if facts else []
+        said = "; ".join(
+            f"{_name(each['name'])} {each['mtu']}" + (f" ({_text(each['driver'])})" if each.get("driver") else "")
+            for each in interfaces
+        )
+        said = said or ("no interface" if facts else "nothing is known")
+        error = f'<br><span class="tag u">error</span>{_text(host["error"])}' if host["error"] else ""
+        addresses = ", ".join(map(_name, host["addresses"]))
+        rows.append(f'<tr><th scope="row">{_name(host["name"])}</th><td>{addresses}</td><td>{said}{error}</td></tr>\n')
+    more = (
+        f"<p>{len(hosts) - MOST_HOST_ROWS} more are in the JSON document.</p>\n" if len(hosts) > MOST_HOST_ROWS else ""
+    )
+    return (
+        '<section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>\n'
+        + _scroll(
+            "Hosts",
+            '<table class="list"><caption>What hosts say of their interfaces: name, MTU, driver</caption>\n<thead><tr>'
+            '<th scope="col">host</th><th scope="col">addresses</th><th scope="col">interfaces</th></tr></thead>\n'
+            f"<tbody>\n{''.join(rows)}</tbody></table>\n",
+        )
+        + more
+        + "</section>\n"
+    )

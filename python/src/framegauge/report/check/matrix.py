@@ -1,0 +1,187 @@
+"""The matrix of a path MTU check: from whom to whom, and what passes. One for both families if they agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.check.judgement.groups import as_people_count, subnet
+from framegauge.check.judgement.verdict import VERDICTS
+
+__all__ = [
+    "LEGEND",
+    "NOT_PROBED",
+    "ONE_ENDED",
+    "ONE_ENDED_WORDS",
+    "Cell",
+    "Matrix",
+    "counts",
+    "headline",
+    "legend",
+    "matrices",
+    "plan_text",
+]
+
+LEGEND = {
+    "carries_target": ("✓", "carries the target"),
+    "too_small": ("", "too small: that size passes, and something says that more does not"),
+    "black_hole": ("!", "black hole: that size passes, and more vanishes in silence"),
+    "unreachable": ("×", "nothing arrives"),
+    "unknown": ("?", "could not tell"),
+}
+PARTIAL, NOT_PROBED, ONE_ENDED = "*", "–", "°"
+ONE_ENDED_WORDS = "one-ended: both ways at once, so that the direction of a fault is not known from this alone"
+_WORST = ("unreachable", "black_hole", "too_small", "unknown", "carries_target")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is known from one host (or subnet) to another."""
+
+    verdict: str
+    path_mtu: int | None
+    is_partial: bool
+    bad: int = 0  # pairs, where the cell stands for several
+    known: int = 1
+    is_one_ended: bool = False
+
+    def text(self, is_short: bool = False) -> str:
+        """A sign for each verdict, and the size where there is room; never told by colour alone."""
+        return self._sign(is_short) + (ONE_ENDED if self.is_one_ended else "")
+
+    def _sign(self, is_short: bool) -> str:
+        sign = LEGEND[self.verdict][0]
+        size = "" if self.path_mtu is None or is_short else str(self.path_mtu)
+        if self.verdict in ("too_small", "black_hole"):
+            mark = {"too_small": "▪", "black_hole": "!"}[self.verdict] if is_short else size + sign
+            return (mark or "▪") + (PARTIAL if self.is_partial else "")
+        return sign
+
+    def words(self, target: int) -> str:
+        """In full, for those who do not see it."""
+        size = "an unknown size" if self.path_mtu is None else f"{self.path_mtu} bytes"
+        some = " on some flows" if self.is_partial else ""
+        return {
+            "carries_target": f"carries {target}",
+            "too_small": f"too small: {size}{some}",
+            "black_hole": f"black hole above {size}{some}",
+            "unreachable": "unreachable",
+            "unknown": "could not tell",
+        }[self.verdict] + (", one-ended" if self.is_one_ended else "")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows send, columns receive. A pair that is not there was not probed."""
+
+    title: str
+    names: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Cell]
+    of_subnets: bool = False
+
+
+def matrices(document: Mapping[str, Any], most_hosts: int) -> list[Matrix]:
+    """One a family, or one for both where they agree; of subnets if there are more hosts than fit."""
+    names = [host["name"] for host in document["hosts"]]
+    for pair in document["pairs"]:
+        names += [pair["source"], pair["destination"]]
+    names = list(dict.fromkeys(names))
+    if len(names) > most_hosts:
+        return _of_subnets(document, most_hosts)
+    cells: dict[int, dict[tuple[str, str], Cell]] = {4: {}, 6: {}}
+    for pair in document["pairs"]:
+        flows = pair["flows"]
+        is_partial = 0 < flows["bad"] < flows["probed"] - flows["unknown"]
+        here = Cell(pair["verdict"], pair["path_mtu_bytes"], is_partial, is_one_ended=_is_one_ended(pair))
+        cells[pair["family"]][pair["source"], pair["destination"]] = here
+    found = {family: each for family, each in cells.items() if each}
+    if len(found) == 2 and found[4] == found[6]:
+        return [Matrix("IPv4 and IPv6 alike", tuple(names), found[4])]
+    return [Matrix(f"IPv{family}", tuple(names), each) for family, each in found.items()]
+
+
+def _is_one_ended(pair: Mapping[str, Any]) -> bool:
+    return pair.get("method") == "one_ended"
+
+
+def _of_subnets(document: Mapping[str, Any], most: int) -> list[Matrix]:
+    prefixes = {
+        each["address"]: each["prefix_length"]
+        for host in document["hosts"] for interface in (host["facts"] or {}).get("interfaces", ())
+        for each in interface.get("addresses", ())
+    }  # fmt: skip
+
+    def place(pair: Mapping[str, Any], end: str) -> str:
+        address = pair[f"{end}_address"]
+        return str(pair[end]) if address is None else subnet(address, prefixes.get(address))
+
+    found = []
+    for family in (4, 6):
+        groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+        for pair in document["pairs"]:
+            if pair["family"] == family:
+                groups[place(pair, "source"), place(pair, "destination")].append(pair)
+        names = tuple(sorted({name for way in groups for name in way}, key=as_people_count))
+        if groups and len(names) <= most:
+            cells = {way: _summed(pairs) for way, pairs in groups.items()}
+            found.append(Matrix(f"IPv{family}, by subnet", names, cells, of_subnets=True))
+    return found
+
+
+def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
+    worst = min((pair["verdict"] for pair in pairs), key=_WORST.index)
+    sizes = [pair["path_mtu_bytes"] for pair in pairs if pair["path_mtu_bytes"] is not None]
+    bad = [pair for pair in pairs if pair["verdict"] in ("unreachable", "black_hole", "too_small")]
+    is_partial = any(pair["flows"]["bad"] < pair["flows"]["probed"] - pair["flows"]["unknown"] for pair in bad)
+    is_partial = is_partial or 0 < len(bad) < len(pairs)
+    is_one_ended = any(map(_is_one_ended, pairs))
+    return Cell(worst, min(sizes, default=None), is_partial, len(bad), len(pairs), is_one_ended)
+
+
+def legend(matrix: Matrix, is_short: bool = False) -> str:
+    """What its signs mean."""
+    used = {cell.verdict for cell in matrix.cells.values()}
+    sizes = {"too_small": "▪" if is_short else "1500", "black_hole": "!" if is_short else "1500!"}
+    words = [f"{sizes.get(verdict, sign)} {text}" for verdict, (sign, text) in LEGEND.items() if verdict in used]
+    words += [f"{PARTIAL} only some flows or pairs"] if any(cell.is_partial for cell in matrix.cells.values()) else []
+    words += [f"{ONE_ENDED} {ONE_ENDED_WORDS}"] if any(cell.is_one_ended for cell in matrix.cells.values()) else []
+    return "; ".join(words)
+
+
+def counts(document: Mapping[str, Any]) -> dict[str, int]:
+    """Pairs by verdict, all verdicts."""
+    found = Counter(pair["verdict"] for pair in document["pairs"])
+    return {name: found[name] for name in VERDICTS}
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """The verdict in a sentence."""
+    found, total, target = counts(document), len(document["pairs"]), document["target_mtu"]
+    bad = found["too_small"] + found["black_hole"] + found["unreachable"]
+    if document["verdict"] == "carries_target":
+        return f"All {total} probed pairs carry packets of {target} bytes."
+    unknown = f"; of {found['unknown']} it is not known" if found["unknown"] else ""
+    if document["verdict"] == "fault":
+        return f"{bad} of {total} pairs do not carry packets of {target} bytes{unknown}."
+    return f"Could not tell: of {found['unknown']} of {total} pairs it is not known whether they carry {target} bytes."
+
+
+def plan_text(document: Mapping[str, Any]) -> str:
+    """What was probed of what there is, and what it would have caught."""
+    plan = document["plan"]
+    what = f"{plan['pairs']} of {plan['of']} ordered pairs"
+    if plan["kind"] != "sampled":
+        what = "every ordered pair" if plan["kind"] == "full_mesh" else "every host to every target, by echoes"
+    if between := plan.get("group_pairs"):
+        what += f", {between['probed']} of {between['of']} pairs of subnets" if plan["kind"] == "sampled" else ""
+    chances = ", ".join(
+        f"{100 * share:.4g} % for one bad of {members}"
+        for members, share in sorted(document["coverage"].items(), key=lambda item: int(item[0]))
+    )
+    flows = f"{document['flows']} flow{'' if document['flows'] == 1 else 's'}"
+    return (
+        f"Probed: {what}, {flows} each. Chance that a pair's flows meet a bad parallel path: "
+        f"{chances}. Chance that a black hole is claimed falsely: at most {document['false_claim_probability']:.1g}."
+    )

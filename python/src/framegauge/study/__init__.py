@@ -1,0 +1,1 @@
+"""A study as data: its file, factors, workloads' parameters and order."""

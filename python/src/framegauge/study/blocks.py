@@ -1,0 +1,46 @@
+"""The order of a study: seeded, randomised, complete blocks."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from framegauge.study.model import Arm, Cell, Study, arms, cells
+
+__all__ = ["Slot", "block_order", "order"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One planned run. Its key is the same in every process that reads the same study."""
+
+    block: int
+    cell: Cell
+    arm: Arm
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        """Block, cell and arm: what a resumed study looks up."""
+        return self.block, self.cell.index, self.arm.name
+
+
+def block_order(study: Study, block: int) -> list[Slot]:
+    """The slots of one block, in the order of their execution.
+
+    Cells come in random order and within each cell its arms in random order, back to back: what is
+    compared is close in time, so that slow drift of the machine cancels in the ratio. Each block has
+    its own generator, so that a resumed study draws the same order.
+    """
+    # A text seed is hashed with SHA-512 by `random`: the same on every platform and Python version.
+    generator = random.Random(f"framegauge order {study.seed} {block}")
+    planned: list[Slot] = []
+    for cell in generator.sample(cells(study), len(cells(study))):
+        chosen = arms(study)
+        generator.shuffle(chosen)
+        planned += [Slot(block, cell, arm) for arm in chosen]
+    return planned
+
+
+def order(study: Study) -> list[Slot]:
+    """Every slot of the study, block after block."""
+    return [slot for block in range(study.blocks) for slot in block_order(study, block)]

@@ -1,0 +1,55 @@
+"""Reading and writing a study file (yaml_file says what is wrong with one)."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from framegauge.errors import StudyError
+from framegauge.files import inventory, yaml as yaml_file
+from framegauge.files.machines import Machine
+from framegauge.study.model import Study
+
+__all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
+
+
+def load(path: str | Path) -> Study:
+    """The study in a YAML file; StudyError names each problem, also a file that cannot be read."""
+    folder = Path(path).parent
+
+    def hosts(name: str, group: str) -> list[Machine]:
+        return inventory.load(folder / name, group)
+
+    return yaml_file.parse(yaml_file.read(path, "a study file"), str(path), Study, "study", context={"hosts": hosts})
+
+
+def presets() -> list[str]:
+    """Names of the studies that come with framegauge."""
+    folder = resources.files("framegauge") / "presets"
+    return sorted(item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
+
+
+def load_preset(name: str) -> Study:
+    """One of `presets()`; StudyError names the nearest if there is no such preset."""
+    if name not in presets():
+        raise StudyError([f'--preset: found "{name}", expected one of {", ".join(presets())}'])
+    text = (resources.files("framegauge") / "presets" / f"{name}.yaml").read_text("utf-8")
+    return parse(text, f"preset {name}")
+
+
+def parse(text: str, name: str) -> Study:
+    """The study in `text`; `name` stands for the file in messages."""
+    return yaml_file.parse(text, name, Study, "study")
+
+
+def dump(study: Study) -> str:
+    """The resolved study as YAML: every default written out; `parse` gives the same study again."""
+    return yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a study file, for editors."""
+    return yaml_file.json_schema(Study, "study")

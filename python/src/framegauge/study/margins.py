@@ -1,0 +1,80 @@
+"""What a study calls an effect worth acting on, by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
+
+from framegauge import quantities
+from framegauge.files.types import Model, Problem
+from framegauge.metrics import usual_margin
+
+__all__ = ["Margins", "usual"]
+
+_DEFAULT = "default"
+
+
+def _margin(value: object, info: ValidationInfo) -> float | None:
+    if value is None:
+        return None
+    return usual_margin(info.field_name or "") if value == _DEFAULT else quantities.parse_share(value)
+
+
+Margin = Annotated[
+    float | None,
+    PlainValidator(_margin),
+    PlainSerializer(lambda share: None if share is None else quantities.exact_share(share)),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string"}, {"type": "null"}],
+            "description": f'{quantities.SHARE_EXPECTED}, or "{_DEFAULT}"',
+        }
+    ),
+]
+
+
+class Margins(Model):
+    """The smallest relative effect worth acting on, by metric; only these metrics are judged.
+
+    `default` is the metric's usual margin; without any, the usual metrics of the workloads are judged by those.
+    """
+
+    goodput: Margin = None
+    completion_time: Margin = None
+    fairness: Margin = None
+    smallest_goodput: Margin = None
+    latency_p50: Margin = None
+    latency_p99: Margin = None
+    latency_p999: Margin = None
+    transactions: Margin = None
+    receiver_cpu_cost: Margin = None
+    sender_cpu_cost: Margin = None
+    receiver_instructions: Margin = None
+    sender_instructions: Margin = None
+    receiver_cycles: Margin = None
+    sender_cycles: Margin = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Margins:
+        given = self.shares()
+        if not given or 0 in given.values():
+            known = ", ".join(type(self).model_fields)
+            raise Problem((), given, f"a margin above 0 % for at least one metric ({known})")
+        return self
+
+    def shares(self) -> dict[str, float]:
+        """By metric, those that are given."""
+        return {name: value for name, value in self if value is not None}
+
+
+def usual(workloads: Collection[str], cpu: bool) -> Margins:
+    """What is judged of such workloads where the study does not say; `cpu`: whether its cost is metered."""
+    metrics = {
+        "goodput": not {"stream", "iperf3", "ftp", "mixed"}.isdisjoint(workloads),
+        "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),
+        "latency_p99": not {"rr", "mixed"}.isdisjoint(workloads),
+        "receiver_cpu_cost": cpu,
+    }
+    return Margins.model_validate({name: _DEFAULT for name, there in metrics.items() if there})

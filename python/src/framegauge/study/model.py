@@ -1,0 +1,353 @@
+"""The study: testbed, factors with levels, workloads, margins. Pure data, validated.
+
+A study file is YAML; `study_file.load` reads it and names file and line of every problem. What is kept
+here is the shape (`Study`), what follows from it (`arms`, `cells`), and nothing that runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
+from framegauge.networks import disciplines
+from framegauge.study.changes import Change, change_problems
+from framegauge.study.margins import Margins, usual
+from framegauge.study.network_rules import network_problems
+from framegauge.study.queue import QueueFactor
+from framegauge.study.testbed import Testbed
+from framegauge.study.workloads import Workload
+
+__all__ = [
+    "Arm",
+    "Cell",
+    "Factor",
+    "Problem",
+    "Study",
+    "Workload",
+    "arms",
+    "cells",
+    "host_mtus",
+    "level_text",
+    "nic_of",
+]
+
+MODERATION = "50 us"
+# The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
+OFFLOADS = ("tso", "lro", "gro", "checksum")
+# Of the network. What is not given is as the testbed has it; of hosts, ECN stays as the kernel has it.
+NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
+Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
+
+
+class Factors(Model):
+    """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given. Hosts of
+    the user's own are left as they are in whatever is not given; `qdisc` is theirs alone. `queue` and `buffer` are of
+    every switch port, `skew` is by how much the switches' ports to hosts are faster than all others, `shaping: off`
+    leaves a host's queue unbounded."""
+
+    mtu: Factor[Mtu]
+    rtt: Factor[Seconds] | None = None
+    offloads: Factor[StrictBool] | None = None
+    tso: Factor[StrictBool] | None = None
+    lro: Factor[StrictBool] | None = None
+    gro: Factor[StrictBool] | None = None
+    checksum: Factor[StrictBool] | None = None
+    moderation: Factor[Seconds] | None = None
+    congestion_control: Factor[StrictStr] | None = None
+    nagle: Factor[StrictBool] | None = None
+    qdisc: Factor[Qdisc] | None = None
+    queue: QueueFactor | None = None
+    routing: Factor[Routing] | None = None
+    buffer: Factor[Bytes] | None = None
+    skew: Factor[Ppm] | None = None
+    shaping: Factor[StrictBool] | None = None
+    ecn: Factor[StrictBool] | None = None
+    overlay: Factor[Literal["none", "vxlan"]] | None = None
+
+    def levels(self, name: str) -> list[Any]:
+        """Of one factor; [None] where it is not given."""
+        factor = getattr(self, name)
+        return [None] if factor is None else list(factor.levels)
+
+
+class Meters(Model):
+    """What is metered besides the workload; each meter costs something (docs/why/cpu-cost.md).
+
+    `idle` is how long the hosts are measured with nothing running, before each run. `watch` names ports of the network,
+    such as switch>h1, of which everything is kept that happens within 5 ms of their longest run of drops.
+    """
+
+    cpu: StrictBool = True
+    wire: StrictBool = True
+    idle: Seconds = 0.2
+    watch: list[StrictStr] = []
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Meters:
+        if self.cpu and self.idle == 0:
+            raise Problem(("idle",), 0, "more than 0: a host's idle use is subtracted (or cpu: false)")
+        return self
+
+
+TreatmentName = Literal[
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
+    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay",
+]  # fmt: skip
+
+
+class Study(Model):
+    """One question, and the experiment that answers it.
+
+    `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
+    `blocks` once every comparison has its verdict (docs/why/statistics.md says at which cost); up to half as many more
+    are run if too few runs count to tell whether the others were lost at random. `changes` are made in every run while
+    it is under way, in all arms alike.
+    """
+
+    question: StrictStr = "Do jumbo frames help?"
+    testbed: Testbed
+    factors: Factors
+    workloads: Annotated[list[Workload], Field(min_length=1)]
+    treatment: TreatmentName = "mtu"
+    control: StrictBool = True
+    blocks: Annotated[StrictInt, Field(ge=2, le=10_000)] = 6
+    stop: Literal["settled", "blocks"] = "settled"
+    fraction: Annotated[StrictInt, Field(ge=1, le=16)] = 1
+    budget: Seconds = 600.0
+    margins: Margins = Field(default_factory=Margins.model_construct)
+    seed: Annotated[StrictInt, Field(ge=0)] = 1
+    retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
+    meters: Meters = Field(default_factory=Meters)
+    sysctls: dict[StrictStr, StrictStr] = {}
+    changes: list[Change] = []
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Study:
+        veth, own = self.testbed.kind == "veth", self.testbed.kind == "ssh"
+        if not self.margin():
+            self.margins = usual({each.parameters.key for each in self.workloads}, self.meters.cpu)
+        if not own:
+            self._fill(veth)
+        if own and "wire" not in self.meters.model_fields_set:
+            self.meters = self.meters.model_copy(update={"wire": False})  # a capture needs root
+        if getattr(self.factors, self.treatment) is None:
+            raise Problem(("treatment",), self.treatment, f"a factor with levels: factors.{self.treatment} has none")
+        levels = self.treatment_factor.levels
+        if len(levels) < 2 and not self.control:
+            where = ("factors", self.treatment)
+            raise Problem(where, levels[0], "two or more levels for the treatment, or control: true")
+        if (veth or own) and self.factors.levels("rtt") not in ([None], [0.0]):
+            expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
+            raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
+        rules = (
+            _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
+        )  # fmt: skip
+        for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
+            raise problem
+        return self
+
+    def _fill(self, veth: bool) -> None:
+        """What was not given, of hosts that are built."""
+        factors = self.factors
+        if factors.rtt is None:
+            factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
+        if factors.moderation is None:
+            factors.moderation = Factor[Seconds].model_validate("0 s" if veth else MODERATION)
+        if factors.offloads is None:
+            factors.offloads = Factor[StrictBool](levels=[False])
+        if factors.congestion_control is None:
+            factors.congestion_control = Factor[StrictStr](levels=["cubic"])
+
+    @property
+    def treatment_factor(self) -> Factor[Any]:
+        """The factor whose levels are compared with its baseline."""
+        factor: Factor[Any] = getattr(self.factors, self.treatment)
+        return factor
+
+    def margin(self) -> dict[str, float]:
+        """Margins as shares, by metric."""
+        return self.margins.shares()
+
+
+def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
+    """The MTU of every host at a level; KeyError if it names no MTU for one."""
+    if not isinstance(level, Mapping):
+        return dict.fromkeys(names, level)
+    return {name: level[name] if name in level else level["default"] for name in names}
+
+
+def nic_of(factors: Mapping[str, Any]) -> dict[str, Any]:
+    """tso, lro, gro and checksum, which follow `offloads` where they are not given; None: as they are."""
+    return {name: factors["offloads"] if factors[name] is None else factors[name] for name in OFFLOADS}
+
+
+def _mtu_problems(study: Study) -> Iterator[Problem]:
+    names = study.testbed.host_names
+    for index, level in enumerate(study.factors.mtu.levels):
+        where = ("factors", "mtu", "levels", index)
+        if isinstance(level, Mapping):
+            strange = [name for name in level if name not in (*names, "default")]
+            absent = [name for name in names if name not in level and "default" not in level]
+            if strange or absent:
+                expected = f"an MTU for each of {names[0]} to {names[-1]}" + (
+                    "" if len(names) == 2 else ", or a default"
+                )
+                yield Problem(where, dict(level), expected)
+                continue
+        smallest = min(host_mtus(level, names).values())
+        if study.testbed.family == 6 and smallest < 1280:
+            yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
+        if study.testbed.kind not in ("veth", "ssh") and smallest > study.testbed.link.port_mtu:
+            expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: larger frames die at the switch"
+            yield Problem(("factors", "mtu"), smallest, expected)
+
+
+def _nic_problems(study: Study) -> Iterator[Problem]:
+    """Combinations that no NIC, or not the kernel's own link, can have."""
+    names = ("offloads", *OFFLOADS)
+    if study.testbed.kind == "ssh":
+        if study.factors.levels("moderation") not in ([None], [0.0]):
+            expected = "no such factor on testbed ssh: moderation stays as it is"
+            raise Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
+    elif study.factors.qdisc is not None:
+        expected = f"no such factor on testbed {study.testbed.kind}: its hosts' queue is part of its link"
+        raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
+    for levels in itertools.product(*(study.factors.levels(name) for name in names)):
+        nic = nic_of(dict(zip(names, levels, strict=True)))
+        for name in ("tso", "lro"):
+            if nic[name] and nic["checksum"] is False:
+                where = "checksum" if study.factors.checksum is not None else name
+                expected = f"checksum on wherever {name} is on: aggregates need it"
+                yield Problem(("factors", where), f"{name} on, checksum off", expected)
+        if (
+            study.testbed.kind == "veth"
+            and max(study.factors.levels("moderation")) > 0
+            and (nic["tso"] or not nic["gro"])
+        ):
+            expected = "0 s on testbed veth, or gro on and tso off: only then does the kernel's link poll"
+            yield Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
+        if study.testbed.kind == "veth" and nic["tso"] != nic["lro"]:
+            where = "lro" if study.factors.lro is not None else "tso"
+            expected = "lro as tso on testbed veth: the kernel's link passes aggregates on whole"
+            yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
+
+
+def _network_problems(study: Study) -> Iterator[Problem]:
+    names = study.testbed.host_names
+    mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
+    given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
+    yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
+
+
+def _change_problems(study: Study) -> Iterator[Problem]:
+    each = [one for work in study.workloads for one in work.parameters.conditions()]
+    durations = [one["duration_seconds"] for one in each if "duration_seconds" in one]
+    yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), durations)
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def _workload_problems(study: Study) -> Iterator[Problem]:
+    hosts = len(study.testbed.host_names)
+    for index, workload in enumerate(study.workloads):
+        parameters = workload.parameters
+        least, key = parameters.needed_hosts()
+        if hosts < least:
+            where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
+            yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
+        if workload.stream is not None:
+            for problem in workload.stream.misfits(study.testbed.nics_of_hosts, study.factors.mtu.levels):
+                problem.path = ("workloads", index, "stream", *problem.path)
+                yield problem
+        if study.testbed.kind == "ssh" and parameters.key in ("iperf3", "ftp"):
+            expected = "stream, rr or mixed on testbed ssh: no programs are started there"
+            yield Problem(("workloads", index, parameters.key), parameters.key, expected)
+        if study.factors.nagle is not None and not parameters.obeys_nagle:
+            expected = f"no such factor with workload {parameters.key}: it cannot obey"
+            yield Problem(("factors", "nagle"), ", ".join(_on(each) for each in study.factors.nagle.levels), expected)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One level of the treatment within a block; the control is the baseline's level once more."""
+
+    role: Literal["baseline", "control", "treatment"]
+    level: Any
+
+    @property
+    def name(self) -> str:
+        """Unique within a study."""
+        return self.role if self.role != "treatment" else level_text(self.level)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of everything that is not the treatment: verdicts are given within a cell."""
+
+    index: int
+    workload: str
+    parameters: Mapping[str, Any]
+    factors: Mapping[str, Any]
+
+
+def level_text(level: object) -> str:
+    """A level as a word: 9000, h1=9000,h2=1500, 0.0002, true, red (30 to 90 KiB, ECN)."""
+    if isinstance(level, Mapping) and "kind" in level:
+        return disciplines.text(level)
+    if isinstance(level, Mapping):
+        return ",".join(f"{host}={mtu}" for host, mtu in level.items())
+    return str(level).lower() if isinstance(level, bool | None) else str(level)
+
+
+def arms(study: Study) -> list[Arm]:
+    """Baseline first, then the A/A control, then the other levels in the file's order."""
+    factor = study.treatment_factor
+    found = [Arm("baseline", factor.baseline)]
+    if study.control:
+        found.append(Arm("control", factor.baseline))
+    return found + [Arm("treatment", level) for level in factor.levels if level != factor.baseline]
+
+
+def _axes(study: Study) -> dict[str, int]:
+    """What the cells differ in, with its number of levels: the other factors, and the workloads' conditions as one."""
+    names = [name for name in Factors.model_fields if name != study.treatment]
+    found = {name: len(study.factors.levels(name)) for name in names}
+    found["workloads"] = sum(len(work.parameters.conditions()) for work in study.workloads)
+    return {name: count for name, count in found.items() if count > 1}
+
+
+def _fraction_problems(study: Study) -> Iterator[Problem]:
+    if study.fraction == 1:
+        return
+    axes = _axes(study)
+    uneven = [f"{name} ({count})" for name, count in axes.items() if count % study.fraction]
+    if len(axes) < 3 or uneven:
+        found = ", ".join(f"{name} ({count})" for name, count in axes.items()) or "nothing"
+        expected = f"1, or at least three varied besides the treatment, each with a multiple of {study.fraction} levels"
+        yield Problem(("fraction",), f"{study.fraction} with {found}", expected)
+
+
+def cells(study: Study) -> list[Cell]:
+    """Every combination of the other factors' levels and the workloads' parameters, or a fraction of them.
+
+    A fraction 1/s keeps those whose level numbers add up to a multiple of s: an orthogonal array of one strength less
+    than there are varied factors (Hedayat, Sloane & Stufken 1999, chapter 1; with two levels the usual half fraction,
+    whose defining relation is the highest interaction). Any two factors still meet in all combinations, equally often;
+    the effect of one is mixed up with the interaction of all others.
+    """
+    names = [name for name in Factors.model_fields if name != study.treatment]
+    levels = [list(enumerate(study.factors.levels(name))) for name in names]
+    each = [(work.parameters.key, one) for work in study.workloads for one in work.parameters.conditions()]
+    found: list[Cell] = []
+    for (place, (key, parameters)), chosen in itertools.product(enumerate(each), itertools.product(*levels)):
+        if (place + sum(number for number, _ in chosen)) % study.fraction == 0:
+            factors = dict(zip(names, (level for _, level in chosen), strict=True))
+            found.append(Cell(len(found), key, parameters, factors))
+    return found

@@ -1,0 +1,102 @@
+"""The network of a study: links, shared buffers, background load. Pure data, validated."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictStr, model_validator
+
+from framegauge.files.types import Bytes, FrameLimit, LineRate, Model, Ppm, Problem, Seconds, Share, Sparse
+from framegauge.networks import disciplines
+from framegauge.study.queue import Queue
+
+__all__ = ["Background", "LinkSettings", "SharedBuffer"]
+
+SMALLEST_FRAME_BYTES = 64  # IEEE 802.3
+
+
+class SharedBuffer(Model):
+    """What the ports of a switch share: a frame is taken while its port's queue is below alpha times what is free.
+
+    A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998.
+    """
+
+    bytes: Bytes
+    alpha: Annotated[float, Field(gt=0, le=1024)] = 1.0
+
+
+class LinkSettings(Sparse):
+    """What one direction of some links has instead; `*` in a name stands for any characters."""
+
+    from_: Annotated[StrictStr, Field(alias="from", min_length=1)]
+    to: Annotated[StrictStr, Field(min_length=1)]
+    rate: LineRate | None = None
+    buffer: Bytes | None = None
+    delay: Seconds | None = None
+    mtu: Annotated[FrameLimit, Field(ge=68, le=65535)] | None = None
+    skew: Ppm | None = None
+    phase: Seconds | None = None
+    jitter: Seconds | None = None
+    loss: Share | None = None
+    tagged: StrictBool | None = None
+    queue: Queue | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> LinkSettings:
+        if len(self.as_json()) == 2:
+            names = ", ".join(name for name in type(self).model_fields if name not in ("from_", "to"))
+            raise Problem((), f"{self.from_} to {self.to} alone", f"what is other there: one of {names}")
+        if self.loss is not None and self.loss > 1:
+            raise Problem(("loss",), _percent(self.loss), "at most 100 %")
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """As the pipe has it."""
+        found = {_KEYS.get(name, name): value for name, value in self if value is not None}
+        return found if self.queue is None else {**found, "queue": disciplines.as_json(self.queue)}
+
+
+_KEYS = {
+    "from_": "from", "rate": "bits_per_second", "buffer": "buffer_bytes", "delay": "delay_seconds", "skew": "skew_ppm",
+    "phase": "phase_seconds", "jitter": "jitter_seconds", "frame": "frame_bytes", "mean_on": "mean_on_seconds",
+    "mean_off": "mean_off_seconds",
+}  # fmt: skip
+
+
+class Background(Sparse):
+    """Load that the fabric makes itself, from host to host, over the links of the hosts' own frames.
+
+    `share` is of the first link's rate, `rate` on the wire. on-off sends at that rate while it is on, both times
+    exponential.
+    """
+
+    from_: Annotated[StrictStr, Field(alias="from")]
+    to: StrictStr
+    share: Share | None = None
+    rate: LineRate | None = None
+    frame: Bytes = 1518
+    process: Literal["constant", "poisson", "on-off"] = "constant"
+    mean_on: Annotated[Seconds, Field(gt=0)] | None = None
+    mean_off: Annotated[Seconds, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Background:
+        if (self.share is None) == (self.rate is None):
+            raise Problem((), "neither" if self.share is None else "both", "exactly one of share and rate")
+        if self.share is not None and not 0 < self.share <= 1:
+            raise Problem(("share",), _percent(self.share), "above 0 % and at most 100 %")
+        if self.frame < SMALLEST_FRAME_BYTES:
+            raise Problem(("frame",), self.frame, f"{SMALLEST_FRAME_BYTES} bytes or more, header and FCS included")
+        for name in ("mean_on", "mean_off"):
+            if getattr(self, name) is not None and self.process != "on-off":
+                raise Problem((name,), getattr(self, name), f"no such key with process: {self.process}")
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """As the pipe has it."""
+        found = {_KEYS.get(name, name): value for name, value in self if value is not None}
+        return {"share": self.share, "bits_per_second": self.rate, **found}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"

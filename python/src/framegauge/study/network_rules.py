@@ -1,0 +1,222 @@
+"""What a study cannot ask of its network: rules across testbed and factors, told before anything is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.files.types import HOST, Problem, nearest, one_of
+from framegauge.networks import disciplines, topologies
+from framegauge.quantities import exact_bytes
+from framegauge.study.testbed import Testbed
+from framegauge.study.topology import LEVELLED
+
+__all__ = ["network_problems"]
+
+FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
+SMALLEST_IPV6_MTU = 1280  # RFC 8200
+MOST_MEMBERS = 250  # hosts and routers of which one subnet has room for the addresses
+Where = tuple[str | int, ...]
+
+
+def network_problems(
+    bed: Testbed,
+    levels: Mapping[str, Sequence[Any]],
+    mtus: Sequence[int],
+    sysctls: Mapping[str, str],
+    watch: Sequence[str] = (),
+) -> Iterator[Problem]:
+    """`levels`: of the network's factors, by name, those that are given; `mtus`: every one that a host may have;
+    `watch`: the ports of which everything is to be kept."""
+    if "ecn" in levels and "net.ipv4.tcp_ecn" in sysctls:
+        found = sysctls["net.ipv4.tcp_ecn"]
+        yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key beside factors.ecn, which sets it")
+    yield from _foreign(bed, levels)
+    if "vxlan" in levels.get("overlay", ()) and bed.kind not in ("rack", "veth"):
+        yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}: its hosts are not ours to join")
+    if bed.kind not in ("rack", "fake"):
+        return
+    hosts = bed.host_names
+    drawn = topologies.drawn_links(bed.topology.as_json(), hosts)
+    ports = [way for one, other in drawn for way in ((one, other), (other, one))]
+    routers = topologies.routers(bed.topology.as_json())
+    largest = min(max(mtus), bed.link.port_mtu) + FRAME_OVERHEAD_BYTES
+    yield from _routing(bed, levels.get("routing", ()), topologies.has_choice(drawn))
+    yield from _overlay(bed, levels.get("overlay", ()), drawn, routers)
+    yield from _routers(bed)
+    yield from _links(bed, ports, mtus, routers)
+    yield from _buffers(bed, levels.get("buffer", ()), largest)
+    yield from _queues(bed, levels, ports)
+    yield from _background(bed, drawn)
+    yield from _watch(watch, ports)
+
+
+def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
+    """What only our own switches have."""
+    if bed.kind in ("rack", "fake"):
+        return
+    names = ["queue", "routing", "skew", "shaping", "buffer"]
+    if bed.kind == "veth" and bed.link.rate is not None:
+        names.remove("buffer")  # it is the limit of the shaped port
+    for name in names:
+        if name in levels:
+            yield Problem(
+                ("factors", name), _told(levels[name]), f"no such factor on testbed {bed.kind}: its switch is not ours"
+            )
+
+
+def _told(levels: Sequence[Any]) -> str:
+    words = {True: "on", False: "off"}
+    return ", ".join(words[each] if isinstance(each, bool) else _text(each) for each in levels)
+
+
+def _text(level: Any) -> str:
+    return disciplines.text(level) if isinstance(level, Mapping) else str(level)
+
+
+def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Problem]:
+    for level in levels:
+        if level.startswith("equal-length") and bed.topology.kind not in LEVELLED:
+            yield Problem(
+                ("factors", "routing"), level, f"topology: {' or '.join(LEVELLED)}: they have a highest level"
+            )
+        # Equal-length paths may be others than the shortest, even where each is alone.
+        if level == "spraying" and not choice:
+            yield Problem(
+                ("factors", "routing"), level, f"ecmp: topology {bed.topology.kind} has no second path to choose"
+            )
+
+
+def _overlay(
+    bed: Testbed, levels: Sequence[str], drawn: Sequence[tuple[str, str]], routers: Sequence[str]
+) -> Iterator[Problem]:
+    if "vxlan" not in levels:
+        return
+    where: Where = ("factors", "overlay")
+    if routers:
+        yield Problem(where, "vxlan", f"none where there are routers ({', '.join(routers)}): it joins one segment")
+    several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
+    if several:
+        yield Problem(where, "vxlan", f"none where hosts have two NICs ({several[0]}): it takes one")
+
+
+def _routers(bed: Testbed) -> Iterator[Problem]:
+    routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    place: Where = ("testbed", "topology", "custom", "routers")
+    members = len(bed.host_names) + len(routers)
+    if members > MOST_MEMBERS:
+        yield Problem(place, f"{members} with the hosts", f"at most {MOST_MEMBERS}: a subnet has no more addresses")
+    for index, each in enumerate(routers):
+        where: Where = (*place, index, "mtu")
+        if each.mtu is not None and each.mtu > bed.link.port_mtu:
+            expected = f"at most link.port_mtu {bed.link.port_mtu}: larger frames die at the switch"
+            yield Problem(where, each.mtu, expected)
+        if bed.family == 6 and each.mtu is not None and each.mtu < SMALLEST_IPV6_MTU:
+            yield Problem(where, each.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
+
+
+def _links(
+    bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int], routers: Sequence[str]
+) -> Iterator[Problem]:
+    names = {end for port in ports for end in port}
+    for index, each in enumerate(bed.links):
+        where: Where = ("testbed", "links", index)
+        for key, pattern in (("from", each.from_), ("to", each.to)):
+            if not any(topologies.fits(pattern, name) for name in names):
+                yield Problem((*where, key), pattern, f"a node, * for any: {nearest(pattern, names)}")
+        meant = [
+            (one, other) for one, other in ports
+            if topologies.fits(each.from_, one) and topologies.fits(each.to, other)
+        ]  # fmt: skip
+        if not meant:
+            one, other = ports[0]
+            yield Problem(where, f"{each.from_} to {each.to}", f"two nodes with a link, such as {one} to {other}")
+        begins = {topologies.node_of(one) for one, _ in meant}
+        for key in ("queue", "buffer"):
+            if getattr(each, key) is not None and any(map(HOST.fullmatch, begins)):
+                yield Problem(
+                    (*where, key), _text(getattr(each, key)), "switches alone in from: a host's NIC has no limit"
+                )
+        if each.mtu is not None and each.mtu < min(mtus):
+            yield Problem(
+                (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames die there"
+            )
+        if each.mtu is not None and begins and begins <= set(routers):
+            expected = f"the mtu of {', '.join(sorted(begins))} in topology.custom.routers: a router has its own"
+            yield Problem((*where, "mtu"), each.mtu, expected)
+
+
+def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterator[Problem]:
+    found: list[tuple[Where, int]] = [(("factors", "buffer"), level) for level in levels]
+    if not levels:
+        found.append((("testbed", "link", "buffer"), bed.link.buffer))
+    if bed.shared_buffer is not None:
+        found.append((("testbed", "shared_buffer", "bytes"), bed.shared_buffer.bytes))
+    found += [
+        (("testbed", "links", index, "buffer"), each.buffer)
+        for index, each in enumerate(bed.links)
+        if each.buffer is not None
+    ]
+    for where, size in found:
+        if size < largest_bytes:
+            yield Problem(where, size, f"{largest_bytes} bytes or more: one full frame of the largest MTU")
+
+
+def _queues(bed: Testbed, levels: Mapping[str, Sequence[Any]], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """Thresholds within the buffers that the port may have, and input ports that are there."""
+    usual = list(levels.get("buffer", ())) or [bed.link.buffer]
+    found: list[tuple[Where, Any, Sequence[int]]] = [
+        (("factors", "queue", "levels", index), level, usual) for index, level in enumerate(levels.get("queue", ()))
+    ]
+    for index, each in enumerate(bed.links):
+        if each.queue is not None:
+            own = usual if each.buffer is None else [each.buffer]
+            found.append((("testbed", "links", index, "queue"), each.queue, own))
+    named = {f"{one}>{other}" for one, other in ports}
+    for where, level, buffers in found:
+        given = disciplines.as_json(level)
+        for buffer in buffers:
+            yield from _thresholds(where, given, buffer)
+        if given.get("input_port", next(iter(named))) not in named:
+            expected = f"a port: {nearest(given['input_port'], named)}"
+            yield Problem((*where, given["kind"], "input_port"), given["input_port"], expected)
+
+
+def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> Iterator[Problem]:
+    if given.get("threshold_bytes", 0) > buffer_bytes:
+        shown = exact_bytes(given["threshold_bytes"])
+        yield Problem((*where, "step", "threshold"), shown, f"at most the buffer of {exact_bytes(buffer_bytes)}")
+
+
+def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    most = bed.link.port_mtu + FRAME_OVERHEAD_BYTES
+    # A host's own name is that of its first NIC.
+    ends = {host: topologies.ends_of(drawn, host)[0] for host in bed.host_names}
+    ends |= {end: end for host in bed.host_names for end in topologies.ends_of(drawn, host)}
+    parts = topologies.segments(drawn)
+    for index, each in enumerate(bed.background):
+        where: Where = ("testbed", "background", index)
+        unknown = [(key, name) for key, name in (("from", each.from_), ("to", each.to)) if name not in ends]
+        for key, name in unknown:
+            yield Problem((*where, key), name, f"a host: {nearest(name, ends)}")
+        if topologies.node_of(each.from_) == topologies.node_of(each.to):
+            yield Problem(where, f"{each.from_} to {each.to}", "two hosts")
+        if not unknown and not any({ends[each.from_], ends[each.to]} <= part for part in parts):
+            expected = "two hosts that switches join: no router forwards what no host sends"
+            yield Problem(where, f"{each.from_} to {each.to}", expected)
+        if each.frame > most:
+            yield Problem((*where, "frame"), each.frame, f"at most {most} bytes: larger frames die at the switch")
+
+
+def _watch(names: Sequence[str], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    known, seen, by_node = [], Counter[tuple[str, str]](), dict[str, list[str]]()
+    for one, other in ports:
+        seen[one, other] += 1
+        # The second of two links between the same is called switch>h1#2.
+        known.append(f"{one}>{other}" + (f"#{seen[one, other]}" if seen[one, other] > 1 else ""))
+        by_node.setdefault(f"{topologies.node_of(one)}>{topologies.node_of(other)}", []).append(known[-1])
+    for index, name in enumerate(names):
+        if name not in known:
+            expected = one_of(by_node[name]) if name in by_node else nearest(name, known)
+            yield Problem(("meters", "watch", index), name, f"a port: {expected}")

@@ -1,0 +1,144 @@
+"""Where a study runs: a part of its file. Pure data, validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validator
+
+from framegauge.files.machines import Machine, full, named
+from framegauge.files.types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
+from framegauge.study.network import Background, LinkSettings, SharedBuffer
+from framegauge.study.topology import Topology
+
+__all__ = ["Testbed"]
+
+MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
+LEASE_SECONDS = 60.0
+
+
+class Link(Model):
+    """What every link is, unless `links` says otherwise. `rate: unshaped` (veth only): the CPU is the limit."""
+
+    rate: Rate = 10**9
+    buffer: Bytes = 512 * 1024
+    port_mtu: FrameLimit = 9216
+
+
+class Nic(Model):
+    """The modelled NIC: `aggregate` is the largest that a shaped host builds. What it offloads is a factor."""
+
+    aggregate: Bytes = 36 * 1024
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, value: object) -> object:
+        if isinstance(value, Mapping) and "moderation" in value:
+            raise Problem(("moderation",), value["moderation"], "it in factors.moderation: it is a factor")
+        return value
+
+
+class Shaper(Model):
+    """What bounds the sender's queue: tbf at `factor` x line rate; one mechanism for every arm."""
+
+    factor: Annotated[float, Field(gt=0, le=1)] = 0.999
+    burst: Bytes = 70_000
+
+
+class Fake(Model):
+    """An invented network, for trying things out and for tests: its figures are no evidence."""
+
+    noise: Share = 0.003
+    goodput_loss: Share = 0.0
+    faults: list[StrictStr] = []
+
+
+class Testbed(Model):
+    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network, `ssh` hosts of
+    the user's own.
+
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md has the
+    others. `links` are what single links have instead of `link`, later entries before earlier ones.
+
+    With `ssh` the hosts are `machines`, or those of an `inventory` (`group` of it). What is changed on them lasts for
+    `lease` unless renewed; `when_lost` says whether a host that fails in the middle ends the study.
+    """
+
+    kind: Literal["rack", "veth", "fake", "ssh"]
+    topology: Topology = Field(default_factory=lambda: Topology.model_validate("pair"))
+    hosts: Annotated[StrictInt, Field(ge=2)] | None = None
+    link: Link = Field(default_factory=Link)
+    links: list[LinkSettings] = Field(default_factory=list)
+    shared_buffer: SharedBuffer | None = None
+    background: list[Background] = Field(default_factory=list)
+    nic: Nic = Field(default_factory=Nic)
+    shaper: Shaper = Field(default_factory=Shaper)
+    family: Literal[4, 6] = 4
+    fake: Fake | None = None
+    machines: list[Machine | StrictStr] = Field(default_factory=list)
+    inventory: StrictStr | None = None
+    group: StrictStr = "all"
+    lease: Annotated[Seconds, Field(ge=5, le=3600)] = LEASE_SECONDS
+    when_lost: Literal["continue", "end"] = "continue"
+
+    @model_validator(mode="after")
+    def _listed(self, info: ValidationInfo) -> Testbed:
+        """The machines in full, an inventory read: what is saved with results needs no other file."""
+        if self.kind != "ssh":
+            for key in ("machines", "inventory"):
+                if getattr(self, key):
+                    raise Problem((key,), key, "no such key unless kind: ssh")
+            return self
+        if self.inventory is not None:
+            if self.machines or not info.context or "hosts" not in info.context:
+                raise Problem(("inventory",), self.inventory, "machines alone, or an inventory in a file of its own")
+            self.machines, self.inventory = info.context["hosts"](self.inventory, self.group), None
+        found = full(self.machines)
+        if len(found) < 2:
+            raise Problem(("machines",), len(found), "two hosts or more, or an inventory")
+        named(found, "machines")
+        self.machines = list(found)
+        if "rate" not in self.link.model_fields_set:
+            self.link = self.link.model_copy(update={"rate": None})
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Testbed:
+        if self.link.rate is None and self.kind not in ("veth", "ssh"):
+            raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
+        if self.fake is not None and self.kind != "fake":
+            raise Problem(("fake",), "fake", "no such key unless kind: fake")
+        if self.kind == "ssh" and self.hosts is not None:
+            raise Problem(("hosts",), self.hosts, "machines: they are the hosts")
+        if self.kind in ("veth", "ssh"):
+            if self.topology.text() is not None:
+                kind = self.topology.kind
+                found = self.topology.text() if kind in ("pair", "rack") else kind
+                raise Problem(("topology",), found, f"pair or rack with kind: {self.kind}: its switch is not ours")
+            for key in ("links", "shared_buffer", "background"):
+                if getattr(self, key):
+                    raise Problem((key,), key, "no such key unless kind: rack")
+        if self.kind != "ssh":
+            self._count()
+        return self
+
+    def _count(self) -> None:
+        """How many hosts there are; of a pair nobody says so."""
+        found = self.topology.shape.hosts(self.hosts)
+        if found > MOST_HOSTS[self.kind]:
+            where = "topology" if self.hosts is None else "hosts"
+            raise Problem((where,), found, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
+        self.hosts = None if self.topology.kind == "pair" else found
+
+    @property
+    def host_names(self) -> list[str]:
+        """h1 to hN, or the machines."""
+        if self.kind == "ssh":
+            return [each.name for each in full(self.machines)]
+        return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
+
+    @property
+    def nics_of_hosts(self) -> int:
+        """The number of NICs that every host has at least; of hosts of the user's own one is used."""
+        return 1 if self.kind == "ssh" else self.topology.shape.nics_of_hosts()

@@ -1,0 +1,78 @@
+"""The parts of each goodput ratio, for the summary."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from framegauge.results.journal import Run
+from framegauge.statistics.judge import Comparison
+from framegauge.statistics.why import Arm, decompose, frame_share
+
+__all__ = ["why"]
+
+
+def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict[str, Any]]:
+    """One entry a treatment's goodput comparison that has parts; `key` names the treatment."""
+    entries = []
+    for each in found:
+        if each.metric != "goodput" or each.role != "treatment" or each.ratio is None:
+            continue
+        cell = [run for run in runs if run.cell == each.cell and not run.excluded]
+        baseline = _arm([run for run in cell if run.role == "baseline"])
+        treatment = _arm([run for run in cell if run.role == "treatment" and run.level == each.treatment_level])
+        parts = decompose(each.ratio, baseline, treatment)
+        if parts:
+            entries.append(
+                {
+                    "workload": each.workload,
+                    "conditions": dict(each.conditions),
+                    "baseline": {key: each.baseline_level},
+                    "treatment": {key: each.treatment_level},
+                    "measured": {"baseline": _known(baseline), "treatment": _known(treatment)},
+                    "ratio": each.ratio.ratio,
+                    "parts": [
+                        {
+                            "name": part.name,
+                            "ratio": part.ratio,
+                            "ci95": None if part.low is None or part.high is None else [part.low, part.high],
+                            "evidence": part.evidence,
+                        }
+                        for part in parts
+                    ],
+                    "cpu_share_of_frames": frame_share(baseline, treatment),
+                }
+            )
+    return entries
+
+
+def _arm(runs: Sequence[Run]) -> Arm:
+    """Medians over an arm's runs, of what all of them have."""
+
+    def reading(name: str) -> float | None:
+        values = [run.readings.get(name) for run in runs]
+        return statistics.median(values) if values and None not in values else None  # type: ignore[type-var]
+
+    costs = [
+        max(run.metrics[name] for name in ("receiver_cpu_cost", "sender_cpu_cost"))
+        for run in runs
+        if "receiver_cpu_cost" in run.metrics and "sender_cpu_cost" in run.metrics
+    ]
+    return Arm(
+        ceiling_bits_per_second=reading("ceiling_bits_per_second"),
+        predicted_seconds=reading("predicted_seconds"),
+        idle_share=reading("idle_share_hosts"),
+        cpu_seconds_per_gigabyte=statistics.median(costs) if costs else None,
+        frames_per_gigabyte=reading("frames_per_gigabyte"),
+    )
+
+
+def _known(arm: Arm) -> dict[str, float | None]:
+    return {
+        "ceiling_bits_per_second": arm.ceiling_bits_per_second,
+        "predicted_seconds": arm.predicted_seconds,
+        "idle_share": arm.idle_share,
+        "cpu_seconds_per_gigabyte": arm.cpu_seconds_per_gigabyte,
+        "frames_per_gigabyte": arm.frames_per_gigabyte,
+    }

@@ -1,0 +1,258 @@
+"""How a summary's names and values are said to people: one place, so that terminal, page and Markdown agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge import quantities
+from framegauge.networks import disciplines
+
+__all__ = [
+    "change",
+    "change_interval",
+    "condition",
+    "conditions",
+    "factor",
+    "figure",
+    "is_control",
+    "level",
+    "levels",
+    "margin",
+    "metric",
+    "of_cell",
+    "quantity",
+    "shares",
+    "word",
+]
+
+USUAL_MODERATION_SECONDS = 50e-6  # stated only where it is another
+_WORDS = {
+    "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
+    "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
+    "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
+    "nics": "NICs", "changes": "",
+}  # fmt: skip
+_SIZES = {"socket_buffer_bytes", "message_bytes"}
+_FORMS = {
+    "per_second": "{:.4g}/s",
+    "per_gigabyte": "{:.4g}/GB",
+    "core_seconds_per_gigabyte": "{:.3f} s/GB",
+    "instructions_per_gigabyte": "{:.3e}/GB",
+    "cycles_per_gigabyte": "{:.3e}/GB",
+}
+
+
+def word(name: str) -> str:
+    """A factor or condition as people call it: "rtt_seconds" is "RTT"."""
+    return _WORDS.get(name, name)
+
+
+def factor(name: str) -> str:
+    """What was varied, in words: "size", "RTT", "congestion control"."""
+    return word(name).removesuffix("_bytes").removesuffix("_seconds").replace("_", " ") or "congestion control"
+
+
+def metric(name: str) -> str:
+    """A metric's name in words."""
+    return name.replace("_", " ").replace("cpu", "CPU")
+
+
+def level(value: Any) -> str:
+    """A factor's level; floats are seconds: `levels` and `condition` know of which factors they are not."""
+    if isinstance(value, Mapping) and "kind" in value:
+        return disciplines.text(value)
+    if isinstance(value, Mapping) and (
+        _SIZES & value.keys() or any(isinstance(each, Mapping) for each in value.values())
+    ):
+        return _sizes(value)
+    if isinstance(value, Mapping):
+        if "default" in value:
+            return "/".join(f"{mtu}" if host == "default" else f"{host} {mtu}" for host, mtu in value.items())
+        return "/".join(str(mtu) for mtu in value.values())
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return quantities.print_seconds(value) if isinstance(value, float) else str(value)
+
+
+def _sizes(value: Mapping[str, Any]) -> str:
+    """Of sockets' buffers and messages: "57344/16384", or of each MTU in its order: "by MTU (57344/16384, …)"."""
+    if not _SIZES & value.keys():
+        each = [_sizes(value[mtu]) for mtu in sorted(value, key=int)]
+        return f"by MTU ({', '.join(each)})"
+    buffer, message = value.get("socket_buffer_bytes"), value.get("message_bytes")
+    if buffer is None:
+        return f"of messages {message}"
+    return f"of socket buffers {buffer}" if message is None else f"{buffer}/{message}"
+
+
+def levels(side: Mapping[str, Any]) -> str:
+    """The levels of a verdict's `baseline` or `treatment`, without its estimate: "MTU 9000"."""
+    named = ((word(name), _of(name, value)) for name, value in side.items() if name != "estimate")
+    return ", ".join(f"{name} {value}".strip() for name, value in named)
+
+
+def _of(name: str, value: Any) -> str:
+    """A level of the factor of this name, where the name says more than the value."""
+    if value is not None and name == "buffer_bytes":
+        return quantities.exact_bytes(value)
+    if value is not None and name.endswith("_ppm"):
+        return f"{value:g} ppm"
+    return level(value)
+
+
+def is_control(verdict: Mapping[str, Any]) -> bool:
+    """Whether a verdict of the summary compares the baseline with itself (A/A)."""
+    sides = [{k: v for k, v in verdict[side].items() if k != "estimate"} for side in ("baseline", "treatment")]
+    return sides[0] == sides[1]
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A metric's value, scaled."""
+    if value is None:
+        return "-"
+    if unit == "seconds":
+        return quantities.print_seconds(value)
+    if unit == "bits_per_second":
+        return quantities.print_bits_per_second(value)
+    return _FORMS.get(unit, "{:.4g}").format(value)
+
+
+def figure(value: float) -> str:
+    """A count or an amount with four digits that count: "0.04958", "1,176,000"."""
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 1e4 else f"{rounded:.4g}"
+
+
+def _digits(values: Sequence[float]) -> int:
+    """Decimals of percentages that stand together: none from 20 % upwards, two below 1 %; more in a narrow interval."""
+    size = 100 * min((abs(value) for value in values), default=0)
+    width = 100 * (max(values, default=0) - min(values, default=0))
+    most = 2 if 100 * max(map(abs, values), default=0) < 9.95 else 1
+    by_width = 0 if width in (0, float("inf")) else min(most, max(0, math.ceil(-math.log10(width / 4))))
+    return max(by_width, 2 if size < 0.995 else 1 if size < 19.95 else 0)
+
+
+def shares(values: Sequence[float]) -> list[str]:
+    """0.053 is "5.3 %"; all with the decimals of the finest."""
+    return [f"{abs(100 * value):.{_digits(values)}f} %" for value in values]
+
+
+def margin(value: float) -> str:
+    """A share that somebody chose: 0.01 is "1 %"."""
+    return f"{100 * value:g} %"
+
+
+def change(ratio: float, beside: Sequence[float] | None = None) -> str:
+    """A ratio as what it changes: 1.053 is "+5.3 %"; with the decimals of the interval that stands `beside` it."""
+    found = ratio - 1
+    digits = _digits([each - 1 for each in beside] if beside else [found])
+    text = f"{abs(100 * found):.{digits}f} %"
+    return ("+" if found >= 0 else "\u2212") + text
+
+
+def change_interval(interval: Sequence[float] | None) -> str:
+    """An interval of ratios as changes: "+5.1 % to +5.5 %"."""
+    return "no interval" if interval is None else " to ".join(change(each, interval) for each in interval)
+
+
+def of_cell(verdict: Mapping[str, Any]) -> str:
+    """Workload and conditions, as far as they are not the usual: "stream 1 MB, RTT 1.2 ms"."""
+    return f"{verdict['workload']} {conditions(verdict['conditions'])}".rstrip()
+
+
+def condition(name: str, value: Any) -> str:
+    """One condition at one level: "RTT 1.2 ms", "size 1 MB", "TSO off"."""
+    if name in ("buffer_bytes", "skew_ppm"):
+        return f"{word(name)} {'-' if value is None else _of(name, value)}"
+    if name == "nics":
+        return f"{value} NIC{'' if value == 1 else 's'}"
+    if name == "sizes" and value is None:
+        return "the kernel's sizes"
+    if name.endswith("_bytes"):
+        text = name.removesuffix("_bytes").replace("_", " ")
+        return text + " " + ("-" if value is None else quantities.print_bytes(value))
+    if name.endswith("_seconds"):
+        text = _WORDS.get(name, name.removesuffix("_seconds").replace("_", " "))
+        return text + " " + ("-" if value is None else quantities.print_seconds(value))
+    if name.endswith("bits_per_second"):
+        text = (name.removesuffix("bits_per_second").replace("_", " ") + "rate").strip()
+        return text + " " + ("unshaped" if value is None else quantities.print_bits_per_second(value))
+    return f"{_WORDS.get(name, name.replace('_', ' '))} {'-' if value is None else level(value)}".strip()
+
+
+def conditions(given: Mapping[str, Any]) -> str:
+    """What was the same on both sides, as far as it is not the usual: the summary has all of it."""
+    return ", ".join(text for part in (_amounts, _shape, _surroundings) for text in part(given))
+
+
+def _amounts(given: Mapping[str, Any]) -> Iterator[str]:
+    if "test" in given:
+        yield str(given["test"])
+    if "size_bytes" in given:
+        yield quantities.print_bytes(given["size_bytes"])
+    if "request_bytes" in given:
+        yield " / ".join(quantities.print_bytes(given.get(f"{name}_bytes", 0)) for name in ("request", "response"))
+    if given.get("header_bytes"):
+        yield f"header {quantities.print_bytes(given['header_bytes'])} apart"
+    if "rate_per_second" in given:
+        rate = given["rate_per_second"]
+        yield "closed loop" if rate is None else f"{rate:g}/s {given.get('arrivals', '')}"
+    if "duration_seconds" in given:
+        yield quantities.print_seconds(given["duration_seconds"])
+
+
+def _shape(given: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("flows", "connections"):
+        if given.get(name, 1) != 1:
+            yield f"x{given[name]}"
+    if given.get("nics", 1) != 1:
+        yield condition("nics", given["nics"])
+    if given.get("sizes") is not None:
+        yield condition("sizes", given["sizes"])
+    if given.get("pattern", "one-to-one") != "one-to-one":
+        yield str(given["pattern"])
+    if given.get("offered_bits_per_second") is not None:
+        yield f"{quantities.print_bits_per_second(given['offered_bits_per_second'])} offered"
+    if "direction" in given:  # of other tools' files
+        yield given["direction"] + (" of both" if given.get("bidir") else "")
+    else:
+        yield from (text for name, text in (("reverse", "reverse"), ("bidir", "both ways")) if given.get(name))
+    for way in ("upload", "download"):
+        if given.get(f"{way}_flows", 1) != 1:
+            yield f"{way} x{given[f'{way}_flows']}"
+    if "target_bits_per_second" in given:
+        yield f"at {quantities.print_bits_per_second(given['target_bits_per_second'])} a flow"
+    if "bulk_flows" in given:
+        hosts, rate = given.get("bulk_hosts"), given.get("bulk_bits_per_second")
+        parts = [f"bulk x{given['bulk_flows']}", f"from {hosts} hosts" if hosts else ""]
+        parts.append("" if rate is None else f"at {quantities.print_bits_per_second(rate)} each")
+        yield " ".join(text for text in parts if text)
+
+
+def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
+    if "hosts" in given:
+        yield f"{given['hosts']} hosts"
+    if "topology" in given:
+        yield str(given["topology"])
+    if "changes" in given:
+        yield str(given["changes"])
+    if given.get("rtt_seconds"):
+        yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
+    if given.get("offloads"):
+        yield "offloads"
+    for name in ("tso", "lro", "gro", "checksum", "nagle"):
+        if given.get(name) is not None:
+            yield f"{word(name)} {level(given[name])}"
+    if given.get("moderation_seconds", USUAL_MODERATION_SECONDS) != USUAL_MODERATION_SECONDS:
+        yield f"moderation {quantities.print_seconds(given['moderation_seconds'])}"
+    if given.get("congestion_control", "cubic") != "cubic":
+        yield str(given["congestion_control"])
+    if given.get("qdisc") is not None:
+        yield f"queue discipline {given['qdisc']}"
+    for name in ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay"):
+        if given.get(name) is not None:
+            yield condition(name, given[name])
+    if "mtu" in given:
+        yield f"MTU {level(given['mtu'])}"

@@ -1,0 +1,212 @@
+"""The settings of the invented rack: its goodput model and its faults."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from framegauge.networks import topologies
+from framegauge.testbeds.base import Json
+
+__all__ = ["AGGREGATE_FRAMES", "FAULTS", "STARTED_SECONDS", "BuiltRack", "FakeError", "FakeModel", "Fault"]
+
+AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
+STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
+
+# Everything that can be sabotaged: each must be caught by one of the checks of a run.
+FAULTS = (
+    "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
+    "late", "ring", "fabric_cpu", "displaced", "held", "host_cpu", "conservation", "nstat", "ceiling",
+    "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
+    "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
+    "loss", "background", "unshaped", "ecn",
+    "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu", "router_icmp",
+    "router_missing", "change_late", "change_refused", "old_mss",
+)  # fmt: skip
+
+
+class FakeError(Exception):
+    """An error answer: code, message, data."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any]) -> None:
+        self.code, self.message, self.data = code, message, dict(data)
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One sabotage, where `when` holds (given the params of `rack.up` and the number of the rack)."""
+
+    kind: str
+    when: Callable[[Json, int], bool] = lambda _up, _number: True
+
+    def __post_init__(self) -> None:
+        if self.kind not in FAULTS:
+            raise ValueError(f"{self.kind}: expected one of {', '.join(FAULTS)}")
+
+
+@dataclass
+class FakeModel:
+    """`goodput_loss` is taken from the arm for which `loses` holds."""
+
+    seed: int = 1
+    noise: float = 0.003
+    drift: float = 0.002
+    goodput_loss: float = 0.0
+    loses: Callable[[Json], bool] = lambda up: max(host["mtu"] for host in up["hosts"]) > 1500
+    faults: Sequence[Fault] = ()
+    missing: Sequence[Json] = ()
+    degraded: Sequence[Json] = ()
+    largest_mtu: int = 65521
+
+
+@dataclass
+class BuiltRack:
+    """What is up: the params it was asked with, and what has flowed since."""
+
+    up: Json
+    number: int
+    noise: float = 1.0  # of this run's goodput
+    sent: Counter[str] = field(default_factory=Counter)  # frames by host
+    received: Counter[str] = field(default_factory=Counter)
+    sent_by: Counter[str] = field(default_factory=Counter)  # frames by NIC
+    received_by: Counter[str] = field(default_factory=Counter)
+    data_sent: Counter[str] = field(default_factory=Counter)  # of these, with payload
+    data_received: Counter[str] = field(default_factory=Counter)
+    data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
+    largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
+    elapsed: float = 0.0
+    metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
+    # Client and server of each pair, with the hosts' MTUs when its connections were opened, in order.
+    connections: dict[tuple[str, str], list[dict[str, int]]] = field(default_factory=dict)
+    # When, from the begin, and the params of `rack.set`.
+    changes: list[tuple[float, Json]] = field(default_factory=list)
+    serving: dict[str, Json] = field(default_factory=dict)  # streams: what `stream.serve` was asked, by host
+    sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
+    nodelay: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the hosts, in order."""
+        return [host["name"] for host in self.up["hosts"]]
+
+    @property
+    def mtus(self) -> dict[str, int]:
+        """By host."""
+        return {host["name"]: host["mtu"] for host in self.up["hosts"]}
+
+    def mtus_at(self, seconds: float) -> dict[str, int]:
+        """By host, so long after the begin."""
+        made = [asked for moment, asked in self.changes if moment <= seconds and "host" in asked]
+        return {**self.mtus, **{asked["host"]: asked["mtu"] for asked in made}}
+
+    @property
+    def headers(self) -> int:
+        """Bytes of IP and TCP headers with timestamps."""
+        return 52 if self.up["family"] == 4 else 72
+
+    @property
+    def topology(self) -> Json:
+        """As it was asked, or as it is unless asked."""
+        return self.up.get("topology") or {"kind": "rack"}
+
+    @property
+    def routers(self) -> list[str]:
+        """In order."""
+        return topologies.routers(self.topology)
+
+    @functools.cached_property
+    def links(self) -> list[tuple[str, str]]:
+        """Between ends."""
+        return topologies.drawn_links(self.topology, self.names)
+
+    @functools.cached_property
+    def ways(self) -> topologies.Ways:
+        """Between them."""
+        return topologies.Ways(self.links, self.routers)
+
+    def ends(self, node: str) -> list[str]:
+        """Of a host or a router, in order."""
+        return topologies.ends_of(self.links, node)
+
+    @functools.cached_property
+    def _addresses(self) -> dict[str, str]:
+        """By end."""
+        members = [*self.names, *self.routers]
+        places = [(number, end) for number, name in enumerate(members, 1) for end in self.ends(name)]
+        subnets = list(dict.fromkeys(self.ways.subnet(end) for _, end in places))
+        found = {}
+        for number, end in places:
+            subnet = subnets.index(self.ways.subnet(end))
+            prefix = f"10.77.{subnet}." if self.up["family"] == 4 else f"fd77:{subnet}::" if subnet else "fd77::"
+            found[end] = f"{prefix}{number}"
+        return found
+
+    def address(self, node: str, nic: int = 0) -> str:
+        """Of one NIC of a host or a router."""
+        return self._addresses[self.ends(node)[nic]]
+
+    def place(self, address: str) -> tuple[str, int]:
+        """The host with this address, and which of its NICs has it."""
+        end = next(end for end, found in self._addresses.items() if found == address.strip("[]"))
+        host = topologies.node_of(end)
+        return host, self.ends(host).index(end)
+
+    def host_at(self, address: str) -> str:
+        """The host with this address."""
+        return self.place(address)[0]
+
+    def payload(self, one: str, other: str, seconds: float = 0.0) -> int:
+        """Of a full segment between two hosts, whatever routers are between, on a connection that is opened so long
+        after the begin."""
+        own = self.mtus_at(seconds)
+        smallest: int = min(own[one], own[other], *(mtu for mtu, _ in self._between(one, other)))
+        return smallest - self.headers
+
+    def is_black_hole(self, one: str, other: str) -> bool:
+        """Whether full packets of the smaller of two hosts' MTUs are too large for a router that tells nobody."""
+        full = min(self.mtus[one], self.mtus[other])
+        return any(mtu < full and icmp == "filtered" for mtu, icmp in self._between(one, other))
+
+    def _between(self, one: str, other: str) -> list[tuple[int, str]]:
+        """MTU and ICMP of the routers between two hosts."""
+        asked = {each["name"]: each for each in self.topology.get("routers", ())}
+        names = self.ways.routers(self.ends(one)[0], self.ends(other)[0]) or ()
+        usual = self.up["link"]["port_mtu"]
+        return [(asked[name].get("mtu", usual), asked[name].get("icmp", "on")) for name in names]
+
+    def connect(self, client: str, server: str, times: int, nic: int = 0, seconds: float = 0.0) -> None:
+        """New connections: their SYNs, and the frames of opening and closing; from each host's NIC of that number."""
+        known = self.connections.setdefault((client, server), [])
+        known += [mtus for mtus in [self.mtus_at(seconds)] if mtus not in known[-1:]]
+        self._frames(client, server, 3 * times, nic)
+        self._frames(server, client, 2 * times, nic)
+
+    def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0, seconds: float = 0.0) -> int:
+        """Payload from one host to another, and its acknowledgements; the number of data frames."""
+        payload = self.payload(sender, receiver, seconds)
+        each = math.ceil(size / payload)
+        self._frames(sender, receiver, each * times, nic)
+        self._frames(receiver, sender, each * times // 2, nic)
+        self.data_sent[sender] += each * times
+        self.data_received[receiver] += each * times
+        self.data_bytes[sender] += (size + each * (self.headers + 18)) * times
+        full = min(size, payload) + self.headers + 18
+        self.largest[sender] = max(full, self.largest.get(sender, 0))
+        return each * times
+
+    def _frames(self, sender: str, receiver: str, count: int, nic: int) -> None:
+        self.sent[sender] += count
+        self.received[receiver] += count
+        self.sent_by[self.ends(sender)[nic]] += count
+        self.received_by[self.ends(receiver)[nic]] += count
+
+    def packets(self, host: str, way: str) -> int:
+        """Packets on a host's interface, aggregates counted once; `way` is sent or received."""
+        frames, data = (self.sent, self.data_sent) if way == "sent" else (self.received, self.data_received)
+        merges = self.up["nic"]["tso" if way == "sent" else "lro"]
+        return frames[host] - (data[host] - math.ceil(data[host] / AGGREGATE_FRAMES) if merges else 0)

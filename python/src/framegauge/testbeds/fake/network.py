@@ -1,0 +1,187 @@
+"""The network of the invented rack: what `rack.up` tells of it, and what its ports and background loads counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from framegauge.networks import disciplines, topologies
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.fake.model import BuiltRack, FakeError
+
+__all__ = [
+    "answer", "background", "changed", "common_switches", "nics", "own_rate", "port_counts", "refuse", "routers",
+]  # fmt: skip
+
+ON_FABRIC = ("topology", "queue", "shared_buffer", "links", "routing", "background")
+MARKED_ONE_IN = 50  # frames, at a port whose queue marks
+
+Told = Callable[[str], bool]
+
+
+def refuse(params: Json) -> None:
+    """FakeError for a network that no testbed can be: the kernel's switch is not ours."""
+    asked = [name for name in ON_FABRIC if params.get(name)]
+    if params["testbed"] == "kernel" and asked:
+        data = {"what": asked[0], "asked": params[asked[0]], "limit": None}
+        raise FakeError(-32003, "the kernel's switch has none", data)
+    names = [host["name"] for host in params["hosts"]]
+    for each in params.get("links", ()):
+        ports = topologies.directed(_topology(params), names)
+        if not any(topologies.setting([each], one, other) for one, other in ports):
+            text = f"rack.up: links: found {each['from']} to {each['to']}, expected a link that there is"
+            raise FakeError(-32602, text, {"method": "rack.up"})
+
+
+def answer(rack: BuiltRack, fault: Told) -> Json | None:
+    """`network` of the result."""
+    up = rack.up
+    if up["testbed"] == "kernel":
+        return None
+    ports = [_port(rack, one, other, fault) for one, other in topologies.directed(rack.topology, rack.names)]
+    rtt = up["link"]["rtt_seconds"] * (2 if fault("network_rtt") else 1)
+    known = {"rack": 2, "dumbbell": 3, "leaf-spine": 4, "fat-tree": 6}
+    hops = known.get(rack.topology["kind"], len(rack.links))
+    return {
+        "switches": topologies.switches(rack.links, {*rack.names, *rack.routers}),
+        "ports": ports[:-1] if fault("link_missing") else ports,
+        "rtt_seconds": {"least": rtt * 2 / hops, "most": rtt},
+        "hops": {"least": 2, "most": hops},
+        "shared_buffer": None if fault("own_buffers") else up.get("shared_buffer"),
+    }
+
+
+def nics(rack: BuiltRack, node: str) -> list[Json]:
+    """`nics` of a host or a router; interfaces have numbers of their own among all."""
+    all_ends = [end for name in (*rack.names, *rack.routers) for end in rack.ends(name)]
+    return [
+        {
+            "interface": f"fg{all_ends.index(end) + 1}", "address": rack.address(node, place), "mac": "02:00",
+            "end": end,
+        }
+        for place, end in enumerate(rack.ends(node))
+    ]  # fmt: skip
+
+
+def routers(rack: BuiltRack, fault: Told) -> list[Json]:
+    """`routers` of the result."""
+    asked = {each["name"]: each for each in rack.topology.get("routers", ())}
+    found = [
+        {
+            "name": name, "pid": 500 + place, "thread": 501 + place,
+            "mtu": _router_mtu(rack, name) - (1 if fault("router_mtu") else 0),
+            "icmp": "on" if fault("router_icmp") else asked[name].get("icmp", "on"), "nics": nics(rack, name),
+        }
+        for place, name in enumerate(rack.routers)
+    ]  # fmt: skip
+    return found[:-1] if fault("router_missing") else found
+
+
+def _router_mtu(rack: BuiltRack, name: str) -> int:
+    asked = next(each for each in rack.topology["routers"] if each["name"] == name)
+    mtu: int = asked.get("mtu", rack.up["link"]["port_mtu"])
+    return mtu
+
+
+def changed(rack: BuiltRack, asked: Json) -> list[str]:
+    """The names of what `rack.set` means."""
+    if "host" in asked:
+        return [asked["host"]]
+    ports = topologies.directed(rack.topology, rack.names)
+    return [f"{one}>{other}" for one, other in ports if topologies.setting([asked], one, other)]
+
+
+def _topology(up: Json) -> Json:
+    return up.get("topology") or {"kind": "rack"}
+
+
+def _queue(up: Json, setting: Json) -> Json:
+    found: Json = setting.get("queue") or up.get("queue") or {"kind": "taildrop"}
+    return found
+
+
+def _port(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
+    up, node = rack.up, topologies.node_of(one)
+    setting = topologies.setting(up.get("links", ()), one, other)
+    rate = setting.get("bits_per_second", up["link"]["bits_per_second"])
+    queue = {"kind": "taildrop"} if fault("queue") else _queue(up, setting)
+    if "limit_frames" not in queue:
+        buffer = setting.get("buffer_bytes", up["link"]["buffer_bytes"])
+        queue = {**queue, "limit_bytes": buffer // (2 if fault("buffer") else 1)}
+    asked = {each["name"]: each for each in rack.topology.get("routers", ())}
+    mtu = _router_mtu(rack, node) if node in asked else setting.get("mtu", up["link"]["port_mtu"])
+    return {
+        "port": f"{one}>{other}", "from": one, "to": other,
+        "bits_per_second": topologies.skewed(rate, 0 if fault("skew") else setting.get("skew_ppm", 0)),
+        "delay_seconds": setting.get("delay_seconds", 0.0) + setting.get("phase_seconds", 0.0),
+        "jitter_seconds": setting.get("jitter_seconds", 0.0), "loss": setting.get("loss", 0.0),
+        "tagged": setting.get("tagged", False) and not fault("untagged"),
+        "filters_icmp_errors": asked.get(node, {}).get("icmp") == "filtered" and not fault("router_icmp"),
+        "mtu": mtu, "queue": None if node in rack.names else queue,
+    }  # fmt: skip
+
+
+def port_counts(rack: BuiltRack, fault: Told) -> list[Json]:
+    """The ports of `measure.end`, of hosts' NICs and of the switches before them; what passes between switches and by
+    routers is not counted here."""
+    return [
+        _counted(rack, one, other, fault)
+        for one, other in topologies.directed(rack.topology, rack.names)
+        if topologies.node_of(one) in rack.names or topologies.node_of(other) in rack.names
+    ]
+
+
+def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
+    setting = topologies.setting(rack.up.get("links", ()), one, other)
+    of_host = topologies.node_of(one) in rack.names
+    sent = rack.sent_by[one] if of_host else rack.received_by[other]
+    lost = 0 if fault("loss") else round(sent * setting.get("loss", 0.0))
+    queue = _queue(rack.up, setting)
+    capable = rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1"
+    marked = sent // MARKED_ONE_IN if capable and disciplines.marks(queue) and not of_host else 0
+    zero = {f"{what}_{unit}": 0 for what in ("dropped", "queued") for unit in ("frames", "bytes")}
+    wrong = 1 if fault("conservation") else 0
+    return {
+        "port": f"{one}>{other}", **zero, "giant_frames": 0, "filtered_frames": 0, "peak_queue_bytes": 0,
+        "busy_seconds": 0.0, "occupied_seconds": 0.0,
+        "received_frames": sent, "received_bytes": sent * 100,
+        "sent_frames": sent - wrong, "sent_bytes": sent * 100 - wrong,
+        "marked_frames": marked, "lost_frames": lost, "lost_bytes": lost * 100,
+    }  # fmt: skip
+
+
+def _own_link(rack: BuiltRack, end: str) -> Json:
+    """What is said of a host's own link, the first if it has two."""
+    ways = topologies.directed(rack.topology, rack.names)
+    first = next(way for way in ways if end in (way[0], topologies.node_of(way[0])))
+    changes = [asked for _, asked in rack.changes if "from" in asked]
+    return topologies.setting([*rack.up.get("links", ()), *changes], *first)
+
+
+def own_rate(rack: BuiltRack, end: str) -> int | None:
+    """Bits a second of that link, without skew, after all changes so far; None unshaped."""
+    rate: int | None = _own_link(rack, end).get("bits_per_second", rack.up["link"]["bits_per_second"])
+    return rate
+
+
+def common_switches(rack: BuiltRack, one: str, other: str) -> list[tuple[str, str, str]]:
+    """The switches that two hosts' NICs of one number are both on, each between the two ends."""
+    found = []
+    for ends in zip(rack.ends(one), rack.ends(other), strict=False):
+        near = [{switch for end, switch in rack.links if end == each} for each in ends]
+        found += [(ends[0], switch, ends[1]) for switch in sorted(near[0] & near[1])]
+    return found
+
+
+def background(rack: BuiltRack, elapsed_seconds: float, fault: Told) -> list[Json]:
+    """What every background load has sent in so many seconds, all of it delivered."""
+    found = []
+    for load in rack.up.get("background", ()):
+        rate = load["bits_per_second"] or load["share"] * topologies.skewed(
+            own_rate(rack, load["from"]) or 0, _own_link(rack, load["from"]).get("skew_ppm", 0)
+        )
+        duty = 0.5 if load["process"] == "on-off" else 1.0
+        frames = 0 if fault("background") else round(duty * rate * elapsed_seconds / 8 / (load["frame_bytes"] + 20))
+        counts = {"sent_frames": frames, "delivered_frames": frames}
+        amounts = {name.replace("frames", "bytes"): frames * load["frame_bytes"] for name in counts}
+        found.append({**counts, **amounts})
+    return found

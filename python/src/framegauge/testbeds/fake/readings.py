@@ -1,0 +1,249 @@
+"""What the invented rack says of itself: readings, counters, meters. They agree, unless sabotaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.fake import network as fake_network
+from framegauge.testbeds.fake.model import AGGREGATE_FRAMES, BuiltRack, FakeModel
+
+__all__ = ["FakeReadings", "ceilings"]
+
+
+def ceilings(up: Json, mtu: int) -> Json:
+    """A stand-in for crates/frames, which this process without an agent cannot ask."""
+    headers = 40 if up["family"] == 4 else 60
+    rate, payload = up["link"]["bits_per_second"], mtu - headers - 12
+    goodput = None if rate is None else rate * payload / (mtu + 38)
+    return {
+        "mtu": mtu, "frame_bytes": mtu + 18, "wire_bytes": mtu + 38, "mss_bytes": mtu - headers,
+        "segment_payload_bytes": payload, "goodput_bits_per_second": goodput,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FakeReadings:
+    """Of one rack, with its faults."""
+
+    model: FakeModel
+    rack: BuiltRack
+    fault: Callable[[str], bool]
+
+    def host_read(self, host: str) -> Json:
+        """`host.read`."""
+        rack, up, last = self.rack, self.rack.up, host == self.rack.names[-1]
+        flip = self.fault("offloads") and last
+        asked = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
+        fabric = up["testbed"] == "fabric"
+        rate = fake_network.own_rate(rack, host)
+        sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
+        if self.fault("sysctl") and last:
+            sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
+        shaped = rate is not None and (up["shaper"] is not None or self.fault("unshaped"))
+        shaper = up["shaper"] or {"factor": 1, "burst_bytes": 0}
+        scale = (shaper["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
+        qdisc = {
+            "kind": "tbf" if shaped else "noqueue",
+            "default": not shaped,
+            "bits_per_second": round((rate or 0) * scale) if shaped else None,
+            "burst_bytes": shaper["burst_bytes"] if shaped else None,
+            "limit_bytes": 10**6 if shaped else None,
+            "sent_bytes": 0, "sent_packets": 0, "drops": 0, "overlimits": 0, "backlog_bytes": 0,
+        }  # fmt: skip
+        nics = fake_network.nics(rack, host)
+        nic = {
+            "interface": nics[0]["interface"],
+            "mtu": 1500 if self.fault("mtu") and last else rack.mtus_at(math.inf)[host],
+            "maximum_mtu": self.model.largest_mtu,
+            "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
+            "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
+            "qdisc": qdisc,
+            "congestion_control_route": up["congestion_control"],
+        }
+        return {
+            **nic,
+            "nics": [
+                {**nic, "interface": each["interface"]} | (self._other(nic) if place else {})
+                for place, each in enumerate(nics)
+            ],
+            "sysctls": sysctls,
+            "tcp_metrics_entries": int(self.fault("metrics_cache")),
+        }
+
+    def _other(self, nic: Json) -> Json:
+        """What a second NIC has instead: nothing, unless it is sabotaged."""
+        return {"mtu": nic["mtu"] - 1} if self.fault("second_nic") else {}
+
+    def counters(self, host: str) -> Json:
+        """`host.counters`."""
+        rack = self.rack
+        off = 1 if rack.elapsed and self.fault("nstat") else 0
+        lost = 1 if rack.elapsed and self.fault("bridge") and host == rack.names[-1] else 0
+        spread = 3 if self.fault("segments") else 1
+        ring = 3 if rack.elapsed and self.fault("ring") and host == rack.names[0] else 0
+        interface = dict.fromkeys(("rx_bytes", "tx_bytes", "rx_dropped", "rx_errors", "tx_errors"), 0)
+        interface |= {"rx_packets": rack.packets(host, "received"), "tx_packets": rack.packets(host, "sent")}
+        segments, packets = "IpExtInNoECTPkts", "IpInReceives"
+        if rack.up["family"] == 6:
+            segments, packets = "Ip6InNoECTPkts", "Ip6InReceives"
+        # A TAP's aggregate is one segment to the stack; on the kernel's own link it says how many it is.
+        fabric = rack.up["testbed"] == "fabric"
+        taken = (rack.packets(host, "received") if fabric else rack.received[host]) * spread - lost
+        capable = (rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1") != self.fault("ecn")
+        ecn = rack.data_received[host] // AGGREGATE_FRAMES if capable else 0  # what carries data, or some of it
+        return {
+            "interface": interface | {"tx_dropped": ring},
+            "nstat": {
+                "TcpOutSegs": rack.sent[host] * spread - off,
+                "TcpRetransSegs": 0,
+                "TcpInCsumErrors": 2 if rack.elapsed and self.fault("checksums") else 0,
+                segments: taken - ecn,
+                segments.replace("NoECT", "ECT0"): ecn,
+                packets: self._stack_packets(host, taken),
+            },
+        }
+
+    def _stack_packets(self, host: str, segments: int) -> int:
+        """Packets that the stack takes in, after LRO and GRO."""
+        nic = self.rack.up["nic"]
+        if (nic["lro"] or nic["gro"]) == self.fault("coalesced"):
+            return segments
+        merged = self.rack.up["testbed"] == "fabric" and nic["lro"]
+        data = 0 if merged else self.rack.data_received[host]
+        return max(1, segments - data + math.ceil(data / AGGREGATE_FRAMES)) if segments else 0
+
+    def cpu_begin(self, host: str) -> Json:
+        """`cpu.begin`."""
+        self.rack.metered_from[host] = self.rack.elapsed
+        return {}
+
+    def cpu_end(self, host: str) -> Json:
+        """`cpu.end`: what every frame costs on top of a trickle; nobody counted instructions."""
+        rack = self.rack
+        frames = rack.sent[host] + rack.received[host] if rack.elapsed else 0
+        seconds = 2e-7 * frames * rack.noise + 0.0001
+        if self.fault("account"):
+            seconds = 100.0
+        use = {"cpu_seconds": seconds / 2, "instructions": None, "cycles": None}
+        return {
+            "elapsed_seconds": rack.elapsed - rack.metered_from[host] + 0.05, "programs": use, "receive_path": use,
+            "polls": frames // 4, "meter_seconds": 0.0001, "not_measured": ["instructions and cycles: invented"],
+        }  # fmt: skip
+
+    def wire(self, host: str) -> Json:
+        """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to."""
+        rack, syns = self.rack, []
+        headers = 40 if rack.up["family"] == 4 else 60
+        for client, server, mtus in self._opened():
+            for sender, receiver, ack in ((client, server, False), (server, client, True)):
+                if host not in (sender, receiver):
+                    continue
+                mtu = 1500 if self.fault("mss") and sender == rack.names[-1] else mtus[sender]
+                syns.append(
+                    {
+                        "direction": "out" if sender == host else "in",
+                        "source": socket_at(rack, sender, 40000 + ack),
+                        "destination": socket_at(rack, receiver, 40001 - ack),
+                        "ack": ack,
+                        "mss_bytes": mtu - headers,
+                        "timestamps": True,
+                        "window_scale": 7,
+                        "sack_permitted": True,
+                    }
+                )
+        return {"syns": syns, "lost": 0}
+
+    def _opened(self) -> Iterator[tuple[str, str, dict[str, int]]]:
+        """A connection of every pair and all MTUs that its hosts had, in order."""
+        for (client, server), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
+            for mtus in known[:1] if self.fault("old_mss") else known:
+                yield client, server, mtus
+
+    def measured(self, drops: int) -> Json:
+        """`measure.end`; `drops` is the spool."""
+        rack = self.rack
+        elapsed = rack.elapsed + 0.05
+        busy = 0.99 if self.fault("host_cpu") else 0.4
+        cpus = [
+            {
+                "cpu": index, "role": role, "user_seconds": 0.0, "nice_seconds": 0.0,
+                "system_seconds": elapsed * busy, "idle_seconds": elapsed * (1 - busy), "iowait_seconds": 0.0,
+                "irq_seconds": 0.0, "softirq_seconds": 0.0, "steal_seconds": 0.0,
+            }
+            for index, role in enumerate(("hosts", "fabric"))
+        ]  # fmt: skip
+        found: Json = {"elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": cpus}
+        found |= {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
+        longest = elapsed / 50 if self.fault("held") else 0.0
+        found["held"] = [{"cpu": 0, "count": 2, "seconds": 1.5 * longest, "longest_seconds": longest}]
+        if rack.up["testbed"] == "kernel":
+            if len(rack.names) > 2 and rack.up["link"]["bits_per_second"] is not None:
+                found["kernel_ports"] = [
+                    {
+                        "port": f"switch>{name}", "sent_bytes": 0, "sent_packets": rack.received[name], "drops": 0,
+                        "backlog_bytes": 0,
+                    }
+                    for name in rack.names
+                ]  # fmt: skip
+            return found
+        lateness = 0.005 if self.fault("late") else 2e-5
+        thread = {
+            "cpu_seconds": elapsed * (0.95 if self.fault("fabric_cpu") else 0.5),
+            "involuntary_switches": 1_000_000 if self.fault("displaced") else 2,
+            "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
+        }  # fmt: skip
+        found["fabric"] = {
+            "ports": fake_network.port_counts(rack, self.fault),
+            "hosts": [self._fabric_host(name, elapsed) for name in rack.names],
+            "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
+            "waits": self._waits(),
+            "thread": thread,
+            "drops": drops,
+            "background": fake_network.background(rack, elapsed, self.fault),
+        }
+        return found
+
+    def _waits(self) -> list[Json]:
+        """As if each frame found half of another one under way."""
+        rack = self.rack
+        half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
+        quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
+        ways = sorted({*rack.connections, *((server, client) for client, server in rack.connections)})
+        return [
+            {"port": f"{leaf}>{there}", "input_port": f"{here}>{leaf}", "frames": rack.sent_by[here], **quantiles}
+            for client, server in ways
+            for here, leaf, there in fake_network.common_switches(rack, client, server)
+            if rack.sent_by[here]
+        ]
+
+    def _fabric_host(self, host: str, elapsed: float) -> Json:
+        rack, nic = self.rack, self.rack.up["nic"]
+        data, half = rack.data_sent[host], 2 if self.fault("frames") else 1
+        largest = rack.largest.get(host, 0)
+        sends_aggregates = bool(nic["tso"]) != self.fault("aggregates")
+        merges = bool(nic["lro"]) != self.fault("merged")
+        offloaded = bool(nic["checksum"]) != self.fault("unfinished")
+        moderation = nic["moderation_seconds"]
+        most = elapsed / moderation if moderation else math.inf
+        interrupts = min(rack.received[host], most) * (1 if not self.fault("interrupts") else 10**6)
+        return {
+            "host": host,
+            "read_packets": rack.packets(host, "sent"), "read_bytes": 0, "read_frames": rack.sent[host],
+            "largest_packet_bytes": 70 if not data else 65000 if sends_aggregates else largest - 4,
+            "aggregates": math.ceil(data / AGGREGATE_FRAMES) if sends_aggregates else 0,
+            "unroutable_packets": 0, "unfinished_checksums": rack.packets(host, "sent") if offloaded else 0,
+            "written_packets": rack.packets(host, "received"), "written_bytes": 0,
+            "written_frames": rack.received[host], "write_errors": 0,
+            "interrupts": int(interrupts), "merged_frames": rack.data_received[host] if merges else 0,
+            "data_frames": data, "data_frame_bytes": rack.data_bytes[host] // half,
+            "largest_frame_bytes": largest // half,
+        }  # fmt: skip
+
+
+def socket_at(rack: BuiltRack, host: str, port: int) -> str:
+    """Address and port as the agent writes them."""
+    address = rack.address(host)
+    return f"{address if rack.up['family'] == 4 else f'[{address}]'}:{port}"

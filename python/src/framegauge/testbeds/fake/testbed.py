@@ -1,0 +1,289 @@
+"""An invented rack: answers as a rack agent would, with a simple goodput model, seeded noise and faults.
+
+For the tests of everything above it, and for trying a study file out. It never sleeps and opens nothing.
+Its figures are invented: the scope of such a study is "invented", never "emulated".
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+from framegauge import __version__
+from framegauge.agents.pipe import ANSWER_SECONDS, PROTOCOL
+from framegauge.errors import FramegaugeError, from_agent
+from framegauge.testbeds import changing
+from framegauge.testbeds.base import Json, Pending, Progress
+from framegauge.testbeds.fake import network as fake_network
+from framegauge.testbeds.fake.model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
+from framegauge.testbeds.fake.readings import FakeReadings, ceilings
+from framegauge.testbeds.fake.traffic import FakeTraffic
+from framegauge.testbeds.rack import RackTestbed
+
+__all__ = ["FAULTS", "FakeError", "FakeModel", "FakeRack", "FakeTestbed", "Fault"]
+
+
+class FakeRack:
+    """A rack agent in memory: `request` as Agent.request, without a pipe."""
+
+    def __init__(self, model: FakeModel | None = None) -> None:
+        # With its first array pyarrow imports pandas, where that is installed: not within a run, whose CPU is metered.
+        pa.array([0])
+        self.model = model or FakeModel()
+        self._random = np.random.default_rng(self.model.seed)
+        self._rack: BuiltRack | None = None
+        self._racks = 0
+        self._spools: dict[int, bytes] = {}
+        self._lock = threading.RLock()
+        self.clock_seconds = STARTED_SECONDS
+        self.about: Json = {
+            "protocol": PROTOCOL, "agent": __version__, "role": "rack", "pid": 0, "user_id": 0,
+            "kernel": "0.0 (invented)", "cpus": 2,
+        }  # fmt: skip
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_seconds: float | None = ANSWER_SECONDS,
+        on_progress: Progress | None = None,
+    ) -> Json:
+        """The result, or the error that an agent's error answer would become."""
+        try:
+            return self.answer(method, dict(params or {}))
+        except FakeError as error:
+            raise from_agent(error.code, error.message, error.data) from None
+
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        """The same, answered at once."""
+        try:
+            return Answered(self.request(method, params), None)
+        except FramegaugeError as error:
+            return Answered({}, error)
+
+    def close(self) -> None:
+        """Nothing was started."""
+        self._rack = None
+
+    def answer(self, method: str, params: Json) -> Json:
+        """The result of one request; FakeError for an error answer."""
+        known: dict[str, Callable[[Json], Json]] = {
+            "requirements": lambda _: {"missing": list(self.model.missing), "degraded": list(self.model.degraded)},
+            "frames.predict": _predict,
+            "frames.wire": _wire,
+            "rack.up": self._up,
+            "rack.bare": self._bare,
+            "rack.down": self._down,
+            "rack.set": self._set,
+            "relay": self._relay,
+            "measure.begin": self._begin,
+            "measure.end": self._measured,
+            "spool.read": self._spool_read,
+            "spool.drop": self._spool_drop,
+            "shutdown": lambda _: {},
+        }
+        if method not in known:
+            raise FakeError(-32601, f"there is no method {method}", {"method": method})
+        with self._lock:  # hosts may be asked by several threads
+            return known[method](params)
+
+    def _up_now(self) -> BuiltRack:
+        if self._rack is None:
+            raise FakeError(-32006, "no rack is up: call rack.up first", {"what": "no rack is up"})
+        return self._rack
+
+    def _fault(self, kind: str) -> bool:
+        rack = self._up_now()
+        return any(each.kind == kind and each.when(rack.up, rack.number) for each in self.model.faults)
+
+    def _up(self, params: Json) -> Json:
+        if self.model.missing:
+            raise FakeError(-32002, "something is missing", {"missing": list(self.model.missing)})
+        if self._rack is not None:
+            raise FakeError(-32006, "a rack is up: call rack.down first", {"what": "a rack is up"})
+        fake_network.refuse(params)
+        _check_nic(params["nic"], params["testbed"] == "kernel")
+        for host in params["hosts"]:
+            if host["mtu"] > self.model.largest_mtu:
+                data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}
+                raise FakeError(-32003, "the device cannot take this MTU", data)
+        # One draw a run, so that the order in which hosts ask does not matter.
+        noise = math.exp(-abs(self._random.normal(0, self.model.noise)) if self.model.noise else 0)
+        noise *= 1 - self.model.drift * (self._racks % 40) / 40
+        if self.model.loses(params):
+            noise *= 1 - self.model.goodput_loss
+        self._rack = rack = BuiltRack(params, self._racks, noise)
+        self._racks += 1
+        self._traffic = FakeTraffic(rack, self._fault, self._spool)
+        hosts = [
+            {
+                "name": name,
+                "pid": 100 + index,
+                "thread": 101 + index,
+                "interface": fake_network.nics(rack, name)[0]["interface"],
+                "address": rack.address(name),
+                "mac": "02:00",
+                "nics": fake_network.nics(rack, name)[: 1 if self._fault("nic_missing") else None],
+            }
+            for index, name in enumerate(rack.names)
+        ]
+        return {
+            "hosts": hosts,
+            "routers": fake_network.routers(rack, self._fault),
+            "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
+            "network": fake_network.answer(rack, self._fault),
+        }
+
+    def _set(self, params: Json) -> Json:
+        """A host's MTU changes what is announced from then on; of links nothing but the change itself is invented."""
+        rack = self._up_now()
+        if self._fault("change_refused"):
+            raise FakeError(-32602, "rack.set: found a change that is sabotaged", {"method": "rack.set"})
+        rack.changes.append((self.clock_seconds - STARTED_SECONDS, params))
+        late = 0.2 if self._fault("change_late") else 0.0
+        return {"time_seconds": self.clock_seconds + late, "changed": fake_network.changed(rack, params)}
+
+    def _bare(self, params: Json) -> Json:
+        """Nothing can be joined here: a lab is about real kernels."""
+        names = params["hosts"]
+        if len(set(names)) < len(names) or not all(re.fullmatch("[A-Za-z0-9-]+", name) for name in names):
+            raise FakeError(-32602, "rack.bare: hosts need different names", {"method": "rack.bare"})
+        data = {"what": "hosts without links", "asked": len(names), "limit": "1 to 250"}
+        raise FakeError(-32003, "an invented network has none", data)
+
+    def _down(self, _: Json) -> Json:
+        self._up_now()
+        self._rack = None
+        self._spools.clear()
+        return {}
+
+    def _relay(self, params: Json) -> Json:
+        rack, host, asked = self._up_now(), params["host"], params["params"]
+        if host not in rack.names:
+            raise FakeError(-32006, f"there is no host {host}", {"what": f"host {host}"})
+        readings = FakeReadings(self.model, rack, self._fault)
+        known: dict[str, Callable[[], Json]] = {
+            "host.read": lambda: readings.host_read(host),
+            "host.counters": lambda: readings.counters(host),
+            "cpu.begin": lambda: readings.cpu_begin(host),
+            "cpu.end": lambda: readings.cpu_end(host),
+            "wire.begin": dict,
+            "wire.end": lambda: readings.wire(host),
+            "spool.read": lambda: self._spool_read(asked),
+            "spool.drop": lambda: self._spool_drop(asked),
+            **self._traffic.methods(host, asked),
+        }
+        if params["method"] not in known:
+            raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})
+        return known[params["method"]]()
+
+    def _measured(self, _: Json) -> Json:
+        drops = self._spool(pa.table({"time_seconds": pa.array([], pa.float64())}))
+        return FakeReadings(self.model, self._up_now(), self._fault).measured(drops)
+
+    def _spool(self, table: pa.Table) -> int:
+        sink = io.BytesIO()
+        with pyarrow.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        number = max(self._spools, default=0) + 1
+        self._spools[number] = sink.getvalue()
+        return number
+
+    def _begin(self, _: Json) -> Json:
+        self._up_now()
+        return {}
+
+    def _spool_drop(self, params: Json) -> Json:
+        self._spools.pop(params["spool"], None)
+        return {}
+
+    def _spool_read(self, params: Json) -> Json:
+        if params["spool"] not in self._spools:
+            raise FakeError(-32006, f"there is no spool {params['spool']}", {"what": f"spool {params['spool']}"})
+        data = self._spools[params["spool"]]
+        piece = data[params["offset_bytes"] :][: params["length_bytes"]]
+        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+
+
+def _check_nic(nic: Json, kernel: bool) -> None:
+    """What no NIC can do, and what the kernel's own link cannot."""
+    if (nic["tso"] or nic["lro"]) and not nic["checksum"]:
+        raise FakeError(-32602, "rack.up: tso and lro need checksum", {"method": "rack.up"})
+    if kernel and nic["tso"] != nic["lro"]:
+        data = {"what": "lro on the kernel testbed", "asked": nic["lro"], "limit": nic["tso"]}
+        raise FakeError(-32003, "the kernel passes aggregates on whole", data)
+    if kernel and nic["moderation_seconds"] > 0 and (nic["tso"] or not nic["gro"]):
+        data = {"what": "moderation on the kernel testbed", "asked": nic["moderation_seconds"], "limit": 0}
+        raise FakeError(-32003, "the kernel's link polls with gro and without tso only", data)
+
+
+class Answered:
+    """A request that was answered before anybody asked for its result."""
+
+    def __init__(self, result: Json, error: Exception | None) -> None:
+        self._result, self._error = result, error
+
+    def cancel(self) -> None:
+        """Too late."""
+
+    def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
+        """The answer, or its error."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def _predict(params: Json) -> Json:
+    """The invented network has no slow start: a handshake, then the line."""
+    return {"completion_seconds": params["rtt_seconds"] + 8 * params["size_bytes"] / params["bits_per_second"]}
+
+
+def _wire(params: Json) -> Json:
+    """Without encapsulations, what a rack needs of it."""
+    families = []
+    for family in (4, 6):
+        link = {"link": {"bits_per_second": params["bits_per_second"]}, "family": family}
+        families.append({"family": family, **ceilings(link, params["mtu"])})
+    return {"frame_bytes": families[0]["frame_bytes"], "families": families}
+
+
+class FakeTestbed(RackTestbed):
+    """The rack testbed on a fake agent: the same code as the real one, above the pipe."""
+
+    scope = "invented"
+
+    def __init__(self, model: FakeModel | None = None, kind: str = "fabric") -> None:
+        self._rack = FakeRack(model)
+        super().__init__(self._rack)
+        self.kind = kind
+
+    def begin(self, watch: Sequence[str] = ()) -> float:
+        """On the clock of the invented rack."""
+        super().begin(watch)
+        return STARTED_SECONDS
+
+    def changing(
+        self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
+    ) -> AbstractContextManager[list[Json]]:
+        """All of them at once: nothing here takes time, and what flows next finds each at its moment."""
+
+        def wait(moment: float) -> bool:
+            self._rack.clock_seconds = moment
+            return True
+
+        made: list[Json] = []
+        changing.make(self._rack, changes, begun_seconds, wait, made)
+        return nullcontext(made)

@@ -1,0 +1,380 @@
+"""What flows on the invented rack: streams, requests, and programs that never ran but answer as if they had."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.fake.model import STARTED_SECONDS, BuiltRack, FakeError
+from framegauge.testbeds.fake.readings import ceilings, socket_at
+
+__all__ = ["FakeTraffic"]
+
+STREAM_PORT, RR_PORT = 40001, 40002
+TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, as a kernel has them at first
+LARGE_CALL_BYTES = 262_144  # where nobody asks for messages
+LIMIT_BYTES = 16_384  # of what may be asked for, where that is sabotaged
+LOGIN_SECONDS = 0.003
+SAMPLE_SECONDS = 0.01
+SERVER_SECONDS = 2e-5  # a server's own time for a response
+
+
+class FakeTraffic:
+    """Of one rack. Rounds of equal length: handshake, slow start, then a fair share of the ceiling."""
+
+    def __init__(self, rack: BuiltRack, fault: Callable[[str], bool], spool: Callable[[pa.Table], int]) -> None:
+        self.rack, self._fault, self._spool = rack, fault, spool
+        self._programs: dict[int, Json] = {}
+        self._clocks: dict[tuple[str, str], float] = {}
+
+    def methods(self, host: str, asked: Json) -> dict[str, Callable[[], Json]]:
+        """What a host answers."""
+        return {
+            "stream.serve": lambda: self._serve_stream(host, asked),
+            "stream.run": lambda: self._stream(host, asked),
+            "stream.close": lambda: self._close_stream(host),
+            "rr.serve": lambda: self._serve_rr(host, asked),
+            "rr.run": lambda: self._rr(host, asked),
+            "rr.close": lambda: self._close_rr(host),
+            "sockets.read": lambda: {"sockets": self._sockets(host)},
+            "process.spawn": lambda: self._spawn(host, asked["argv"]),
+            "process.wait": lambda: self._wait(asked),
+            "process.signal": dict,
+            "process.kill": lambda: self._ended(asked),
+            "process.output": lambda: self._output(asked),
+        }
+
+    def _serve_stream(self, host: str, asked: Json) -> Json:
+        self.rack.serving[host] = asked
+        return {"port": STREAM_PORT}
+
+    def _sockets_of(self, asked: Json) -> Json:
+        """Buffers as a kernel keeps them, and calls as large as they were asked."""
+        buffer, message = asked.get("socket_buffer_bytes"), asked.get("message_bytes") or LARGE_CALL_BYTES
+        send, receive = TUNED_BUFFERS_BYTES if buffer is None else (2 * buffer, 2 * buffer)
+        return {
+            "send_buffer_bytes": min(send, 2 * LIMIT_BYTES) if self._fault("capped") else send,
+            "receive_buffer_bytes": receive,
+            "largest_call_bytes": LARGE_CALL_BYTES if self._fault("calls") else message,
+        }
+
+    def _congestion_control(self) -> str:
+        return "reno" if self._fault("congestion_control") else str(self.rack.up["congestion_control"])
+
+    def _rate(self, one: str, other: str, sharers: int, seconds: float = 0.0) -> float:
+        """Bits a second of one host's payload, of `sharers` that share a link, so long after the begin."""
+        mtu = self.rack.payload(one, other, seconds) + self.rack.headers
+        ceiling = ceilings(self.rack.up, mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)
+        return float(ceiling * 0.999 * self.rack.noise * (1.1 if self._fault("ceiling") else 1) / sharers)
+
+    def _sharers(self, server: str) -> int:
+        """Clients of a server: the pattern shows in who serves."""
+        names, serving = self.rack.names, len(self.rack.serving)
+        if len(names) == 2 or (serving == 1 and server != names[-1]):
+            return 1
+        return len(names) - (1 if serving == len(names) else serving)
+
+    @property
+    def _rtt(self) -> float:
+        return float(self.rack.up["link"]["rtt_seconds"] * (0.5 if self._fault("rtt") else 1))
+
+    def _one_transfer(self, size: int, rate: float, payload: int) -> float:
+        doublings = max(0.0, math.log2(min(size, rate * self._rtt / 8 + 1) / (10 * payload)))
+        return self._rtt * (2 + doublings) + 8 * size / rate
+
+    def _stream(self, client: str, asked: Json) -> Json:
+        if self._fault("lost_stream"):
+            raise FakeError(-32007, "the far end of the stream went away", {"what": "stream"})
+        rack, (server, nic) = self.rack, self.rack.place(asked["address"])
+        if rack.is_black_hole(client, server):
+            raise FakeError(-32007, "the far end of the stream is silent", {"what": "stream"})
+        flows, size = asked["flows"], asked["size_bytes"]
+        payload, pace = rack.payload(client, server), asked["pacing_bits_per_second"]
+        if size is None:
+            rate = self._rate(client, server, self._sharers(server))
+            rate = rate if pace is None else min(rate, pace * flows)
+            lengths = [float(asked["duration_seconds"])]
+            size = int(rate * lengths[0] / 8) // flows
+        else:
+            lengths = self._rounds(client, server, size * flows, asked["repeat_seconds"])
+        rounds, amount = len(lengths), size * flows * len(lengths)
+        sender, receiver = (server, client) if asked["reverse"] else (client, server)
+        segments = 0
+        for moment, many in self._opened(lengths):
+            rack.connect(client, server, many * flows, nic, moment)
+            segments += rack.move(sender, receiver, size * flows * many, 1, nic, moment)
+        rack.elapsed = max(rack.elapsed, sum(lengths) + 0.01)
+        samples = _samples(lengths, flows, self._rtt, size, payload)
+        said: Json = {
+            "retransmits": 0,
+            "srtt_median_seconds": self._rtt + 0.001,
+            "mean_segment_payload_bytes": amount / segments,
+            "path_mtu": [payload + rack.headers],
+            "sender_mss_bytes": [payload],
+        }
+        quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()}
+        if asked["reverse"]:
+            rack.sending[server] = {**said, "samples": self._spool(samples)}
+        return {
+            "rounds": rounds,
+            "bytes": amount,
+            "active_seconds": sum(lengths),
+            "started_seconds": STARTED_SECONDS,
+            "congestion_control": [rack.up["congestion_control"]],
+            **self._sockets_of(asked),
+            "transfers": self._spool(_transfers(lengths, flows, self._rtt + 1e-6, size)),
+            **({**quiet, "samples": None} if asked["reverse"] else {**said, "samples": self._spool(samples)}),
+        }
+
+    def _rounds(self, client: str, server: str, size: int, repeat_seconds: float) -> list[float]:
+        """How long each takes, at the MTUs that it finds when it begins."""
+        lengths: list[float] = []
+        while not lengths or sum(lengths) < repeat_seconds:
+            now = sum(lengths)
+            rate = self._rate(client, server, self._sharers(server), now)
+            lengths.append(self._one_transfer(size, rate, self.rack.payload(client, server, now)))
+        return lengths
+
+    def _opened(self, lengths: Sequence[float]) -> list[tuple[float, int]]:
+        """Rounds in a row that find the same MTUs: the moment at which the first of them begins, and how many."""
+        found: list[tuple[float, int]] = []
+        for number in range(len(lengths)):
+            now = sum(lengths[:number])
+            if found and self.rack.mtus_at(found[-1][0]) == self.rack.mtus_at(now):
+                found[-1] = (found[-1][0], found[-1][1] + 1)
+            else:
+                found.append((now, 1))
+        return found
+
+    def _close_stream(self, host: str) -> Json:
+        """The serving end's answer; its sending sockets speak only in reverse."""
+        none: Json = {"retransmits": 0, "srtt_median_seconds": None, "mean_segment_payload_bytes": None}
+        none |= {"path_mtu": [], "sender_mss_bytes": [], "samples": None}
+        said = self.rack.sending.pop(host, none)
+        return {
+            "bytes": 0,
+            "connections": 1,
+            "refused": 0,
+            "congestion_control": [self._congestion_control()],
+            **self._sockets_of(self.rack.serving.get(host, {})),
+            **said,
+        }
+
+    def _serve_rr(self, host: str, asked: Json) -> Json:
+        self.rack.nodelay[host] = asked["nodelay"]
+        return {"port": RR_PORT}
+
+    def _rr(self, client: str, asked: Json) -> Json:
+        """A latency of RTT, server and both messages on the line, with a tail; Nagle stalls what has two writes."""
+        rack, server = self.rack, self.rack.host_at(asked["address"])
+        random = np.random.default_rng((asked["seed"], rack.number))
+        seconds, line = asked["duration_seconds"], self._rate(client, server, 1)
+        latency = self._rtt + SERVER_SECONDS + 8 * (asked["request_bytes"] + asked["response_bytes"]) / line
+        latency += 0.04 if asked["header_bytes"] and not asked["nodelay"] else 0.0
+        rate = asked["rate_per_second"] or asked["connections"] / latency / 1.1
+        count = max(1, int(rate * seconds))
+        due = np.arange(count) * (seconds / count)
+        took = latency / rack.noise * (1 + random.exponential(0.05, count))
+        rack.connect(client, server, asked["connections"])
+        rack.move(client, server, asked["request_bytes"], count)
+        rack.move(server, client, asked["response_bytes"], count)
+        rack.elapsed = max(rack.elapsed, seconds + 0.01)
+        table = pa.table(
+            {
+                "connection": np.arange(count) % asked["connections"],
+                "due_seconds": due,
+                "sent_seconds": due,
+                "end_seconds": due + took,
+            }
+        )
+        return {
+            "requests": count,
+            "bytes": count * (asked["request_bytes"] + asked["response_bytes"]),
+            "active_seconds": seconds,
+            "started_seconds": STARTED_SECONDS,
+            "congestion_control": [rack.up["congestion_control"]],
+            "nodelay": [asked["nodelay"]],
+            "late_requests": 0,
+            "unfinished_requests": 0,
+            "transactions": self._spool(table),
+        }
+
+    def _close_rr(self, host: str) -> Json:
+        return {
+            "requests": 0, "bytes": 0, "connections": 1, "refused": 0,
+            "congestion_control": [self._congestion_control()],
+            "nodelay": [self.rack.nodelay[host] != self._fault("nodelay")],
+        }  # fmt: skip
+
+    def _sockets(self, host: str) -> list[Json]:
+        """Of every pair that is connected now, which is every one that ever was."""
+        found = []
+        for client, server in sorted(self.rack.connections):
+            if host in (client, server):
+                other = server if host == client else client
+                found.append(
+                    {
+                        "local": socket_at(self.rack, host, 21), "remote": socket_at(self.rack, other, 40000),
+                        "state": "established", "congestion_control": self._congestion_control(), "mss_bytes": 1448,
+                        "path_mtu": 1500, "retransmits": 0, "srtt_seconds": self._rtt, "cwnd_segments": 10,
+                        "nodelay": None,
+                    }
+                )  # fmt: skip
+        return found
+
+    def _spawn(self, host: str, argv: list[str]) -> Json:
+        """Programs do all that they do when they are started, and are then waited for."""
+        stamp, begun = "", 0.0
+        if argv[:2] == ["sh", "-c"] and ("date" in argv[2] or "uptime" in argv[2]):
+            uptime, argv = "uptime" in argv[2], argv[4:]
+            target = argv[argv.index("-c") + 1] if argv[0] == "iperf3" else argv[-1].split("/")[2]
+            begun = self._clocks.get((host, target), 0.0)
+            stamp = f"{begun:.2f}\n" if uptime else f"{1_800_000_000 + begun:.9f}\n"
+        program: Json = {"host": host, "argv": argv, "looks": 0, "serves": argv[0] == "unshare" or "-s" in argv}
+        text, code = {"iperf3": self._iperf3, "unshare": self._vsftpd, "curl": self._curl}.get(argv[0], _nothing)(
+            host, argv
+        )
+        number = len(self._programs) + 1
+        log = _log(begun, text) if argv[0] == "curl" else ""
+        self._programs[number] = program | {"stdout": stamp + text, "stderr": log, "code": code}
+        return {"process": number, "pid": 1000 + number}
+
+    def _vsftpd(self, _host: str, _argv: list[str]) -> tuple[str, int]:
+        return "listening\n", 0
+
+    def _servers(self, name: str) -> list[Json]:
+        return [each for each in self._programs.values() if each["argv"][0] == name and each["serves"]]
+
+    def _iperf3(self, client: str, argv: list[str]) -> tuple[str, int]:
+        if "-s" in argv:
+            return "Server listening on 5201 (test #1)\n", 0
+        if self._fault("iperf3"):
+            return json.dumps({"start": {}, "end": {}, "error": "unable to connect to server"}), 0
+        options: dict[str, Any] = {word: argv[index + 1] for index, word in enumerate(argv[:-1]) if word[0] == "-"}
+        server, seconds, flows = self.rack.host_at(options["-c"]), float(options["-t"]), int(options["-P"])
+        sharers = sum(each["host"] == server for each in self._servers("iperf3"))
+        if len(self.rack.names) > 2 and sharers > 1:
+            sharers = len(self.rack.names) - 1
+        rate = self._rate(client, server, sharers)
+        sender, receiver = (server, client) if "-R" in argv else (client, server)
+        self.rack.connect(client, server, flows + 1)
+        amount = int(rate * seconds / 8)
+        self.rack.move(sender, receiver, amount)
+        self.rack.elapsed = max(self.rack.elapsed, seconds + 0.01)
+        one = {"bytes": amount // flows, "bits_per_second": rate / flows, "seconds": seconds}
+        total = {"bytes": amount, "seconds": seconds, "bits_per_second": rate}
+        end = {
+            "streams": [{"sender": one | {"retransmits": 0}, "receiver": one} for _ in range(flows)],
+            "sum_sent": total | {"retransmits": 0},
+            "sum_received": total,
+            "sender_tcp_congestion": self._congestion_control(),
+            "receiver_tcp_congestion": self._congestion_control(),
+        }
+        return json.dumps({"start": {}, "intervals": [], "end": end}), 0
+
+    def _curl(self, client: str, argv: list[str]) -> tuple[str, int]:
+        urls = [word for word in argv if word.startswith("ftp://")]
+        address = urls[0].split("/")[2]
+        server = self.rack.host_at(address)
+        vsftpd = self._servers("unshare")
+        size = next(int(each["argv"][7]) for each in vsftpd if each["host"] == server)
+        one = self._one_transfer(size, self._rate(server, client, len(vsftpd)), self.rack.payload(server, client))
+        self.rack.connect(client, server, len(urls) + 1)
+        lines: list[Json] = []
+        for url in urls:
+            login = url.endswith("/ready")
+            self.rack.move(server, client, 1 if login else size)
+            begun = self._rtt if not login else LOGIN_SECONDS
+            lines.append(
+                {
+                    "exitcode": 0, "errormsg": None, "size_download": 1 if login else size, "time_connect": begun,
+                    "time_pretransfer": begun, "time_total": begun + (0 if login else one),
+                }
+            )  # fmt: skip
+        if self._fault("curl"):
+            lines[-1] |= {"exitcode": 18, "errormsg": "transfer closed with bytes remaining"}
+        spent = sum(line["time_total"] for line in lines)
+        clock = self._clocks.get((client, address), 0.0) + spent + 0.02
+        self._clocks[client, address] = clock
+        self.rack.elapsed = max(self.rack.elapsed, clock)
+        return "".join(json.dumps(line) + "\n" for line in lines), 0
+
+    def _program(self, asked: Json) -> Json:
+        if asked["process"] not in self._programs:
+            what = f"process {asked['process']}"
+            raise FakeError(-32006, f"there is no {what}", {"what": what})
+        return self._programs[asked["process"]]
+
+    def _wait(self, asked: Json) -> Json:
+        """Servers never end by themselves, and nothing has ended at the first short look."""
+        program = self._program(asked)
+        program["looks"] += 1
+        if program["serves"] or (program["looks"] == 1 and asked["timeout_seconds"] < 1):
+            return {"ended": False, "exit_code": None, "signal": None}
+        return {"ended": True, "exit_code": program["code"], "signal": None}
+
+    def _ended(self, asked: Json) -> Json:
+        self._program(asked)
+        return {"ended": True, "exit_code": None, "signal": 9}
+
+    def _output(self, asked: Json) -> Json:
+        data = self._program(asked)[asked["stream"]].encode()
+        piece = data[asked["offset_bytes"] :][: asked["length_bytes"]]
+        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+
+
+def _log(begun: float, text: str) -> str:
+    """The lines of `curl --verbose --trace-time` that matter."""
+    lines, clock = [], 40_000 + begun
+    for line in text.splitlines():
+        clock += json.loads(line)["time_total"]
+        minutes, seconds = divmod(clock, 60)
+        lines.append(f"{int(minutes) // 60 % 24:02}:{int(minutes) % 60:02}:{seconds:09.6f} < 226 Transfer complete.\n")
+    return "".join(lines)
+
+
+def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
+    return "", 0
+
+
+def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:
+    """What sending sockets say every SAMPLE_SECONDS, and at the end of each transfer: they fill one queue evenly."""
+    tables, begin = [], 0.0
+    for index, one in enumerate(lengths):
+        within = np.tile(np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one), flows)
+        count, each = len(within), len(within) // flows
+        cwnd = np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100)
+        tables.append(pa.table(
+            {
+                "time_seconds": begin + within,
+                "round": pa.array(np.full(count, index), pa.uint32()),
+                "flow": pa.array(np.repeat(np.arange(flows), each), pa.uint32()),
+                "srtt_seconds": np.full(count, rtt + 0.001),
+                "cwnd_segments": pa.array(cwnd, pa.uint32(), safe=False),
+                "mss_bytes": pa.array(np.full(count, payload), pa.uint32()),
+                "bytes_acked": pa.array(size * within / one, pa.uint64(), safe=False),
+            }
+        ))  # fmt: skip
+        begin += one
+    return pa.concat_tables(tables)
+
+
+def _transfers(lengths: Sequence[float], flows: int, connect: float, size: int) -> pa.Table:
+    begins = [sum(lengths[:index]) for index in range(len(lengths))]
+    rows = [
+        {
+            "round": index, "flow": flow, "start_seconds": begins[index], "connected_seconds": begins[index] + connect,
+            "end_seconds": begins[index] + one, "bytes": size, "retransmits": 0, "counted_seconds": begins[index] + one,
+            "counted_bytes": size,
+        }
+        for index, one in enumerate(lengths)
+        for flow in range(flows)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows)

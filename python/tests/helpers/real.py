@@ -1,0 +1,211 @@
+"""What the tests on the real rack share."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from framegauge.agents.pipe import Agent
+from framegauge.cli import commands
+from framegauge.experiment.runner import Runner
+from framegauge.results.journal import Journal, Run
+from framegauge.study import file as study_file
+from framegauge.study.model import Study
+from framegauge.testbeds.base import Conditions, Json
+from framegauge.testbeds.rack import RackTestbed
+
+RATE = 200_000_000  # low enough for a busy machine; the full rate is in bench/
+UP: Mapping[str, Any] = {
+    "testbed": "fabric",
+    "hosts": [{"name": "h1", "mtu": 1500}, {"name": "h2", "mtu": 1500}],
+    "link": {"bits_per_second": RATE, "rtt_seconds": 0.0002, "buffer_bytes": 524288, "port_mtu": 9216},
+    "nic": {
+        **dict.fromkeys(("tso", "lro", "gro", "checksum"), False),
+        "moderation_seconds": 0.00005,
+        "aggregate_bytes": 36864,
+    },
+    "shaper": {"factor": 0.999, "burst_bytes": 70000},
+    "congestion_control": "cubic",
+    "family": 4,
+    "sysctls": {},
+}
+
+BASE: Mapping[str, Any] = {
+    "question": "Does the rack tell the truth?",
+    "control": False,
+    "blocks": 3,
+    "budget": "5 min",
+    "margins": {"goodput": "1 %"},
+    "retries": 4,
+}
+
+
+class Unsteady(RackTestbed):
+    """A rack whose runs begin at random moments: with one a second, all of them or none would meet what another program
+    does once a second."""
+
+    def up(self, conditions: Conditions) -> Json:
+        time.sleep(random.random())
+        return super().up(conditions)
+
+
+def study(
+    kind: str = "rack",
+    rate: str = "200 Mb/s",
+    family: int = 4,
+    stream: Mapping[str, Any] | None = None,
+    factors: Mapping[str, Any] | None = None,
+    **rest: Any,
+) -> Study:
+    """A small study on the real rack; `factors` and the rest replace or add to what is there."""
+    mtu = {"levels": [1500, 9000], "baseline": 1500}
+    asked = {
+        **BASE,
+        "testbed": {"kind": kind, "family": family, "link": {"rate": rate}},
+        "factors": {"mtu": mtu, "rtt": "0.2 ms" if kind == "rack" else "0 ms", **(factors or {})},
+        "workloads": [{"stream": stream or {"size": "25 MB", "repeat": "0 s"}}],
+        **rest,
+    }
+    return study_file.parse(yaml.safe_dump(asked, sort_keys=False), "study.yaml")
+
+
+def run(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:
+    """Every run of a study, the excluded ones too; the agent stays for the next."""
+    bed = bed or (commands.VethTestbed(agent) if asked.testbed.kind == "veth" else RackTestbed(agent))
+    plan = {"question": asked.question, "scope": "emulated", "treatment": asked.treatment, "margins": asked.margin()}
+    with Journal.create(folder, study_file.dump(asked), plan) as journal:
+        Runner(asked, bed, journal).run()
+        return list(journal.runs)
+
+
+def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]:
+    """The metric of each level's runs that are evidence; fails if a level has none, with the reasons."""
+    found: dict[Any, list[float]] = {run.level: [] for run in runs}
+    for each in runs:
+        if not each.excluded:
+            found[each.level].append(each.metrics[metric])
+    reasons = sorted({reason for each in runs for reason in each.excluded})
+    assert all(found.values()), f"no faithful run at some level: {reasons}"
+    return found
+
+
+def spawn(host: Any, *arguments: str) -> int:
+    """Start a program in a host; its number."""
+    return int(host.request("process.spawn", {"argv": list(arguments), "directory": None})["process"])
+
+
+def output(host: Any, process: int, stream: str = "stdout") -> str:
+    """What a program has printed so far."""
+    asked = {"process": process, "stream": stream, "offset_bytes": 0, "length_bytes": 65536}
+    return base64.b64decode(host.request("process.output", asked)["data"]).decode()
+
+
+def shell(host: Any, command: str) -> None:
+    """Run a shell command in a host, to its end."""
+    process = spawn(host, "sh", "-c", command)
+    ended = host.request("process.wait", {"process": process, "timeout_seconds": 10})
+    assert ended["exit_code"] == 0, (command, output(host, process, "stderr"))
+
+
+def _names(folder: str, prefix: str) -> set[str]:
+    path = Path(folder)
+    return {each.name for each in path.iterdir() if each.name.startswith(prefix)} if path.is_dir() else set()
+
+
+def agent_processes() -> dict[int, str]:
+    """The command lines of the agents that run now, by process id."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if state != "Z" and (words[0].endswith(b"framegauge-agent") or words[1:2] == [b"host"]):
+                found[int(entry.name)] = b" ".join(words).decode(errors="replace")
+    return found
+
+
+def hosts_of(rack: int) -> list[int]:
+    """The agents of a rack agent's hosts, also of one that is dead: its id is in the name of their cgroup."""
+    return [process for process, words in agent_processes().items() if f"framegauge-{rack}-" in words]
+
+
+def traces() -> dict[str, Any]:
+    """Everything on this machine that a rack could leave behind."""
+    networks = set()
+    for entry in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        try:
+            networks.add(entry.readlink().name)
+        except OSError:
+            continue
+
+    def listed(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    sysctls = ("net/ipv4/tcp_limit_output_bytes", "net/ipv4/tcp_no_metrics_save", "net/ipv4/tcp_congestion_control")
+    links = json.loads(listed("ip", "-j", "link"))
+    return {
+        "networks": networks,
+        "links": sorted(link["ifname"] for link in links),
+        "qdiscs": listed("tc", "qdisc", "show"),
+        "cgroups": {
+            str(path)
+            for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+            for path in Path(root).glob("framegauge-*")
+        },
+        "files": {(folder, name) for folder in ("/tmp", "/dev/shm", "/run") for name in _names(folder, "framegauge")},
+        "sysctls": [Path("/proc/sys", name).read_text() for name in sysctls],
+        "agents": set(agent_processes()),
+    }
+
+
+def await_end(processes: list[int], patience_seconds: float = 20.0) -> None:
+    """Wait until none of these processes runs any more."""
+    deadline = time.monotonic() + patience_seconds
+    for process in processes:
+        try:
+            descriptor = os.pidfd_open(process)
+        except ProcessLookupError:
+            continue
+        try:
+            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"process {process} still runs after {patience_seconds} s"
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def leaves_nothing(settle: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """What is on this machine before is there afterwards, and nothing else."""
+    before = traces()
+    yield
+    settle()
+    after = traces()
+    for kind, found in after.items():
+        if isinstance(found, set):
+            # Somebody else's racks may end meanwhile.
+            assert found - before[kind] == set(), kind
+        else:
+            assert found == before[kind], kind
+
+
+def children(process: int) -> list[int]:
+    """The agents of the hosts of a rack agent."""
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except FileNotFoundError:
+        return []
+    return [int(each) for each in text.split()]
