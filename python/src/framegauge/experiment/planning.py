@@ -170,8 +170,8 @@ def _told(study: Study) -> str:
 def searched() -> str:
     """The folders in which hosts find their programs, as in PATH.
 
-    Programs of a host are looked for in the PATH of its agent, then in the system's folders. Root's agent has root's own
-    PATH; another user's agent is started by sudo, which does not pass theirs on.
+    A host looks in the PATH of its agent, then in the system's folders. Root's agent has root's own PATH; another
+    user's agent is started by sudo, which does not pass theirs on.
     """
     own = os.environ.get("PATH", "") if os.geteuid() == 0 else ""
     return f"{own}:{PLACES}" if own else PLACES
