@@ -4,7 +4,8 @@ import sys
 import pytest
 from helpers.support import is_alive
 
-from framegauge.agents.pipe import Agent, find_agent, privileged, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged, read_spool
 from framegauge.errors import (
     AgentError,
     AgentLost,
