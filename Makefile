@@ -2,13 +2,16 @@
 #   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
 #   make test    every check that can run here
 #   make bench   figures side by side with peers; wants a quiet machine
+#   make wheel   dist/framegauge-*.whl, with the agent for this kind of machine (ARCH=aarch64: for another)
+#   make man     build/man/*.1
 SHELL = /bin/sh
 VENV = .venv
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 AGENT = target/$(HOST)/release/framegauge-agent
+ARCH = $(firstword $(subst -, ,$(HOST)))
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench build lint clean preflight agent
+.PHONY: demo test bench build lint clean preflight agent man wheel
 
 demo: build
 	$(VENV)/bin/framegauge study --preset demo
@@ -37,6 +40,13 @@ bench: build
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
 
+man: $(VENV)/installed
+	$(VENV)/bin/python scripts/man.py
+
+# That of this machine is the one that `make agent` made; another is compiled across.
+wheel: build man
+	scripts/wheel $(ARCH) $(AGENT) $(VENV)/bin/python
+
 build: agent $(VENV)/installed
 
 preflight:
@@ -55,4 +65,4 @@ $(VENV)/installed: pyproject.toml | preflight
 	@touch $@
 
 clean:
-	rm -rf target build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info
+	rm -rf target build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info
