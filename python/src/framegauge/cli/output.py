@@ -8,9 +8,15 @@ from pathlib import Path
 
 from framegauge.errors import InputError
 
-__all__ = ["STANDARD_OUTPUT", "check_file", "check_folder", "one_to_standard_output", "write"]
+__all__ = ["STANDARD_OUTPUT", "check_file", "check_folder", "one_to_standard_output", "place", "write"]
 
 STANDARD_OUTPUT = Path("-")
+
+
+def place(text: str) -> Path:
+    """What an option names: `-` is standard output, and `./-` a file of that name."""
+    path = Path(text)
+    return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
 
 
 def one_to_standard_output(asked: Mapping[str, Path | bool | None]) -> str | None:

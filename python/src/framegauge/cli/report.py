@@ -28,9 +28,11 @@ def parser() -> Verb:
     whole = verb_parser("report", SUMMARY, _MORE)
     whole.add_argument("folder", type=Path, metavar="DIR", help="results folder of framegauge study")
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    whole.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
-    whole.add_argument("--markdown", type=Path, metavar="FILE", help="write the answer and the tables as Markdown")
-    whole.add_argument("--pictures", type=Path, metavar="DIR", help="write every chart as SVG and PNG")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
+    whole.add_argument(
+        "--markdown", type=output.place, metavar="FILE", help="write the answer and the tables as Markdown"
+    )
+    whole.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
     return whole
 
 

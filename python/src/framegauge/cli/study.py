@@ -40,7 +40,9 @@ def parser() -> Verb:
     what = whole.add_mutually_exclusive_group()
     what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
     what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
-    whole.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: a new one in results/)")
+    whole.add_argument(
+        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
+    )
     whole.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
     whole.add_argument("--resume", action="store_true", help="continue the study in --out")
     whole.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
