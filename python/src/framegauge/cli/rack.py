@@ -162,7 +162,7 @@ def parser() -> Verb:
     taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
     taken.add_argument("--seconds", default="10", metavar="TIME", help="for how long (default: 10)")
     taken.add_argument(
-        "--write", "-w", type=output.place, metavar="FILE", help="a new file, or - (default: switch-h1.pcapng)"
+        "--write", "-w", type=output.place, metavar="FILE", help="a new file (default: switch-h1.pcapng)"
     )
     _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
     return whole
