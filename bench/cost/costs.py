@@ -5,7 +5,7 @@
 One flow at 1 Gb/s, ten interleaved blocks with A/A controls: the verdicts with their intervals, by instructions where
 the machine counts them, by CPU time everywhere. How much figures of one arm scatter says which of them to believe.
 With --emulated the rack is in a machine that qemu emulates, whose counter of instructions is exact wherever this
-machine hides its own (docs/cpu-cost.md).
+machine hides its own (docs/why/cpu-cost.md).
 """
 
 # ruff: noqa: T201 (its output is its purpose)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.support import STUDY, NotRun
+from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -40,12 +40,6 @@ def _lacking(item: pytest.Item) -> str | None:
     return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if lacks := _lacking(item):
-            not_run.count(lacks)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if lacks := _lacking(item):
@@ -54,6 +48,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     not_run.tell(terminalreporter)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Count what cannot run here; in a soak, list what there is to do and how long it takes."""
+    for item in items:
+        if lacks := _lacking(item):
+            not_run.count(lacks)
+    if not SOAK:
+        return
+    minutes = {item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("soak")}
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    reporter.write_line(f"{len(minutes)} long forms, about {sum(minutes.values()):.0f} minutes:")
+    for name, each in minutes.items():
+        reporter.write_line(f"  {each:5.1f} min  {name}")
 
 
 @pytest.fixture

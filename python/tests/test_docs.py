@@ -17,7 +17,7 @@ from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, 
 from framegauge.compare import windows
 from framegauge.labs import file as lab_file
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

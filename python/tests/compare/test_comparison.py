@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 from helpers.damage import damaged
 from helpers.other_tools import flent_folder, iperf3_folder, iperf3_text
-from helpers.support import ROOT, STUDY
-from hypothesis import given, strategies as st
+from helpers.support import ROOT, STUDY, by_length
+from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from framegauge.cli import main as cli
@@ -252,6 +252,8 @@ def test_whole_numbers_are_alike_however_they_are_written(tmp_path, capsys):
     assert compare(capsys, base, new)["not_compared"] == []
 
 
+@pytest.mark.soak(2)
+@settings(max_examples=by_length(40, 1000))
 @given(st.data())
 def test_any_damage_to_a_folder_is_a_comparison_or_one_line(data):
     with tempfile.TemporaryDirectory() as place:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.support import STUDY
+from helpers.support import STUDY, by_length
 
 from framegauge.results import journal as results
 from framegauge.study import file as study_file
@@ -26,7 +26,8 @@ commands.run_study(study, folder, resume, show, print)
 """
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.soak(0.3)
+@pytest.mark.parametrize("seed", range(by_length(2, 20)))
 def test_killed_at_random_moments_it_resumes(seed, tmp_path):
     generator = random.Random(seed)
     path, out = tmp_path / "study.yaml", tmp_path / "out"

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from helpers.support import by_length
+from hypothesis import given, settings, strategies as st
 
 from framegauge.errors import FramegaugeError, InputError, StudyError
 from framegauge.experiment.planning import conditions_of
@@ -165,6 +166,8 @@ def test_ports_are_those_of_all_unless_a_host_has_its_own(tmp_path: Path) -> Non
             inventory.load(place)
 
 
+@pytest.mark.soak(4)
+@settings(max_examples=by_length(20, 300))
 @given(st.text(max_size=200))
 def test_no_text_does_anything_but_load_or_fail_as_an_error_of_ours(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -28,6 +28,14 @@ margins: {goodput: 1 %, completion_time: 2 %}
 """
 
 
+SOAK = os.environ.get("FRAMEGAUGE_SOAK") == "1"
+
+
+def by_length(short: int, long: int) -> int:
+    """How much of a test to do: `short` in `make test`, `long` in `make soak`. What is asserted is the same."""
+    return long if SOAK else short
+
+
 def is_alive(process_id: int) -> bool:
     try:
         os.kill(process_id, 0)

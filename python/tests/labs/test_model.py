@@ -53,7 +53,7 @@ def test_an_example_is_valid_and_its_truth_follows_from_its_network(path: Path) 
 
 
 def test_the_example_in_the_document_is_right() -> None:
-    text = (ROOT / "docs/fault-lab.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+    text = (ROOT / "docs/how-to/fault-lab.md").read_text().partition("```yaml\n")[2].partition("```")[0]
     lab = lab_file.parse(text, "fault-lab.md")
     made = plan(lab.network)
     assert len(lab.truth) == 4

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from helpers.check_documents import documents
 from helpers.check_lab import Lab
-from helpers.support import bench
+from helpers.support import bench, by_length
 from hypothesis import given, settings
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
@@ -186,7 +186,8 @@ def test_names_of_no_width_or_of_too_much_are_printed(names):
     assert "\x01" not in printed(document)
 
 
-@settings(max_examples=150)
+@pytest.mark.soak(2)
+@settings(max_examples=by_length(60, 1000))
 @given(documents())
 def test_any_document_can_be_shown_and_no_name_becomes_markup(document):
     document["findings"] = blame.blame(document)
@@ -228,6 +229,8 @@ def test_prometheus_reads_what_was_measured():
     assert found["framegauge_check_target_mtu_bytes",] == 9000
 
 
+@pytest.mark.soak(2)
+@settings(max_examples=by_length(60, 1000))
 @given(documents())
 def test_prometheus_reads_every_name_back(document):
     text = check_prometheus.text(document, 0.0)

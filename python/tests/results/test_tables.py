@@ -1,4 +1,4 @@
-"""runs.parquet and runs.csv: the lines that docs/results.md shows, and what the columns are."""
+"""runs.parquet and runs.csv: the lines that docs/reference/results.md shows, and what the columns are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from framegauge.cli import main as cli
 from framegauge.results import journal as results, spools
 from framegauge.results.journal import Journal, Run
 
-TEXT = (ROOT / "docs/results.md").read_text()
+TEXT = (ROOT / "docs/reference/results.md").read_text()
 LINES = re.findall(r"^```python\n(.*?)\n```$", TEXT, re.DOTALL | re.MULTILINE)
 READERS = {"duckdb": duckdb, "pandas": pandas, "polars": polars}
 

@@ -4,13 +4,14 @@ import json
 import math
 
 import pytest
-from helpers.support import bench
+from helpers.support import bench, by_length
 
 from framegauge.statistics.ratio import estimate
 
 calibration = bench("truth.calibration")
 
-STUDIES, FEW = 600, 100
+STUDIES, FEW = by_length(600, 4000), by_length(60, 1000)
+pytestmark = pytest.mark.soak(1)
 NOISES = calibration.noises()
 
 

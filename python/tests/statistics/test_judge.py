@@ -3,13 +3,15 @@ import math
 
 import numpy as np
 import pytest
+from helpers.support import by_length
 from hypothesis import given, strategies as st
 from scipy import stats
 
 from framegauge.statistics import bootstrap, doubts, robust, unpaired
+from framegauge.statistics.exclusions import exclusions_differ, unequal
 from framegauge.statistics.judge import Row, judge, log_ratios_by_cell
 from framegauge.statistics.ratio import blocks_to_settle, estimate
-from framegauge.statistics.verdict import Verdict, decide, exclusions_differ
+from framegauge.statistics.verdict import Verdict, decide
 from framegauge.summary import judging
 
 
@@ -113,6 +115,31 @@ def test_it_is_told_whether_more_runs_would_tell():
     assert shown.why.endswith("not lost at random")
     assert "too few to tell" in open_.why
     assert exclusions_differ((0, 9), (3, 12)) is None
+
+
+def test_many_pairs_are_tested_together():
+    """Holm: the one that is far from chance is found among many, and one of 5 % alone is not."""
+    alike, rare = ((2, 20), (3, 20)), ((0, 20), (12, 20))
+    assert exclusions_differ((0, 24), (6, 24)).is_shown
+    many = dict.fromkeys(range(9), alike)
+    assert unequal(many | {"odd": ((0, 24), (6, 24))}) == {}
+    assert list(unequal(many | {"odd": rare})) == ["odd"]
+    # Pairs that lost nothing test nothing, and cost no power.
+    assert list(unequal(dict.fromkeys(range(99), ((0, 24), (0, 24))) | {"odd": ((0, 24), (6, 24))})) == ["odd"]
+
+
+@pytest.mark.soak(1)
+def test_runs_lost_at_random_rarely_look_otherwise():
+    """Whole studies of 24 pairs that lose a tenth of all runs: without the correction a third of them would be doubted."""
+    generator, studies, pairs, attempts = np.random.default_rng(1), by_length(300, 5000), 24, 12
+    wrong = alone = 0
+    for _ in range(studies):
+        lost = generator.binomial(attempts, 0.1, (pairs, 2))
+        tried = {index: ((int(a), attempts), (int(b), attempts)) for index, (a, b) in enumerate(lost)}
+        wrong += any(each.is_shown for each in unequal(tried).values())
+        alone += any((one := exclusions_differ(*pair)) is not None and one.is_shown for pair in tried.values())
+    assert wrong / studies <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / studies)
+    assert alone > wrong
 
 
 def row(block, arm, value, excluded=False, cell=0):

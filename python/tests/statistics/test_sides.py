@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.support import by_length
 from scipy import stats
 
 from framegauge.statistics import unpaired
@@ -38,8 +39,9 @@ def test_the_interval_covers_the_truth_in_95_percent(first, second):
     assert covered / draws == pytest.approx(0.95, abs=0.015)
 
 
+@pytest.mark.soak(4)
 def test_many_comparisons_of_what_is_alike_rarely_claim_a_difference():
-    random, draws, family = np.random.default_rng(SEED), 150, 10
+    random, draws, family = np.random.default_rng(SEED), by_length(60, 2000), 10
     wrong = 0
     for _ in range(draws):
         # A margin of nearly nothing: every claim of a difference is false.

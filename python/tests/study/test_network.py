@@ -549,7 +549,9 @@ def test_a_kept_rack_says_its_topology():
     assert cli_rack._summary(state).startswith("a rack of 16 hosts (testbed rack, 1 Gb/s, ")
 
 
-FRAGMENTS = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/networks.md").read_text(), re.DOTALL | re.MULTILINE)
+FRAGMENTS = re.findall(
+    r"^```yaml\n(.*?)^```$", (ROOT / "docs/reference/networks.md").read_text(), re.DOTALL | re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
@@ -558,7 +560,7 @@ def test_what_the_page_shows_is_a_study(fragment):
     base = yaml.safe_load(STUDY)
     base["testbed"] |= shown.get("testbed", {})
     base["factors"] |= shown.get("factors", {})
-    study = study_file.parse(json.dumps(base), "docs/networks.md")
+    study = study_file.parse(json.dumps(base), "docs/reference/networks.md")
     if study.testbed.kind == "fake":
         FakeTestbed().up(conditions(study))
     jsonschema.validate(base, study_file.json_schema())

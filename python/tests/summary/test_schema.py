@@ -94,8 +94,9 @@ def test_a_summary_before_its_first_run(study, execute, tmp_path):
     VALID.validate(summarise(read(tmp_path / "out")))
 
 
-def test_what_the_readme_shows_has_the_shape():
-    (block,) = re.findall(r"^```json\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+def test_what_the_document_shows_has_the_shape():
+    text = (ROOT / "docs/reference/results.md").read_text()
+    (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     shown = json.loads(block)
     VALID.validate(shown)
 

@@ -80,10 +80,8 @@ def parser() -> Verb:
     whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
     whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
-    whole.add_argument("--json", action="store_true", help="print the result document (docs/check.md)")
-    whole.add_argument(
-        "--html", type=output.place, metavar="FILE", help="write one offline page (-: to standard output)"
-    )
+    whole.add_argument("--json", action="store_true", help="print the result document (docs/how-to/check.md)")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
     whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
     whole.add_argument(
         "--metrics", default="127.0.0.1:9795", metavar="ADDRESS:PORT", help="where, with --watch (127.0.0.1:9795)"

@@ -35,7 +35,8 @@ exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has th
 """
 _UP = """\
 The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
-FILE may also be a lab (docs/fault-lab.md): its hosts, routers and switches are built as it says, faults included.
+FILE may also be a lab (docs/how-to/fault-lab.md): its hosts, routers and switches are built as it says, faults
+included.
 Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
 until the machine stops, or until its keeper is ended; nothing of it is left then.
 
@@ -79,7 +80,7 @@ A line a port, the most loaded first: the rate of the frames that left since the
 is its line rate), the bytes that wait now, the most that did since anybody's last look, drops and ECN marks a second
 and in all. Ports with nothing to tell are counted in the last line. Not to a terminal: plain lines. Ctrl-C ends it.
 
-With --json: one object a look, one a line, with every count of `rack.ports` (docs/rack.md).
+With --json: one object a look, one a line, with every count of `rack.ports` (docs/how-to/rack.md).
 
 examples:
   framegauge rack watch
@@ -144,7 +145,7 @@ def parser() -> Verb:
     verb = functools.partial(add_verb, verbs)
     build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
     what = build.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/fault-lab.md)")
+    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/how-to/fault-lab.md)")
     what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
     build.add_argument("--json", action="store_true", help="print the rack as JSON")
     inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)

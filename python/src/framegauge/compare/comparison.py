@@ -16,9 +16,10 @@ from framegauge.compare.matching import RunSet, across, alike, direction, sets_o
 from framegauge.errors import InputError
 from framegauge.metrics import METRICS, usual_margin
 from framegauge.statistics import unpaired
+from framegauge.statistics.exclusions import exclusions_differ
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sides import Judged, Sets, judge
-from framegauge.statistics.verdict import Verdict, exclusions_differ
+from framegauge.statistics.verdict import Verdict
 from framegauge.summary.document import interval
 
 __all__ = ["SCHEMA", "compare"]

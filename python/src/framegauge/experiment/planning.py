@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -166,8 +167,19 @@ def _told(study: Study) -> str:
     return ", ".join(f"after {print_seconds(at)} {text}" for at, text in told)
 
 
-def missing_programs(study: Study, places: str = PLACES) -> list[dict[str, str]]:
+def searched() -> str:
+    """The folders in which hosts find their programs, as in PATH.
+
+    A host looks in the PATH of its agent, then in the system's folders. Root's agent has root's own PATH; another
+    user's agent is started by sudo, which does not pass theirs on.
+    """
+    own = os.environ.get("PATH", "") if os.geteuid() == 0 else ""
+    return f"{own}:{PLACES}" if own else PLACES
+
+
+def missing_programs(study: Study, places: str | None = None) -> list[dict[str, str]]:
     """The programs that a study's workloads need and this machine lacks, as requirements."""
+    places = searched() if places is None else places
     workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
     return [
         {

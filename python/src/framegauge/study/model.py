@@ -76,7 +76,7 @@ class Factors(Model):
 
 
 class Meters(Model):
-    """What is metered besides the workload; each meter costs something (docs/cpu-cost.md).
+    """What is metered besides the workload; each meter costs something (docs/why/cpu-cost.md).
 
     `idle` is how long the hosts are measured with nothing running, before each run. `watch` names ports of the network,
     such as switch>h1, of which everything is kept that happens within 5 ms of their longest run of drops.
@@ -104,9 +104,9 @@ class Study(Model):
     """One question, and the experiment that answers it.
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
-    `blocks` once every comparison has its verdict (docs/statistics.md says at which cost); up to half as many more are
-    run if too few runs count to tell whether the others were lost at random. `changes` are made in every run while it
-    is under way, in all arms alike.
+    `blocks` once every comparison has its verdict (docs/why/statistics.md says at which cost); up to half as many more
+    are run if too few runs count to tell whether the others were lost at random. `changes` are made in every run while
+    it is under way, in all arms alike.
     """
 
     question: StrictStr = "Do jumbo frames help?"

@@ -58,8 +58,8 @@ class Testbed(Model):
     """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network, `ssh` hosts of
     the user's own.
 
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/networks.md has the others. `links`
-    are what single links have instead of `link`, later entries before earlier ones.
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md has the
+    others. `links` are what single links have instead of `link`, later entries before earlier ones.
 
     With `ssh` the hosts are `machines`, or those of an `inventory` (`group` of it). What is changed on them lasts for
     `lease` unless renewed; `when_lost` says whether a host that fails in the middle ends the study.

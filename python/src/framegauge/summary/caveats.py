@@ -20,7 +20,7 @@ def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[s
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
-    """What a figure is no evidence for, and which of them repeat (docs/cpu-cost.md)."""
+    """What a figure is no evidence for, and which of them repeat (docs/why/cpu-cost.md)."""
     lines = []
     if scope == "measured":
         if any(metric.endswith("_cpu_cost") for metric in metrics):

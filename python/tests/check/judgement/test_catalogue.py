@@ -1,4 +1,4 @@
-"""docs/mtu-faults.md has every kind of finding that the code has, and no other."""
+"""docs/reference/mtu-faults.md has every kind of finding that the code has, and no other."""
 
 import re
 
@@ -7,7 +7,7 @@ from helpers.support import ROOT
 
 from framegauge.check.judgement.findings import CATALOGUE, title
 
-PAGE = (ROOT / "docs/mtu-faults.md").read_text()
+PAGE = (ROOT / "docs/reference/mtu-faults.md").read_text()
 SECTIONS = dict(re.findall(r"^### ([a-z_0-9]+)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE))
 
 

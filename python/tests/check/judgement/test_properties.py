@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import jsonschema
+import pytest
 from helpers.check_documents import documents
 from helpers.check_lab import Lab
+from helpers.support import by_length
 from hypothesis import given, settings, strategies as st
 
 from framegauge.check.judgement import schema
@@ -19,7 +21,8 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(schema.json_schema())
 
 
-@settings(max_examples=400)
+@pytest.mark.soak(3)
+@settings(max_examples=by_length(40, 1000))
 @given(documents())
 def test_blame_takes_any_document(document):
     VALID.validate(document)

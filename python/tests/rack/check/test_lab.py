@@ -29,7 +29,7 @@ from framegauge.testbeds.lab import LabTestbed
 
 # Every example, and the one in the document.
 LABS = {path.stem: path.read_text() for path in sorted((ROOT / "examples/faults").glob("*.yaml"))}
-LABS["docs"] = (ROOT / "docs/fault-lab.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+LABS["docs"] = (ROOT / "docs/how-to/fault-lab.md").read_text().partition("```yaml\n")[2].partition("```")[0]
 MAIN = [sys.executable, "-m", "framegauge"]
 PROGRAM = [sys.executable, "-I", "-S", lab_probe.__file__]
 # So that all flows miss a bad one of four members, or of two, about once in 10⁸ times.
