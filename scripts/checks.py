@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
-REAL = ["python/tests/rack", "python/tests/browser"]
+REAL = ["python/tests/rack", "python/tests/browser", "python/tests/install"]
 SLOWEST = 20
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
@@ -57,8 +57,8 @@ AGENT = Check("agent", ["make", "--no-print-directory", "agent"], "rust")
 LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"], "rust"),
     Check("clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], "rust"),
-    Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts"], "python"),
-    Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts"], "python"),
+    Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"], "python"),
+    Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"], "python"),
     Check("mypy", [f"{BIN}/mypy"], "python"),
     Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
 ]

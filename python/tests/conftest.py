@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.support import SOAK, STUDY
+from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -31,9 +32,29 @@ set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{o
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("framegauge")
 
+not_run = NotRun()
+
+
+def _lacking(item: pytest.Item) -> str | None:
+    names = [name for mark in item.iter_markers("needs") for name in mark.args if shutil.which(name) is None]
+    return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if lacks := _lacking(item):
+        not_run.stop(lacks)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    not_run.tell(terminalreporter)
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a soak, list what there is to do and how long it takes."""
+    """Count what cannot run here; in a soak, list what there is to do and how long it takes."""
+    for item in items:
+        if lacks := _lacking(item):
+            not_run.count(lacks)
     if not SOAK:
         return
     minutes = {item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("soak")}

@@ -1,10 +1,13 @@
 import os
+import platform
 import sys
 
 import pytest
 from helpers.support import is_alive
 
-from framegauge.agents.pipe import Agent, find_agent, privileged, read_spool
+from framegauge.agents import binary
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged, read_spool
 from framegauge.errors import (
     AgentError,
     AgentLost,
@@ -148,6 +151,35 @@ def test_a_missing_binary_says_how_to_get_it(tmp_path):
         find_agent({"FRAMEGAUGE_AGENT": str(tmp_path / "none")})
     with pytest.raises(AgentMissing, match="cannot start"):
         Agent([str(tmp_path / "none")])
+
+
+def test_agents_are_looked_for_in_their_order(tmp_path, monkeypatch):
+    def made(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+
+    monkeypatch.setattr(binary, "PACKAGED", tmp_path / "package/framegauge-agent")
+    monkeypatch.setattr(binary, "CLONE", tmp_path / "clone")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/bin/python"))
+    path = {"PATH": str(tmp_path / "path")}
+    with pytest.raises(AgentMissing, match=f"install the wheel that carries it for this machine, {platform.machine()}"):
+        find_agent(path)
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone/Cargo.toml").touch()
+    with pytest.raises(AgentMissing, match="not found: build it with `make agent`, or name it in FRAMEGAUGE_AGENT"):
+        find_agent(path)
+    last_to_first = [
+        tmp_path / "path/framegauge-agent",
+        tmp_path / "clone/target/release/framegauge-agent",
+        tmp_path / f"clone/target/{platform.machine()}-unknown-linux-gnu/release/framegauge-agent",
+        tmp_path / "venv/bin/framegauge-agent",
+        tmp_path / "package/framegauge-agent",
+    ]
+    for each in last_to_first:
+        made(each)
+        assert find_agent(path) == str(each)
+    assert find_agent(path | {"FRAMEGAUGE_AGENT": str(last_to_first[0])}) == str(last_to_first[0])
 
 
 def test_root_needs_no_sudo_and_others_are_told():

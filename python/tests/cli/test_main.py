@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import jsonschema
 import pytest
 from helpers.support import STUDY
 
+from framegauge import __version__
 from framegauge.cli import main as cli
 
 MAIN = [sys.executable, "-m", "framegauge"]
@@ -75,20 +77,78 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "verb", "unknown"),
+    ("arguments", "verb", "line"),
     [
-        (["study", "x.yaml", "--blocks", "3"], "framegauge study", "--blocks 3"),
-        (["rack", "set", "h1", "--speed", "1"], "framegauge rack set", "--speed 1"),
-        (["--blocks", "schema"], "framegauge", "--blocks"),
+        (["studdy"], "framegauge", "unknown verb 'studdy': did you mean 'study'?"),
+        (["tsdy", "x.yaml", "--out", "y"], "framegauge", "unknown verb 'tsdy': did you mean 'study'?"),
+        (["frobnicate"], "framegauge", f"unknown verb 'frobnicate', expected one of {', '.join(cli.VERBS)}"),
+        ([], "framegauge", f"found no verb, expected one of {', '.join(cli.VERBS)}"),
+        (["diagnose"], "framegauge", "verb 'diagnose' is planned, and not there yet"),
+        (["--vresion"], "framegauge", "unknown option '--vresion': did you mean '--version'?"),
+        (["--blocks", "schema"], "framegauge", "unknown option '--blocks'"),
+        (["study", "x.yaml", "--sede", "3"], "framegauge study", "unknown option '--sede': did you mean '--seed'?"),
+        (["study", "x.yaml", "--blocks=3"], "framegauge study", "unknown option '--blocks'"),
+        (["study", "x.yaml", "y.yaml"], "framegauge study", "unexpected argument 'y.yaml'"),
+        (["wire", "--mut", "9000"], "framegauge wire", "unknown option '--mut': did you mean '--mtu'?"),
+        (["rack", "shwo"], "framegauge rack", "unknown verb 'shwo': did you mean 'show'?"),
+        (["rack", "set", "h1", "--reat", "1"], "framegauge rack set", "unknown option '--reat': did you mean '--rate'?"),
+        (["schema", "sumary"], "framegauge schema", "argument what: unknown value 'sumary': did you mean 'summary'?"),
     ],
-)
-def test_an_unknown_option_is_told_with_the_usage_of_its_verb(arguments, verb, unknown, capsys):
+)  # fmt: skip
+def test_what_cannot_be_read_is_one_line_that_names_the_nearest(arguments, verb, line, capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(arguments)
     assert end.value.code == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"usage: {verb} [-h] ")
-    assert lines[-1] == f"{verb}: error: unrecognized arguments: {unknown}"
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [f"{verb}: {line}", f"help: {verb} --help"]
+
+
+@pytest.mark.parametrize("name", cli.VERBS)
+def test_help_of_every_verb_has_examples(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main([name, "--help"])
+    assert end.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: framegauge {name} ")
+    examples = out.partition("examples:\n")[2]
+    assert f"framegauge {name}" in examples
+
+
+def test_help_lists_every_verb_and_imports_nothing_heavy():
+    script = "import sys\nfrom framegauge.cli import main\ntry: main.main(['--help'])\nfinally: print(*sys.modules)"
+    found = run_python(script).stdout
+    listed, _, modules = found.rstrip().rpartition("\n")
+    for name in cli.VERBS:
+        assert re.search(rf"^    {name}\s", listed, re.MULTILINE)
+    assert not {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml", "shtab"} & set(modules.split())
+
+
+def run_python(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_the_version_is_that_of_framegauge_and_of_the_agent_that_is_found(tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\necho framegauge-agent 9.9\n")
+    agent.chmod(0o755)
+    found = run("--version", env=os.environ | {"FRAMEGAUGE_AGENT": str(agent)})
+    assert found.returncode == 0
+    assert found.stdout.splitlines() == [f"framegauge {__version__}", f"framegauge-agent 9.9 ({agent})"]
+    found = run("--version", env=os.environ | {"FRAMEGAUGE_AGENT": "/none"})
+    assert found.returncode == 0
+    assert found.stdout.splitlines()[1] == "FRAMEGAUGE_AGENT: found /none, expected an executable file"
+
+
+def test_a_missing_agent_is_a_requirement(capsys, monkeypatch):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", "/none")
+    assert cli.main(["requirements"]) == 1
+    out, err = capsys.readouterr()
+    assert out == (
+        "missing framegauge-agent: needed for everything that is measured; found FRAMEGAUGE_AGENT=/none, which is no "
+        "executable file; correct or unset FRAMEGAUGE_AGENT\n"
+    )
+    assert err == "framegauge: 1 requirements are missing\n"
 
 
 def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
@@ -176,7 +236,7 @@ import os, sys
 from framegauge.cli import main as cli, commands, progress
 from framegauge.rack import hand
 from framegauge.study import file as study_file
-cli._parser()  # and after what the imports leave for later
+cli.parser(whole=True)  # and after what the imports leave for later
 study_file.load_preset("demo")
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.cli import main as cli, wire as cli_wire
 from framegauge.errors import AgentError
 

@@ -342,7 +342,8 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, studies
 def test_wrong_arguments_are_exit_2(arguments):
     found = run(*arguments)
     assert found.returncode == 2
-    assert "usage: framegauge compare" in found.stderr
+    assert found.stderr.startswith("framegauge compare: ")
+    assert found.stderr.endswith("\nhelp: framegauge compare --help\n")
     assert "Traceback" not in found.stderr
 
 

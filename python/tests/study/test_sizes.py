@@ -10,7 +10,8 @@ import yaml
 from helpers.support import STUDY
 from hypothesis import given, strategies as st
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.compare import comparison, sources
 from framegauge.errors import CorruptResults, StudyError
 from framegauge.evidence import conservation, proof

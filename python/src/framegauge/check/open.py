@@ -7,7 +7,8 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged
 from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import __version__
-from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents import binary
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged
 from framegauge.agents.ssh import place
 from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError
@@ -85,6 +87,8 @@ def _open(kind: str, study: Study | None, say: Say) -> Testbed:
 
 def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, Any]:
     """What this machine lacks for a testbed: missing and degraded."""
+    if lacking := binary.lacking():
+        return {"missing": [lacking], "degraded": []}
     bed = _open(kind, None, say)
     try:
         return bed.requirements(bits_per_second)

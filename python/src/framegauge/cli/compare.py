@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, failing_as
 
-__all__ = ["parser", "run"]
+__all__ = ["SUMMARY", "parser", "run"]
 
+SUMMARY = "say whether one folder of runs is worse than another"
 _MORE = """\
 BASE and NEW are each one of:
   DIR                 a results folder of framegauge study
@@ -41,14 +42,12 @@ WIDTH = 118  # of a file or pipe, for the lines that wrap
 CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge compare",
-        description="Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "compare", SUMMARY, _MORE,
+        "Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
+    )  # fmt: skip
     whole.add_argument("base", metavar="BASE", help="what it was like")
     whole.add_argument("new", metavar="NEW", help="what it is like now")
     whole.add_argument(

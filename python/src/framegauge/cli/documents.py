@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.errors import InputError
+from framegauge.cli import output
 from framegauge.results.journal import Saved
 
 if TYPE_CHECKING:
@@ -27,15 +27,10 @@ class Wanted:
 
     def check(self) -> None:
         """InputError, before anything is drawn, if a place is not there."""
-        for option, path in (("--html", self.html), ("--markdown", self.markdown), ("--pictures", self.pictures)):
-            if path is None:
-                continue
-            folder = path.absolute().parent
-            if not folder.is_dir():
-                raise InputError(f"{option}: found no folder {folder}, expected one")
-            if (option == "--pictures") is not path.is_dir() and path.exists():
-                what = "a folder" if option == "--pictures" else "a file"
-                raise InputError(f"{option}: found {path}, expected {what}")
+        output.one_to_standard_output({"--html": self.html, "--markdown": self.markdown})
+        output.check_file("--html", self.html)
+        output.check_file("--markdown", self.markdown)
+        output.check_folder("--pictures", self.pictures)
 
 
 def page(saved: Saved, summary: dict[str, object]) -> str:
@@ -83,11 +78,5 @@ def _pictures(found: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _write(option: str, path: Path, data: bytes) -> Path:
-    draft = path.with_name(path.name + ".new")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{option}: found no way to write {path} ({error.strerror}), expected a place to") from None
+    output.write(option, path, data)
     return path

@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from framegauge.agents.pipe import Agent, Requests, find_agent, privileged, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, Requests, privileged, read_spool
 from framegauge.errors import AgentError, AgentFailure, FramegaugeError, InputError, StudyError
 from framegauge.networks import settings as rack_settings
 from framegauge.rack import keeper, state as kept
@@ -185,9 +186,9 @@ def change(asked: Json, say: Say) -> Json:
     return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
 
 
-def capture(port: str, seconds: float, path: Path, say: Say, pause: Callable[[float], None] = time.sleep) -> Json:
-    """Capture a port of the rack for so long, or until Ctrl-C, into a new file: its `packets`, those `left_out`, and
-    the counts of the `port`. InputError if there is no such port, or if the file is there already."""
+def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] = time.sleep) -> tuple[Json, bytes]:
+    """Capture a port of the rack for so long, or until Ctrl-C: its `packets`, those `left_out`, and the counts of the
+    `port`; and the capture itself, as pcapng. InputError if there is no such port."""
     with _asking("capture", say) as (_, agent):
         try:
             agent.request("measure.begin", {"watch": [port], "capture": True})
@@ -202,13 +203,8 @@ def capture(port: str, seconds: float, path: Path, say: Say, pause: Callable[[fl
         data = read_spool(cast(Requests, agent), fabric["capture"])  # it asks, and begins nothing
         for name in ("drops", "events"):
             agent.request("spool.drop", {"spool": fabric[name]})
-    try:
-        with path.open("xb") as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{path}: found no way to write it ({error.strerror}), expected a new file") from None
     counted = next(each for each in fabric["ports"] if each["port"] == port)
-    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}
+    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}, data
 
 
 @contextlib.contextmanager

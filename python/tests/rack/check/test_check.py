@@ -15,7 +15,8 @@ from helpers.checks import ask_all, namespaces, run
 from helpers.real import leaves_nothing
 from helpers.support import ROOT
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.check import plan as check_plan, run as check
 from framegauge.check.judgement import schema
 from framegauge.check.judgement.findings import CATALOGUE

@@ -16,7 +16,8 @@ from helpers.checks import ask_all, namespaces, run
 from helpers.real import leaves_nothing, shell
 from helpers.support import ROOT
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.check import echo as check_echo, plan as check_plan, run as check
 from framegauge.check.judgement import schema
 from framegauge.labs import file as lab_file

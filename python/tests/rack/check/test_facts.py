@@ -16,7 +16,8 @@ import jsonschema
 import pytest
 from helpers.support import ROOT
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, AgentLost
 
 pytestmark = pytest.mark.needs("ip")

@@ -18,7 +18,8 @@ from helpers import lab_probe
 from helpers.real import await_end, leaves_nothing, output, spawn
 from helpers.support import ROOT
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import FramegaugeError
 from framegauge.labs import file as lab_file
 from framegauge.labs.file import LabFile, Truth

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from helpers.real import agent_processes, await_end, hosts_of, leaves_nothing
 
-from framegauge.agents.pipe import find_agent
+from framegauge.agents.binary import find_agent
 from framegauge.rack import keeper, state as kept
 
 STUDY = """\

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError
 
 SECONDS = 1.5

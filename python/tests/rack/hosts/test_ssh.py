@@ -22,7 +22,7 @@ from helpers import sshd
 from helpers.sshd import Site
 from helpers.support import ROOT, bench
 
-from framegauge.agents.pipe import find_agent
+from framegauge.agents.binary import find_agent
 from framegauge.agents.ssh import Remote, open_agent
 from framegauge.errors import AgentFailure, AgentLost, AgentMissing
 from framegauge.results.journal import read

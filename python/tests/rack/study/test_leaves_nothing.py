@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from helpers.real import UP, await_end, children, hosts_of, leaves_nothing, spawn
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, AgentFailure, Refused
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay

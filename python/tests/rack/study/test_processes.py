@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from helpers.real import UP, output, spawn
 
-from framegauge.agents.pipe import Agent, Json, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, Json
 from framegauge.errors import AgentError
 from framegauge.testbeds.base import PLACES
 from framegauge.testbeds.rack import Relay

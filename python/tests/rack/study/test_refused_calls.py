@@ -9,7 +9,8 @@ import pytest
 from helpers.networks import network, port_of, transfer, valid
 from helpers.support import ROOT, NotRun
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 
 WRAPPER = ROOT / "python/tests/helpers/refusing.py"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from helpers.real import UP, leaves_nothing
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import Refused
 from framegauge.testbeds.rack import Relay
 
