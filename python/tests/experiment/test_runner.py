@@ -1,5 +1,6 @@
 """The runner and the rule as a whole, on the fake rack with realistic noise."""
 
+import dataclasses
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -144,6 +145,21 @@ def test_more_blocks_end_too_and_are_not_run_where_chance_is_excluded(study, exe
     outcome, _ = execute(study, FakeModel(faults=[Fault("late", Unlucky(0, 1, 3, 4, 6, 7, 9, 10))]), name="shown")
     assert outcome.planned == 18
     assert not summarise(read(tmp_path / "shown"))["faithful"]
+
+
+def test_a_study_that_was_cut_off_is_undecided_where_more_runs_would_tell(study, execute, tmp_path):
+    execute(study, FakeModel(faults=[Fault("late", Unlucky(0, 2, 4, 6, 8))]))
+    saved = read(tmp_path / "out")
+    few = [run for run in saved.runs if run.block < 2]
+    assert any(run.excluded for run in few)
+    found = {}
+    for planned in (len({run.key for run in few}), 18):
+        cut = dataclasses.replace(saved, runs=few, plan={**saved.plan, "planned_runs": planned})
+        summary = summarise(cut)
+        treated = [each for each in summary["verdicts"] if each["treatment"]["mtu"] == 9000]
+        assert all("too few to tell" in each["warnings"][0] for each in treated)
+        found[planned] = (summary["faithful"], {each["verdict"] for each in treated})
+    assert found == {6: (False, {"suspect"}), 18: (True, {"undecided"})}
 
 
 def test_a_spent_budget_leaves_no_room_for_more_blocks(study, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from framegauge.metrics import METRICS
@@ -18,8 +19,25 @@ MOST_LOST = 0.25  # of a study's comparisons: with so many and more of them gone
 
 
 def compare(saved: Saved) -> list[Comparison]:
-    """Every comparison of the folder's runs."""
-    return judge([row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
+    """Every comparison of the folder's runs.
+
+    Where too few runs tell whether the excluded ones were lost at random, a study that has not run all its blocks is
+    undecided: the rest of them will tell. One that has is suspect.
+    """
+    found = judge([row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
+    if not _is_cut_off(saved):
+        return found
+    open_ = [each.wants_runs and each.verdict is Verdict.SUSPECT and not each.control_differs for each in found]
+    return [
+        replace(each, verdict=Verdict.UNDECIDED) if is_open else each
+        for each, is_open in zip(found, open_, strict=True)
+    ]  # fmt: skip
+
+
+def _is_cut_off(saved: Saved) -> bool:
+    """Whether the study was interrupted, or ran out of its budget, before it had tried every planned run."""
+    planned = saved.plan.get("planned_runs")
+    return isinstance(planned, int) and len({run.key for run in saved.runs}) < planned
 
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:

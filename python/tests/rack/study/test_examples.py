@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from helpers.real import run
-from helpers.support import ROOT
+from helpers.support import ROOT, by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.experiment.planning import workload_of
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
-from framegauge.study.model import Study
+from framegauge.study.model import Study, cells
 
 # Those over ssh are run in test_ssh.py.
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith("ssh-"))
@@ -28,8 +29,26 @@ SHORT = {
 }
 
 
+def fraction(study: Study) -> int:
+    """As few cells as still have every level of every factor and workload in one of them (`cells` says how)."""
+    varied = cells(study)
+    axes = [{json.dumps([cell.workload, cell.parameters], default=str) for cell in varied}]
+    axes += [{json.dumps(cell.factors[name], default=str) for cell in varied} for name in varied[0].factors]
+    # Each level of the longest axis meets one of the next longest, whose levels have all remainders.
+    return by_length(sorted(len(levels) for levels in axes)[-2], 1)
+
+
+def levels_of(study: Study) -> set[str]:
+    """Every level of every factor and workload that the study's cells have."""
+    return {
+        json.dumps(pair, default=str)
+        for cell in cells(study)
+        for pair in [(cell.workload, cell.parameters), *cell.factors.items()]
+    }
+
+
 def shortened(study: Study) -> Study:
-    """One block of small transfers over the longest delay: every arm once. Everything else as the file has it."""
+    """One block of small transfers over the longest delay: every level once. Everything else as the file has it."""
     workloads = []
     for each in study.workloads:
         parameters = each.parameters
@@ -56,7 +75,8 @@ def shortened(study: Study) -> Study:
     short = {
         "blocks": 1, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
     }  # fmt: skip
-    return study.model_copy(update=short)
+    whole = study.model_copy(update=short)
+    return whole.model_copy(update={"fraction": fraction(whole)})
 
 
 def needed(path: Path) -> list[pytest.MarkDecorator]:
@@ -66,6 +86,13 @@ def needed(path: Path) -> list[pytest.MarkDecorator]:
     return [pytest.mark.needs(*sorted(names))] if names else []
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_short_form_leaves_no_level_out(path: Path) -> None:
+    short = shortened(study_file.load(path))
+    assert levels_of(short) == levels_of(short.model_copy(update={"fraction": 1}))
+
+
+@pytest.mark.soak(0.3)
 @pytest.mark.parametrize("path", [pytest.param(path, marks=needed(path), id=path.stem) for path in EXAMPLES])
 def test_an_example_runs_and_proves_its_treatment(rack_agent: Agent, path: Path, tmp_path: Path) -> None:
     runs = run(rack_agent, shortened(study_file.load(path)), tmp_path / "out")
