@@ -164,6 +164,11 @@ def test_where_there_is_no_room_nodes_far_from_the_bad_link_are_left_out():
     assert cell_len(short) <= 80
 
 
+def test_a_long_name_keeps_both_ends():
+    lab = traced([("fd00:1abc:1234:5678:9abc:def0:1234:5678", "expired"), (R2, "silent"), ("", "silent")])
+    assert line(lab).startswith("a ──9000── fd00:1abc:12…f0:1234:5678 ──✗ 1500──")
+
+
 def test_a_terminal_without_unicode_gets_ascii():
     lab = traced([(R1, "expired"), (R2, "silent"), ("", "silent")])
     assert line(lab, is_unicode=False) == f"a --9000-- {R1} --X 1500-- {R2} --?-- b"

@@ -24,13 +24,14 @@ _ASCII = str.maketrans({"─": "-", "✗": "X", "←": "<", "…": "~", "×": "x
 
 
 def _short(text: object, most: int = MOST_CELLS) -> str:
-    """Printable and no longer than there is room for."""
+    """Printable and no longer than there is room for: the middle is left out, since both ends tell names apart."""
     name = printable(str(text))
-    if cell_len(name) > most:
-        while name and cell_len(name) >= most:
-            name = name[:-1]
-        name += "…"
-    return name
+    if cell_len(name) <= most:
+        return name
+    kept = len(name) // 2
+    while kept and cell_len(name[:kept] + name[-kept:]) >= most:
+        kept -= 1
+    return f"{name[:kept]}…{name[len(name) - kept :]}"
 
 
 def _hops(node: Mapping[str, Any]) -> str:
@@ -101,7 +102,11 @@ def _called(node: Mapping[str, Any]) -> str:
     name = printable(str(node["name"]))
     if node["kind"] in ("host", "router"):
         return f"{node['kind']} {name}"
-    return f"the {_SEGMENTS[node['kind']]} {name}" if node["kind"] in _SEGMENTS else "a hop that did not answer"
+    if node["kind"] in _SEGMENTS:
+        return f"the {_SEGMENTS[node['kind']]} {name}"
+    if node["hops"] is None:
+        return "unknown hops"
+    return "a hop that did not answer" if node["hops"] == 1 else f"{node['hops']} hops that did not answer"
 
 
 def words(path: Mapping[str, Any]) -> str:
@@ -152,7 +157,7 @@ def _text(value: object) -> str:
 def _lines(node: Mapping[str, Any]) -> tuple[str, ...]:
     """What stands in a node: for routers the address of each IP version."""
     if node["kind"] == "unknown":
-        return (_hops(node),)
+        return ("unknown hops" if node["hops"] is None else "no answer", _hops(node))
     addresses = [_short(each) for each in node["addresses"].values()]
     label = ({"router": "router"} | _SEGMENTS).get(node["kind"])
     return (label, *(addresses or [_short(node["name"])])) if label else (_short(node["name"]),)

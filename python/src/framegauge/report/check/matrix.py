@@ -171,7 +171,7 @@ def headline(document: Mapping[str, Any]) -> str:
         return f"All {total} pairs carry packets of {target} bytes."
     without = f" {found['unknown']} without a verdict." if found["unknown"] else ""
     if document["verdict"] == "fault":
-        return f"{bad} of {total} pairs do not carry packets of {target} bytes.{without}"
+        return f"{bad} of {total} pairs {'does' if bad == 1 else 'do'} not carry packets of {target} bytes.{without}"
     return (
         f"No verdict for {found['unknown']} of {total} pairs: too little data to say whether they carry {target} bytes."
     )
