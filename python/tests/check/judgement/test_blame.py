@@ -81,7 +81,7 @@ def test_a_silent_routed_link_is_placed_by_traces_and_both_explanations_are_give
     found = only(lab, "router_drops_silently")
     assert found["where"] == f"between router {R1} and router {R2}, towards {R2}"
     assert found["hosts"] == []
-    assert "ICMP is filtered" in found["evidence"]
+    assert "its ICMP errors are filtered" in found["evidence"]
     assert "the far side" in found["evidence"]
     assert "The other direction" in found["evidence"]
     assert "nft" in found["fix"]
@@ -124,7 +124,7 @@ def test_parallel_paths_behind_a_hop_that_never_answers_are_one_cause():
 
 def test_a_refusal_that_is_no_silence_places_nothing():
     lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "unreachable"), ("", "unreachable")])
-    assert only(lab, "one_direction_only")["where"] == "unknown; known is a to b (IPv4)"
+    assert only(lab, "one_direction_only")["where"] == "unknown link: a to b (IPv4)"
 
 
 def test_one_traced_pair_places_the_others_between_the_same_subnets():
@@ -151,9 +151,9 @@ def test_a_late_answer_refutes_earlier_silence():
 def test_hops_that_do_not_answer_leave_it_unknown():
     lab = Lab((1, 1)).fault(Lab((1, 1)).pairs, hops=[(None, "silent"), (None, "silent"), (None, "silent")])
     found = only(lab, "black_hole")
-    assert found["where"].startswith("unknown; known is a to b and b to a")
-    assert "No hop on the way answered" in found["evidence"]
-    assert "eth0 of a says 9000" in found["evidence"]
+    assert found["where"].startswith("unknown link: a to b and b to a")
+    assert "No hop on the path answered" in found["evidence"]
+    assert "eth0 of a has an MTU of 9000" in found["evidence"]
 
 
 @pytest.mark.parametrize("direction", ["receiving", "sending", "sending and receiving"])
@@ -162,7 +162,7 @@ def test_a_row_or_column_names_the_host(direction):
     lab.fault(lab.some(lambda a, b: (b == "c" and "receiving" in direction) or (a == "c" and "sending" in direction)))
     found = only(lab, "switch_or_nic_too_small")
     assert (found["where"], found["hosts"]) == (f"host c, {direction}", ["c"])
-    assert "eth0 says 9000, and packets above 1500 bytes do not arrive" in found["evidence"]
+    assert "eth0 has an MTU of 9000, but packets above 1500 bytes are lost" in found["evidence"]
     assert "eth0" in found["fix"]
 
 
@@ -176,7 +176,7 @@ def test_two_bad_hosts_of_sixteen_are_both_named_and_nobody_else():
 def test_two_hosts_alone_accuse_nobody():
     lab = Lab((2,)).fault(Lab((2,)).pairs)
     found = only(lab, "black_hole")
-    assert "Both ends and everything between them remain possible" in found["evidence"]
+    assert "Both hosts and every link between them are possible causes" in found["evidence"]
 
 
 def test_where_everything_fails_nobody_is_accused():
@@ -229,9 +229,12 @@ def test_a_vlan_needs_its_parent_raised_first():
     facts["interfaces"][0] |= {"mtu": 1500, "kind": "vlan", "parent": "eth 9;", "name": "eth0"}
     facts["interfaces"].append(interface("eth 9;", "192.0.2.1", 1500))
     lab.fault([("a", "b", 4)], 1500, "too_small", told=[(None, 1500)])
-    assert only(lab, "host_interface_too_small")["fix"].startswith(
-        "ip link set dev 'eth 9;' mtu 9000 && ip link set dev eth0 mtu 9000"
-    )
+    found = only(lab, "host_interface_too_small")
+    assert [(each["run"], each["on"]) for each in found["commands"]] == [
+        ("ip link set dev 'eth 9;' mtu 9000", "host a"),
+        ("ip link set dev eth0 mtu 9000", "host a"),
+    ]
+    assert found["fix"].startswith("ip link set dev 'eth 9;' mtu 9000  # on host a\nip link set dev eth0 mtu 9000")
 
 
 def test_a_device_that_cannot():
@@ -315,7 +318,7 @@ def test_an_overlay_on_a_small_underlay_is_reckoned_back():
     overlay(lab, 8950)
     lab.fault(lab.pairs, 1454, told=[(None, 8950)])
     found = only(lab, "overlay_overhead")
-    assert "1454 get through: with 50 bytes of overhead that is 1504 in the underlay" in found["evidence"]
+    assert "up to 1454 bytes arrive: with 50 bytes of overhead that is 1504 bytes in the underlay" in found["evidence"]
     assert "mtu 9050" in found["fix"]
 
 
@@ -323,7 +326,7 @@ def test_an_overlay_that_is_as_large_as_it_can_be():
     lab = Lab((3,))
     overlay(lab, 8950)
     lab.fault(lab.pairs, 8950, "too_small", told=[(None, 8950)])
-    assert "needs 9050 from the underlay" in only(lab, "overlay_overhead")["evidence"]
+    assert "needs an underlay MTU of 9050" in only(lab, "overlay_overhead")["evidence"]
 
 
 def test_a_stale_cache_and_a_route_are_told_apart():
@@ -346,7 +349,7 @@ def test_a_clamped_mss_hides_the_fault_of_the_path():
             "error": None,
         }
     found = next(each for each in lab.blame() if each["kind"] == "mss_clamped")
-    assert "It hides faults of the path" in found["evidence"]
+    assert "This hides faults of the path" in found["evidence"]
     assert "1400" in found["evidence"]
 
 
@@ -377,18 +380,21 @@ def with_clamps(*rules: tuple[str, str, str, str, int | None], families: tuple[i
     return {each["where"]: each for each in lab.blame()}
 
 
-BETWEEN = "on the way to hosts b and c, or there"
+BETWEEN = "on the path to hosts b and c, or at that end"
 
 
 def test_the_rule_of_an_end_that_clamps_is_named():
     found = with_clamps(("b", "inet", "out", "size", 1360), ("b", "inet", "out2", "size", 1200))
-    assert found.keys() == {"host b", "on the way to host c, or there"}, "the rule of b explains nothing to c"
+    assert found.keys() == {"host b", "on the path to host c, or at that end"}, "the rule of b explains nothing to c"
     own = found["host b"]
     assert own["pairs"] == [["a", "b", 4]]
     assert "Chain out of table inet fg on host b sets 1360." in own["evidence"]
-    assert own["fix"].startswith("nft --handle list chain inet fg out; nft delete rule inet fg out handle N  # on b")
+    assert [(each["run"], each["on"]) for each in own["commands"]] == [
+        ("nft --handle list chain inet fg out", "host b"),
+        ("nft delete rule inet fg out handle N", "host b"),
+    ]
     assert own["ask"] is None
-    assert found["on the way to host c, or there"]["ask"] is not None
+    assert found["on the path to host c, or at that end"]["ask"] is not None
 
 
 def test_a_rule_of_the_sender_explains_all_its_pairs():
@@ -413,7 +419,7 @@ def test_a_rule_that_cannot_be_it_is_not_named(family: str, to: str, size: int |
 
 def test_a_rule_of_which_nft_does_not_tell_the_size_may_be_it():
     found = with_clamps(("a", "ip", "POSTROUTING", "unknown", None))
-    text = "Chain POSTROUTING of table ip fg on host a may do it: nft does not tell what it sets."
+    text = "Chain POSTROUTING of table ip fg on host a may do it: nft does not show the size that it sets."
     assert text in found[BETWEEN]["evidence"]
     assert "TCPMSS" in found[BETWEEN]["fix"]
     (known,) = with_clamps(("a", "ip", "X", "unknown", None), ("a", "ip", "in", "size", 1360)).values()
@@ -513,7 +519,7 @@ def test_one_end_does_not_know_the_direction_and_accuses_no_host():
     tcp = {"connected": True, "mss_bytes": 1448, "peer_announced_mss_bytes": 1460, "error": None}
     one_ended(lab.fault(keys, 1500), keys, direction="unknown", tcp=tcp)
     found = only(lab, "direction_unknown")
-    assert "run an agent at the far end to know" in found["fix"]
+    assert "Run an agent at the far end" in found["fix"]
     assert "MSS of 1460: a hint" in found["evidence"]
     assert len(found["pairs"]) == 3
     # With agents at both ends the same sizes name the host.
@@ -524,16 +530,16 @@ def test_echoes_in_pieces_are_a_matter_of_the_way_back():
     lab = Lab((2,))
     keys = [("a", "b", 4)]
     one_ended(lab.fault(keys, 1500, "too_small"), keys, direction="back", reply_fragment_bytes=1500)
-    assert "on the way back" in only(lab, "reply_fragmented")["where"]
+    assert "on the return path" in only(lab, "reply_fragmented")["where"]
     assert "second limit" not in only(lab, "reply_fragmented")["evidence"]
     lab.pairs["a", "b", 4]["fragmented_bytes"] = 1504
-    assert "Of 9000 bytes nothing came back at all: a second limit" in only(lab, "reply_fragmented")["evidence"]
+    assert "No echo of 9000 bytes returned at all: there is a second limit" in only(lab, "reply_fragmented")["evidence"]
 
 
 def test_answers_that_are_cut_short_leave_the_way_there():
     lab = Lab((2,))
     one_ended(lab.fault([("a", "b", 4)], 1500), [("a", "b", 4)], direction="out", reply_cut_bytes=92)
-    assert "on the way there" in only(lab, "black_hole")["where"]
+    assert "towards the target" in only(lab, "black_hole")["where"]
 
 
 def test_a_router_speaks_of_the_way_there_to_one_end_too():

@@ -103,7 +103,7 @@ def test_the_truth_as_far_as_one_end_can_know_it(
     second = [each for each in document["findings"] if "a second limit" in each["evidence"]]
     assert bool(second) == (name == "far-side-silent")
     silent = [each for each in document["findings"] if each["kind"] == "direction_unknown"]
-    assert all("run an agent at the far end to know" in each["fix"] for each in silent)
+    assert all("Run an agent at the far end" in each["fix"] for each in silent)
 
 
 @pytest.mark.parametrize("name", ["loss-1", "loss-10"])

@@ -1,16 +1,18 @@
-"""From what was measured to causes: one finding a cause, and "unknown" where the measurements do not say.
+"""From measurements to causes: one finding per cause, and "unknown" where the measurements do not locate it.
 
-The order is that of the evidence: what something said, then readings that agree with measurements, then hosts that
-neighbours testify against, then links that traces name, then subnets, then hosts without a neighbour. What nothing
-explains is reported as such. docs/reference/mtu-faults.md tells how the kinds are told apart.
+The order is that of the evidence: errors that something returned, then readings that agree with measurements, then
+hosts that compare badly with their neighbours, then links that traces name, then subnets, then hosts without a
+neighbour. What nothing explains is reported as such. docs/reference/mtu-faults.md has how the kinds are distinguished.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from framegauge.check.judgement import blame_echo, blame_hops, blame_hosts, blame_readings, blame_told
+from framegauge.check.judgement import blame_echo, blame_hops, blame_hosts, blame_readings, blame_told, paths, tables
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Mesh
 from framegauge.check.judgement.findings import CATALOGUE, Finding
@@ -44,29 +46,80 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)
     blame_readings.losses(case)
-    return [each.as_document() for each in sorted(_joined(case), key=_rank)]
+    found = [(_joined(parts), parts) for parts in _parts(case)]
+    return [
+        finding.as_document() | {"evidence_table": tables.table(case, parts), "path": paths.drawn(case, parts)}
+        for finding, parts in sorted(found, key=lambda each: _rank(each[0]))
+    ]
 
 
-def _joined(case: Case) -> list[Finding]:
-    """Both families of the same hosts with the same sizes are one cause, though their addresses differ."""
-    found: dict[tuple[Any, ...], Finding] = {}
+def _parts(case: Case) -> list[tuple[Finding, ...]]:
+    """Findings by cause: one of IPv4 and one of IPv6 are the same cause if they have the same kind, sizes and hosts.
+
+    Which flows meet a bad parallel path is up to a hash, so that the pairs of one IP version may be fewer. That is
+    one cause, too, if nothing else of this kind and size was found.
+    """
+    found: list[tuple[Finding, ...]] = []
+    alike: dict[tuple[Any, ...], list[Finding]] = defaultdict(list)
     for each in case.findings:
-        families = {family for _, _, family in each.pairs}
-        sizes = tuple(sorted({case.mesh.by_key[pair].path_mtu or 0 for pair in each.pairs}))
-        ends = tuple(sorted({pair[:2] for pair in each.pairs}))
-        same = (each.kind, ends, sizes, tuple(sorted(families)))
-        other = found.get((each.kind, ends, sizes, (4,))) if families == {6} else None
-        if other is None:
-            # Two findings of one family are two causes, however alike: the second keeps a place of its own.
-            found[same if same not in found else (*same, len(found))] = each
-            continue
-        where = other.where if other.where == each.where else f"{other.where}; {each.where}"
-        found[each.kind, ends, sizes, (4,)] = Finding.about(
-            each.kind, where, other.hosts + each.hosts, other.pairs + each.pairs,
-            other.evidence if other.evidence == each.evidence else f"{other.evidence} IPv6: {each.evidence}",
-            other.fix if other.fix == each.fix else f"{other.fix}; IPv6: {each.fix}", other.ask,
-        )  # fmt: skip
-    return list(found.values())
+        if len(each.families) == 1:
+            sizes = tuple(sorted({case.mesh.by_key[pair].path_mtu or 0 for pair in each.pairs}))
+            alike[each.kind, sizes].append(each)
+        else:
+            found.append((each,))
+    for group in alike.values():
+        found += _paired(group)
+    return found
+
+
+def _paired(group: list[Finding]) -> list[tuple[Finding, ...]]:
+    """Those of IPv4 with those of IPv6 between the same hosts; the others alone."""
+    left = {family: [each for each in group if each.families == {family}] for family in (4, 6)}
+    is_clear = all(len(each) == 1 for each in left.values())
+    found: list[tuple[Finding, ...]] = []
+    for one in left[4]:
+        others = (each for each in left[6] if _ends(each) == _ends(one) or (is_clear and _is_part(one, each)))
+        other = next(others, None)
+        if other is not None:
+            left[6].remove(other)
+        found.append((one,) if other is None else (one, other))
+    return [*found, *((each,) for each in left[6])]
+
+
+def _ends(finding: Finding) -> set[tuple[str, str]]:
+    return {pair[:2] for pair in finding.pairs}
+
+
+def _is_part(one: Finding, other: Finding) -> bool:
+    return _ends(one) <= _ends(other) or _ends(other) <= _ends(one)
+
+
+def _joined(parts: tuple[Finding, ...]) -> Finding:
+    """One finding of both IP versions: what differs between them is said for each."""
+    if len(parts) == 1:
+        return parts[0]
+    one, other = parts
+    commands = [each for each in other.commands if each.family == 6 or not one.commands]
+    return replace(
+        one,
+        where=one.where if other.where == one.where else f"{one.where}; {other.where}",
+        hosts=tuple(sorted({*one.hosts, *other.hosts})),
+        pairs=tuple(sorted({*one.pairs, *other.pairs})),
+        evidence=one.evidence if other.evidence == one.evidence else f"{one.evidence} IPv6: {other.evidence}",
+        summary=_summary(one, other),
+        commands=tuple(dict.fromkeys([*one.commands, *commands])),
+    )
+
+
+def _summary(one: Finding, other: Finding) -> str:
+    """With both places in one sentence, if nothing but the place differs."""
+    if one.summary == other.summary:
+        return one.summary
+    if one.place and other.place:
+        before, _, after = one.summary.partition(one.place)
+        if other.summary == f"{before}{other.place}{after}":
+            return f"{before}{one.place} (IPv6: {other.place}){after}"
+    return f"{one.summary} IPv6: {other.summary}"
 
 
 def _rank(finding: Finding) -> tuple[bool, int, str, str]:

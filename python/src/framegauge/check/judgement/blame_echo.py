@@ -1,4 +1,4 @@
-"""What one end alone can say of paths to targets without an agent, and what it cannot."""
+"""What one end alone can tell about paths to targets without an agent, and what it cannot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from framegauge.check.judgement.findings import Finding
 
 __all__ = ["doubts", "faults"]
 
-_BOTH_ENDS = "run an agent at the far end to know: framegauge check HOST HOST measures each direction by itself"
+_BOTH_ENDS = "Run an agent at the far end: `framegauge check HOST HOST` measures each direction separately."
 
 
 def _listed(pairs: Iterable[Pair]) -> str:
@@ -23,10 +23,14 @@ def _hosts(pairs: Iterable[Pair]) -> list[str]:
     return [name for pair in pairs for name in (pair.source, pair.destination)]
 
 
-def faults(case: Case) -> None:
-    """`direction_unknown`, `reply_fragmented` and what is silent but has a direction; `unreachable`.
+def _senders(pairs: Iterable[Pair]) -> str:
+    return remedies.host_names(pair.source for pair in pairs)
 
-    First of all causes: what one end has seen of a path must not count as seen from both, for or against any host.
+
+def faults(case: Case) -> None:
+    """`direction_unknown`, `reply_fragmented`, black holes with a known direction, and `unreachable`.
+
+    First of all causes: a path that was seen from one end must not count as seen from both, for or against any host.
     """
     groups: dict[tuple[str, int | None], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
@@ -42,52 +46,57 @@ def faults(case: Case) -> None:
         _MAKERS[kind](case, limit, pairs)
 
 
+def _up_to(limit: int | None) -> str:
+    return "small packets" if limit is None else f"packets of up to {limit} bytes"
+
+
 def _silent(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
-    where = f"unknown, on the way there or back; known is {_listed(pairs)}"
-    evidence = [
-        f"Echoes of up to {limit} bytes come back, larger ones do not. Either way may have lost them: the request's "
-        "or the reply's.",
-        *_hints(pairs), *_readings(case, pairs),
-    ]  # fmt: skip
-    _add(case, "direction_unknown", where, pairs, evidence, f"{_BOTH_ENDS}; {remedies.work_around(limit)}")
+    where = f"unknown link, in either direction: {_listed(pairs)}"
+    first = f"Echoes with {_up_to(limit)} return, larger ones do not."
+    evidence = [first, "Either the request or the reply may be lost.", *_hints(pairs), *_readings(case, pairs)]
+    summary = f"{first} Either the request or the reply is lost; one end alone cannot tell which. {remedies.STALLS}"
+    _add(case, "direction_unknown", where, pairs, evidence, summary, _BOTH_ENDS)
 
 
 def _towards(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
-    where = f"unknown, on the way there; known is {_listed(pairs)}"
+    where = f"unknown link, towards the target: {_listed(pairs)}"
     evidence = [
-        f"Packets of up to {limit} bytes are answered, larger ones are not. The answers are cut short and would fit "
-        "however small the way back is: it is the way to the target.",
+        f"The target answers {_up_to(limit)}, but no larger ones. Its replies are truncated and would fit any return "
+        "path, so the path towards the target is too small.",
         *_hints(pairs), *_readings(case, pairs),
     ]  # fmt: skip
-    _add(case, "black_hole", where, pairs, evidence, remedies.work_around(limit))
+    _add(case, "black_hole", where, pairs, evidence, f"{evidence[0]} {remedies.STALLS}", "")
 
 
 def _pieces(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
-    where = f"{_listed(pairs)}, on the way back"
+    where = f"{_listed(pairs)}, on the return path"
     pieces = remedies.listing(str(pair.reply_fragment) for pair in pairs if pair.reply_fragment is not None)
+    above = "Large echoes" if limit is None else f"Echoes above {limit} bytes"
     evidence = [
-        f"Echoes above {limit} bytes come back in pieces of up to {pieces}. The requests cannot be cut, so they have "
-        "arrived whole: the way back is smaller, or the target's own interface or route is.",
+        f"{above} return in fragments of up to {pieces or 'an unknown number of'} bytes. Requests cannot be "
+        "fragmented, so they arrived whole: the return path is too small, or the target's own interface or route is.",
         *_hints(pairs),
     ]  # fmt: skip
+    summary = evidence[0]
     if any(pair.largest_in_pieces is not None and pair.largest_in_pieces < case.mesh.target for pair in pairs):
-        evidence.append(
-            f"Of {case.mesh.target} bytes nothing came back at all: a second limit lies on the way there or back."
-        )
-    own = f"ip link set dev IFACE mtu {case.mesh.target}  # at the target, if its interface is what is smaller"
-    _add(case, "reply_fragmented", where, pairs, evidence, f"{own}; {_BOTH_ENDS}")
+        second = f"No echo of {case.mesh.target} bytes returned at all: there is a second limit in either direction."
+        evidence.append(second)
+        summary += f" {second}"
+    advice = f"If the target's own interface is too small, raise its MTU to {case.mesh.target}. {_BOTH_ENDS}"
+    _add(case, "reply_fragmented", where, pairs, evidence, summary, advice)
 
 
 def _gone(case: Case, _limit: int | None, pairs: Sequence[Pair]) -> None:
     reasons = sorted({pair.said for pair in pairs if pair.said})
-    evidence = ["No echo of any size came back.", *(f"{remedies.sentence(each)}." for each in reasons)]
+    evidence = ["No echo of any size returned.", *(f"{remedies.sentence(each)}." for each in reasons)]
     if any(pair.tcp is not None for pair in pairs):
         evidence.append("TCP was not answered, either.")
     case.add(
         Finding.about(
             "unreachable", _listed(pairs), _hosts(pairs), [pair.key for pair in pairs], " ".join(evidence),
-            "ip route get ADDRESS  # on the sender; and see that no firewall drops ICMP echo and TCP between them",
-            "Is there a route both ways, and does a filter drop ICMP echo?",
+            " ".join(evidence), advice="Make sure that no firewall drops ICMP echo and TCP on the path.",
+            commands=remedies.show_routes(pairs),
+            ask="Is there a route in both directions, and does a filter drop ICMP echo?",
         )
     )  # fmt: skip
 
@@ -100,29 +109,36 @@ _MAKERS = {
 }
 
 
-def _add(case: Case, kind: str, where: str, pairs: Sequence[Pair], evidence: Sequence[str], fix: str) -> None:
+def _add(
+    case: Case, kind: str, where: str, pairs: Sequence[Pair], evidence: Sequence[str], summary: str, advice: str
+) -> None:
     keys = [pair.key for pair in pairs]
     hosts = _hosts(pairs)
     ask = (
-        f"Which MTU has each link between {remedies.host_names(hosts)}? All must carry IP packets of "
+        f"What is the MTU of each link between {remedies.host_names(hosts)}? Each must carry IP packets of "
         f"{case.mesh.target} bytes."
     )
-    case.add(Finding.about(kind, where, hosts, keys, " ".join(evidence), fix, ask), keys)
+    limit = pairs[0].path_mtu
+    commands = () if kind == "reply_fragmented" else remedies.work_around(pairs, limit)
+    case.add(
+        Finding.about(kind, where, hosts, keys, " ".join(evidence), summary, advice=advice, commands=commands, ask=ask),
+        keys,
+    )
 
 
 def _hints(pairs: Iterable[Pair]) -> list[str]:
-    """What the target announces to TCP: it may be its own MTU, or a clamp on the way."""
+    """What the target announces to TCP: it may be its own MTU, or a clamp on the path."""
     sizes = {(pair.tcp or {}).get("peer_announced_mss_bytes") for pair in pairs} - {None}
     if not sizes:
         return []
     announced = remedies.listing(map(str, sizes))
-    return [f"To TCP the target announces an MSS of {announced}: a hint at what it takes in, no proof."]
+    return [f"To TCP the target announces an MSS of {announced}: a hint at its own MTU, not proof."]
 
 
 def _readings(case: Case, pairs: Iterable[Pair]) -> list[str]:
     found = {(pair.source, case.mesh.sender(pair)) for pair in pairs}
-    said = {f"{each.name} of {name} says {each.mtu}" for name, each in found if each is not None}
-    return [f"{remedies.listing(said)}."] if said else []
+    read = {f"{each.name} of {name} has an MTU of {each.mtu}" for name, each in found if each is not None}
+    return [f"{remedies.listing(read)}."] if read else []
 
 
 def doubts(case: Case) -> None:
@@ -134,11 +150,12 @@ def doubts(case: Case) -> None:
             groups[pair.said or f"{pair.lost} of {pair.sent} small echoes were lost"].append(pair)
     for said, pairs in sorted(groups.items()):
         best = max(pair.carried for pair in pairs)
-        known = f" The most that is known to pass both ways: {best}." if best > 0 else ""
+        known = f" The largest size known to pass in both directions is {best} bytes." if best > 0 else ""
+        evidence = f"{remedies.sentence(said)}.{known}"
         case.add(
             Finding.about(
-                "could_not_tell", _listed(pairs), _hosts(pairs), [pair.key for pair in pairs],
-                f"{remedies.sentence(said)}.{known}", f"mend what is named, or {_BOTH_ENDS}",
+                "could_not_tell", _listed(pairs), _hosts(pairs), [pair.key for pair in pairs], evidence, evidence,
+                advice=f"Remove the cause named above, or run an agent at the far end. {_BOTH_ENDS}",
             )
         )  # fmt: skip
     lossy = [
@@ -147,12 +164,15 @@ def doubts(case: Case) -> None:
     ]  # fmt: skip
     if lossy:
         lost, sent = sum(pair.lost for pair in lossy), sum(pair.sent for pair in lossy)
+        evidence = (
+            f"{lost} of {sent} small echoes ({lost / sent:.1%}) did not return: packets are lost in one of the "
+            "directions, or the target limits how often it answers. Neither is an MTU problem; the verdicts account "
+            "for it."
+        )
         case.add(
             Finding.about(
-                "plain_loss", _listed(lossy), [], [pair.key for pair in lossy],
-                f"{lost} of {sent} small echoes ({lost / sent:.1%}) did not come back: loss on either way, or a target "
-                "that limits how often it answers. Neither is an MTU: verdicts allow for it.",
-                "ip -s link show; ethtool -S IFACE  # on the sender; and the target's limits on ICMP",
-                "Do errors or drops rise on the ports in between, and is ICMP limited there?",
+                "plain_loss", _listed(lossy), [], [pair.key for pair in lossy], evidence, evidence,
+                advice="Check the target's rate limit for ICMP.", commands=remedies.show_errors(_senders(lossy)),
+                ask="Do errors or drops rise on the ports in between, and is ICMP rate-limited there?",
             )
         )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Pair
-from framegauge.check.judgement.findings import Finding
+from framegauge.check.judgement.findings import Command, Finding
 from framegauge.check.judgement.hops import Node, Segment, hidden_text, only_bad
 
 __all__ = ["between_routers", "branches", "ports"]
@@ -75,29 +75,33 @@ def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node
     more = case.alike(pairs, everywhere=node is not None and len(links) > 3)  # a switch that many links share
     everything = [*pairs, *more]
     limit = _limit(pairs)
-    where = _where(case, links, node)
-    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
+    where, place = _where(case, links, node), _place(case, links, node)
+    lost = remedies.sizes_text(limit)
+    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}."]
     if more:
         evidence.append(f"{remedies.count_of(len(more), 'pair')} of these subnets without a trace lose the same sizes.")
-    if partial:
-        evidence.append(_share(pairs))
-    else:
-        evidence.append(_silent(links))
-    if any(link in case.passed for link in links):
-        evidence.append(
-            "Large packets of other flows pass between the same two: they are joined by more than one link."
-        )
+    evidence.append(_share(pairs) if partial else _silent(links))
+    joined = "Large packets of other flows pass between the same two routers: more than one link joins them."
+    is_joined = any(link in case.passed for link in links)
+    evidence += [joined] if is_joined else []
     evidence += case.remarks(everything, limit)
     owners = {case.mesh.owners[end.name] for link in links for end in (link.after, link.before)
               if end.name in case.mesh.owners}  # fmt: skip
-    kind = "member_too_small" if partial else "router_drops_silently"
     first = min(links)
-    fix = remedies.raise_router(case.mesh, first.after.name, case.mesh.target)
+    summary = [f"{remedies.sentence(lost)} {_lead(links, node)}{place}."]
+    summary += [PARTLY, joined] if partial and is_joined else [PARTLY] if partial else [TWO_CAUSES, remedies.STALLS]
+    commands = remedies.raise_link(case.mesh, first.after, first.before, case.mesh.target)
     if not partial:
-        fix += f'; and let "too big" pass: {remedies.allow_too_big(pairs[0].family)}'
-    ask = remedies.ask_link(where, case.mesh.target)
+        commands += remedies.allow_too_big(pairs[0].family)
     keys = [pair.key for pair in everything]
-    case.add(Finding.about(kind, where, owners, keys, " ".join(evidence), fix, ask), keys)
+    case.add(
+        Finding.about(
+            "member_too_small" if partial else "router_drops_silently", where, owners, keys, " ".join(evidence),
+            " ".join(summary), commands=commands, place=place, spot=first,
+            ask=remedies.ask_link(where if node is not None else first.text(case.mesh), case.mesh.target),
+        ),
+        keys,
+    )  # fmt: skip
 
 
 def _where(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -> str:
@@ -107,28 +111,50 @@ def _where(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -
             return f"between {node.text(case.mesh)} and {remedies.listing(others)}{hidden_text(hidden)}"
         return f"at {node.text(case.mesh)} (its links with {remedies.listing(others)})"
     first = min(links)
-    ways = {(link.after, link.before) for link in links}
-    return first.text(case.mesh) + (", both directions" if len(ways) > 1 else f", towards {first.before.name}")
+    return first.text(case.mesh) + (", both directions" if _is_both_ways(links) else f", towards {first.before.name}")
+
+
+def _place(case: Case, links: Mapping[Segment, list[Pair]], node: Node | None) -> str:
+    """The same within a sentence, after `_lead`."""
+    if node is not None:
+        return _where(case, links, node)
+    first, joint = min(links), " and " if _is_both_ways(links) else " to router "
+    return f"{first.after.name}{joint}{first.before.name}{hidden_text(first.hidden)}"
+
+
+def _lead(links: Mapping[Segment, list[Pair]], node: Node | None) -> str:
+    """How a sentence comes to the place."""
+    return "" if node is not None else "in both directions between routers " if _is_both_ways(links) else "from router "
+
+
+def _is_both_ways(links: Iterable[Segment]) -> bool:
+    return len({(link.after, link.before) for link in links}) > 1
 
 
 def _silent(links: Mapping[Segment, list[Pair]]) -> str:
     """What a silent routed link can be, and what it cannot."""
-    names = remedies.listing({link.after.name for link in links})
-    befores = remedies.listing({link.before.name for link in links})
-    return (
-        f"{names} answers large packets whose TTL ends there, and {befores} answers small ones only. Nobody said "
-        f'"too big": either {names} has a smaller MTU on that link and its ICMP is filtered, or the far side or a '
-        "switch between does not take large frames; from outside the two look the same."
+    each = "; ".join(
+        f"{link.after.name} answers large packets whose TTL ends there, {link.before.name} answers small ones only"
+        for link in sorted(links)[:2]
     )
+    return f"{each}. {TWO_CAUSES}"
+
+
+TWO_CAUSES = (
+    "No ICMP error was received. There are two possible causes, which look the same from outside: the nearer router "
+    "has a smaller MTU on that link and its ICMP errors are filtered, or the far side (or a switch in between) does "
+    "not accept large frames."
+)
+PARTLY = (
+    "Only some flows use the bad path: some TCP connections between the same hosts stall while others work, "
+    "depending on their port numbers."
+)
 
 
 def _share(pairs: Iterable[Pair]) -> str:
     found = list(pairs)
     bad, probed = sum(pair.bad for pair in found), sum(pair.probed - pair.unknown for pair in found)
-    return (
-        f"Only some flows are hit, {bad} of {probed} ({bad / max(probed, 1):.0%}): the others of the same pairs "
-        "take another path."
-    )
+    return f"Only some flows are affected, {remedies.share_text(bad, probed)}: the others take another path."
 
 
 def _limit(pairs: Iterable[Pair]) -> int | None:
@@ -163,21 +189,23 @@ def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pai
     end = 1 if direction == "receiving" else 0
     subnets = remedies.listing({case.ways(pair)[end] for pair in pairs})
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
-    hidden = _hidden(case, pairs)
-    where = f"between {router.text(case.mesh)} and {subnets}{hidden}, {'towards' if end else 'from'} the hosts"
+    place = f"between {router.text(case.mesh)} and {subnets}{_hidden(case, pairs)}"
+    where = f"{place}, {'towards' if end else 'from'} the hosts"
     everything = [*pairs, *case.alike(pairs)]
-    evidence = [
-        f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}; that they "
-        f"hit {remedies.count_of(len(set(hosts)), 'host')} speaks for what these share."
-    ]
+    lost = remedies.sizes_text(limit)
+    shared = f"{remedies.count_of(len(set(hosts)), 'host')} are affected, so the cause is a link that they share."
+    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}. {shared}"]
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(everything, limit)
+    peer = pairs[0].destination_address if end else pairs[0].source_address
     case.add(
         Finding.about(
             "member_too_small" if partial else "router_drops_silently", where, [],
             [pair.key for pair in everything], " ".join(evidence),
-            remedies.raise_router(case.mesh, router.name, case.mesh.target),
-            remedies.ask_link(where, case.mesh.target),
+            f"{remedies.sentence(lost)} {place}. {shared} {PARTLY if partial else remedies.STALLS}",
+            commands=remedies.raise_router(case.mesh, router.name, case.mesh.target, peer),
+            ask=remedies.ask_link(where, case.mesh.target), place=place,
+            spot=_spot(case, pairs),
         ),
         [pair.key for pair in everything],
     )  # fmt: skip
@@ -187,23 +215,30 @@ def _hidden(case: Case, pairs: Iterable[Pair]) -> str:
     return hidden_text(max((each.hidden for pair in pairs for each in case.segments[pair.key]), default=0))
 
 
+def _spot(case: Case, pairs: Iterable[Pair]) -> Segment:
+    return min(each for pair in pairs for each in case.segments[pair.key] if each.host is not None)
+
+
 def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs: list[Pair]) -> None:
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
     names = remedies.listing(node.name for node in routers)
-    where = f"between router {names} and host {host}{_hidden(case, pairs)}, {direction}"
-    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {remedies.sizes_text(limit)} {where}."]
+    place = f"between router {names} and host {host}{_hidden(case, pairs)}"
+    where, lost = f"{place}, {direction}", remedies.sizes_text(limit)
+    evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}."]
     own = [case.mesh.receiver(pair) if direction == "receiving" else case.mesh.sender(pair) for pair in pairs]
     interface = next((each for each in own if each is not None), None)
     if interface is not None and limit is not None and interface.mtu > limit:
-        evidence.append(f"On host {host} {remedies.interface_text(interface)}, which the packets contradict.")
+        evidence.append(f"On host {host} {remedies.interface_text(interface)}, which contradicts the measurement.")
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(pairs, limit)
+    peer = pairs[0].source_address if direction == "receiving" else pairs[0].destination_address
     case.add(
         Finding.about(
             "member_too_small" if partial else "switch_or_nic_too_small", where, [host],
             [pair.key for pair in pairs], " ".join(evidence),
-            remedies.raise_mtu(case.mesh.host(host), interface, case.mesh.target),
-            remedies.ask_port(f"host {host}", case.mesh.target),
+            f"{remedies.sentence(lost)} {place} (the host is {direction}). {PARTLY if partial else remedies.STALLS}",
+            commands=remedies.raise_mtu(case.mesh.host(host), interface, case.mesh.target, peer),
+            ask=remedies.ask_port(f"host {host}", case.mesh.target), place=place, spot=_spot(case, pairs),
         ),
         [pair.key for pair in pairs],
     )  # fmt: skip
@@ -217,23 +252,26 @@ def branches(case: Case) -> None:
             groups[pair.path_mtu, pair.family].append(pair)
     for (limit, _), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
         shared, between = only_bad(pairs), _between({case.ways(pair) for pair in pairs})
-        where = f"one of the parallel paths {between}"
+        place = f"on one of the parallel paths {between}"
         if shared:
-            where += f", at or behind {remedies.listing(shared)}"
-            told = f"All traces of bad flows pass {remedies.listing(shared)}, and none of a good one does."
+            place += f", at or behind {remedies.listing(shared)}"
+            seen = f"All traces of bad flows pass {remedies.listing(shared)}, and none of a good flow does."
         elif any(pair.traces for pair in pairs):
-            told = "Traces of good and bad flows show the same routers: a bundle (LAG), or hops that do not answer."
+            seen = "Traces of good and bad flows show the same routers: a bundle (LAG), or hops that do not answer."
         else:
-            told = "No trace says where; the paths are chosen by a hash of addresses and ports."
-        evidence = [f"For {remedies.count_of(len(pairs), 'pair')} {remedies.sizes_text(limit)}.", _share(pairs), told]
+            seen = "There is no trace to locate it; a hash of addresses and ports selects the path."
+        lost = remedies.sizes_text(limit)
+        evidence = [f"For {remedies.count_of(len(pairs), 'pair')} {lost}.", _share(pairs), seen]
         hosts = {pairs[0].source, pairs[0].destination} if len(pairs) == 1 else set()
-        fix = "ip -details link show type bond; cat /proc/net/bonding/BOND  # on hosts with bundles: all members must "
+        show = Command("ip -d link show type bond; grep -H . /proc/net/bonding/*", "hosts with a bundle")
         case.add(
             Finding.about(
-                "member_too_small", where, hosts, [pair.key for pair in pairs], " ".join(evidence),
-                f"{fix}have {case.mesh.target}",
-                f"Which members have the bundles and equal-cost paths {between}? All of them must carry IP packets of "
-                f"{case.mesh.target} bytes; one does not.",
+                "member_too_small", place.removeprefix("on "), hosts, [pair.key for pair in pairs],
+                " ".join(evidence), f"{remedies.sentence(lost)} {place}. {PARTLY} {seen}", commands=(show,),
+                advice=f"Every member of a bundle needs an MTU of {case.mesh.target}.",
+                ask=f"Which members do the bundles and equal-cost paths {between} have? One of them does not carry "
+                f"IP packets of {case.mesh.target} bytes; all of them must.",
+                place=place,
             ),
             [pair.key for pair in pairs],
         )  # fmt: skip

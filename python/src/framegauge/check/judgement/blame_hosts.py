@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
-from framegauge.check.judgement.document import Pair
-from framegauge.check.judgement.findings import Finding, Key
+from framegauge.check.judgement.document import Interface, Pair
+from framegauge.check.judgement.findings import Command, Finding, Key
+from framegauge.check.judgement.hops import Node
 from framegauge.check.judgement.suspects import Cell, Suspect, suspects
 
 __all__ = ["hosts", "leftovers", "members", "subnets", "unreachable"]
@@ -64,38 +66,67 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
         rows[each.direction, each.limit, tuple(sorted(peers))].append(family)
     for (direction, limit, ends), families in rows.items():
         evidence.append(
-            f"{' and '.join(f'IPv{family}' for family in families)}, {direction}: {remedies.sizes_text(limit)} with "
-            f"{remedies.host_names(ends)}, {len(ends)} in all, and these do better with others."
+            f"{' and '.join(f'IPv{family}' for family in families)}, {direction}: {remedies.sizes_text(limit)} "
+            f"{'to' if direction == 'sending' else 'from'} {remedies.host_names(ends)} "
+            f"({remedies.count_of(len(ends), 'peer')}), which carry larger packets with other hosts."
         )
     where = f"host {name}, {directions}"
-    if not with_neighbour:
-        where += ", or what only its paths cross"
-        evidence.append("No other host of its subnet testifies, so its way into the network may as well be the cause.")
+    role = " and ".join({"sending": "sends", "receiving": "receives"}[each] for each in directions.split(" and "))
+    summary = [
+        f"{remedies.sentence(remedies.sizes_text(limits[-1]))} when host {name} {role} them; its peers carry larger "
+        "packets with other hosts. No error is returned."
+    ]
+    if with_neighbour:
+        summary.append(f"The NIC, the cable or the switch port of host {name} drops them.")
+    else:
+        where += ", or a link that only its paths use"
+        doubt = (
+            "No other host of its subnet was available for comparison, so the cause may also be a link that only the "
+            f"paths of host {name} use."
+        )
+        summary.append(f"The NIC, the cable or the switch port of host {name} may drop them. {doubt}")
+        evidence.append(doubt)
+    summary.append(remedies.STALLS)
     interface = None
     for pair in pairs:
         interface = interface or (case.mesh.receiver(pair) if pair.destination == name else case.mesh.sender(pair))
-    if interface is not None:
-        if interface.mtu > limits[-1] >= 0:
-            evidence.append(
-                f"{interface.name} says {interface.mtu}, and packets above {limits[-1]} bytes do not arrive."
-            )
-        else:
-            evidence.append(f"{remedies.interface_text(interface)}.")
-    evidence += case.remarks(pairs, limits[-1])
-    if interface is not None and interface.mtu >= case.mesh.target:
-        fix = (
-            f"ethtool -S {interface.name} | grep -Ei 'long|over|jabber|giant'; ip -d link show {interface.name}"
-            f"  # on {name}: its MTU is right; if it counts oversize frames its driver is not, else it is the port"
+    if interface is not None and interface.mtu > limits[-1] >= 0:
+        evidence.append(
+            f"{interface.name} has an MTU of {interface.mtu}, but packets above {limits[-1]} bytes are lost."
         )
-    else:
-        fix = remedies.raise_mtu(case.mesh.host(name), interface, case.mesh.target)
+    elif interface is not None:
+        evidence.append(f"{remedies.interface_text(interface)}.")
+    evidence += case.remarks(pairs, limits[-1])
+    commands, advice = _own_commands(case, name, interface, pairs)
     keys = [pair.key for pair in pairs]
-    ask = remedies.ask_port(f"host {name}", case.mesh.target)
-    case.add(Finding.about("switch_or_nic_too_small", where, [name], keys, " ".join(evidence), fix, ask), keys)
+    case.add(
+        Finding.about(
+            "switch_or_nic_too_small", where, [name], keys, " ".join(evidence), " ".join(summary), advice=advice,
+            commands=commands, ask=remedies.ask_port(f"host {name}", case.mesh.target), spot=Node(True, name),
+        ),
+        keys,
+    )  # fmt: skip
+
+
+def _own_commands(
+    case: Case, name: str, interface: Interface | None, pairs: list[Pair]
+) -> tuple[tuple[Command, ...], str]:
+    """Raise an interface that is too small; of one that is not, look at its counters."""
+    if interface is None or interface.mtu < case.mesh.target:
+        peer = pairs[0].source_address if pairs[0].destination == name else pairs[0].destination_address
+        return remedies.raise_mtu(case.mesh.host(name), interface, case.mesh.target, peer), ""
+    own, on, purpose = shlex.quote(interface.name), f"host {name}", "look for oversize frames and a smaller MTU"
+    return (
+        Command(f"ethtool -S {own} | grep -Ei 'long|over|jabber|giant'", on, purpose),
+        Command(f"ip -d link show dev {own}", on, purpose),
+    ), (
+        "The MTU of the interface is right. If the NIC counts oversize frames, its driver or firmware drops them; if "
+        "it does not, the switch port does."
+    )
 
 
 def members(case: Case) -> None:
-    """`member_too_small` at a host: some flows of its whole row or column, and of nobody else's."""
+    """`member_too_small` at a host: some flows of its whole row or column, and of no other host's."""
     for family in (4, 6):
         opened = {key for key, pair in case.open.items() if pair.is_partial and pair.family == family}
         for each in suspects(_cells(case, family, True), opened, 1, 3):
@@ -105,21 +136,28 @@ def members(case: Case) -> None:
                 case.mesh.receiver(pair) if each.direction == "receiving" else case.mesh.sender(pair) for pair in pairs
             ]
             interface = next((found for found in own if found is not None), None)
-            name = "BOND" if interface is None else interface.name
-            sizes = {pair.path_mtu for pair in pairs if pair.path_mtu is not None}
-            evidence = (
-                f"Of all {len(pairs)} pairs {each.direction} at host {each.name} a part of the flows is hit, {bad} of "
-                f"{probed} ({bad / max(probed, 1):.0%}); {remedies.sizes_text(max(sizes, default=None))} there. The "
-                "same peers have no such loss with others."
+            bond = "BOND" if interface is None else shlex.quote(interface.name)
+            lost = remedies.sizes_text(
+                max({pair.path_mtu for pair in pairs if pair.path_mtu is not None}, default=None)
             )
             keys = [pair.key for pair in pairs]
+            on = f"host {each.name}"
             case.add(
                 Finding.about(
                     "member_too_small", f"one link of the bundle at host {each.name}, {each.direction}",
-                    [each.name], keys, evidence,
-                    f"cat /proc/net/bonding/{name}; ip link set dev {name} mtu {case.mesh.target}  # on {each.name}: "
-                    "sets all of its members",
-                    remedies.ask_port(f"each member of the bundle of host {each.name}", case.mesh.target),
+                    [each.name], keys,
+                    f"Some flows of all {len(pairs)} pairs {each.direction} at host {each.name} are affected, "
+                    f"{remedies.share_text(bad, probed)}: {lost} there. The same peers have no such loss with other "
+                    "hosts.",
+                    f"{remedies.sentence(lost)} on some flows of every pair {each.direction} at host {each.name}. One "
+                    "link of its bundle (LAG) is too small: some TCP connections of the host stall while others work, "
+                    "depending on their port numbers.",
+                    commands=(
+                        Command(f"cat /proc/net/bonding/{bond}", on, "list the members of the bundle"),
+                        Command(f"ip link set dev {bond} mtu {case.mesh.target}", on, "raise all of its members"),
+                    ),
+                    ask=remedies.ask_port(f"each member of the bundle of host {each.name}", case.mesh.target),
+                    spot=Node(True, each.name),
                 ),
                 keys,
             )  # fmt: skip
@@ -151,42 +189,50 @@ def subnets(case: Case) -> None:
             continue
         where = f"somewhere between {source} and {destination}, towards {destination}"
         limit = pairs[0].path_mtu
+        lost = remedies.sizes_text(limit)
         evidence = [
-            f"All {len(pairs)} pairs from {source} to {destination} are hit, from {len(ends[0])} hosts to "
-            f'{len(ends[1])}: {remedies.sizes_text(limit)}. No trace says at which hop, and nobody said "too big".'
+            f"All {len(pairs)} pairs from {source} to {destination} are affected, from {len(ends[0])} hosts to "
+            f"{len(ends[1])}: {lost}. No trace locates the hop, and no ICMP error was received."
         ]
         evidence += case.remarks(pairs, limit)
         keys = [pair.key for pair in pairs]
-        ask = remedies.ask_link(f"between {source} and {destination}", case.mesh.target)
+        place = f"from {source} to {destination}"
         case.add(
             Finding.about(
-                "router_drops_silently", where, [], keys, " ".join(evidence), remedies.work_around(limit), ask
+                "router_drops_silently", where, [], keys, " ".join(evidence),
+                f"{remedies.sentence(lost)} {place}, for all hosts: a link that they share is too small. No trace "
+                f"locates it, and no ICMP error was received. {remedies.STALLS}",
+                commands=remedies.work_around(pairs, limit),
+                ask=remedies.ask_link(f"between {source} and {destination}", case.mesh.target), place=place,
             ),
             keys,
-        )
+        )  # fmt: skip
 
 
 def leftovers(case: Case) -> None:
-    """`black_hole` and its two narrower forms: where is unknown, known is this."""
+    """`black_hole` and its two narrower forms: faults whose link is unknown, with what is known of them."""
     groups: dict[tuple[str, int | None, int], list[Pair]] = defaultdict(list)
     for pair in case.open.values():
         groups[_form(case, pair), pair.path_mtu, pair.family].append(pair)
     for (kind, limit, family), pairs in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         names = {pair.source for pair in pairs} | {pair.destination for pair in pairs}
         what = "IPv4" if family == 4 else "IPv6"
-        few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
-        where = f"unknown; known is {few} ({what})"
-        evidence = [
-            f"{remedies.sentence(remedies.sizes_text(limit))} for {remedies.count_of(len(pairs), 'pair')} ({what})."
-        ]
-        evidence.append(_known(case, pairs))
+        few, lost = remedies.pairs_text(pairs), remedies.sentence(remedies.sizes_text(limit))
+        evidence = [f"{lost} for {remedies.count_of(len(pairs), 'pair')} ({what}).", _known(case, pairs)]
         evidence += case.remarks(pairs, limit)
         keys = [pair.key for pair in pairs]
+        only = {
+            "one_direction_only": " The other direction carries them.",
+            "one_family_only": f" IPv{10 - family} between the same hosts carries them.",
+        }.get(kind, "")
         case.add(
             Finding.about(
-                kind, where, names, keys, " ".join(evidence), remedies.work_around(limit),
-                f"Which MTU has each link between {remedies.host_names(names)}? All must carry IP packets of "
-                f"{case.mesh.target} bytes.",
+                kind, f"unknown link: {few} ({what})", names, keys, " ".join(evidence),
+                f"{lost} from {few}.{only} The measurements do not locate the link: both hosts and every link between "
+                f"them are possible causes. {remedies.STALLS}",
+                commands=remedies.work_around(pairs, limit),
+                ask=f"What is the MTU of each link between {remedies.host_names(names)}? Each must carry IP packets "
+                f"of {case.mesh.target} bytes.",
             ),
             keys,
         )  # fmt: skip
@@ -202,7 +248,7 @@ def _form(case: Case, pair: Pair) -> str:
 
 
 def _known(case: Case, pairs: Iterable[Pair]) -> str:
-    """How far large packets are known to have come, and what the ends say."""
+    """How far large packets are known to have come, and the readings at both ends."""
     found = list(pairs)
     lines = []
     reached = {
@@ -210,24 +256,24 @@ def _known(case: Case, pairs: Iterable[Pair]) -> str:
         if hop.large == "expired"
     }  # fmt: skip
     if reached:
-        lines.append(f"Large packets were seen as far as {remedies.listing(reached)}.")
+        lines.append(f"Large packets reached {remedies.listing(reached)}.")
     elif any(pair.traces for pair in found):
-        lines.append("No hop on the way answered a large packet.")
+        lines.append("No hop on the path answered a large packet.")
     else:
         lines.append("There is no trace of them.")
     readings = set()
     for pair in found:
         for name, each in ((pair.source, case.mesh.sender(pair)), (pair.destination, case.mesh.receiver(pair))):
             if each is not None:
-                readings.add(f"{each.name} of {name} says {each.mtu}")
+                readings.add(f"{each.name} of {name} has an MTU of {each.mtu}")
     if readings:
         lines.append(f"{remedies.listing(readings)}.")
-    lines.append("Both ends and everything between them remain possible.")
+    lines.append("Both hosts and every link between them are possible causes.")
     return " ".join(lines)
 
 
 def unreachable(case: Case) -> None:
-    """`unreachable`: one finding a host if all that concerns it fails, one a family for the rest."""
+    """`unreachable`: one finding per host if everything that concerns it fails, one per IP version for the rest."""
     for family in (4, 6):
         known = (pair for pair in case.mesh.pairs if pair.verdict != "unknown" and not pair.is_one_ended)
         pairs = {pair.key: pair for pair in known if pair.family == family}
@@ -243,24 +289,29 @@ def unreachable(case: Case) -> None:
             _gone(case, family, f"host {name}", [name], [pairs[key] for key in sorted(keys)])
         if rest:
             found = [pairs[key] for key in sorted(rest)]
-            few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in found)
-            _gone(case, family, few, [end for pair in found for end in (pair.source, pair.destination)], found)
+            ends = [end for pair in found for end in (pair.source, pair.destination)]
+            _gone(case, family, remedies.pairs_text(found), ends, found)
 
 
 def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pair]) -> None:
-    evidence = [f"Not one packet of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
-    fix = f"ip -{family} route get ADDRESS  # on the sender; and see that no firewall drops UDP between them"
+    evidence = [f"No packet of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
+    summary = [f"No packet of any size arrives: {where}."]
+    commands = remedies.show_routes(pairs)
     for name in sorted(set(names)):
         down = [each for each in case.mesh.host(name).interfaces if not each.up]
         if down:
-            evidence.append(f"On host {name} {remedies.listing(each.name for each in down)} is down.")
-            fix = f"ip link set dev {down[0].name} up  # on {name}"
+            text = f"On host {name} {remedies.listing(each.name for each in down)} is down."
+            evidence.append(text)
+            summary.append(text)
+            commands = (Command(f"ip link set dev {shlex.quote(down[0].name)} up", f"host {name}"),)
     if any((other := case.mesh.by_key.get((pair.source, pair.destination, 10 - family))) is not None
            and other.verdict not in ("unreachable", "unknown") for pair in pairs):  # fmt: skip
         evidence.append(f"IPv{10 - family} between them works.")
+        summary.append(f"IPv{10 - family} between them works.")
     case.add(
         Finding.about(
-            "unreachable", f"{where} (IPv{family})", names, [pair.key for pair in pairs], " ".join(evidence), fix,
-            "Is there a route both ways, and does a filter drop UDP?",
+            "unreachable", f"{where} (IPv{family})", names, [pair.key for pair in pairs], " ".join(evidence),
+            " ".join(summary), advice="Make sure that no firewall drops UDP between them.", commands=commands,
+            ask="Is there a route in both directions, and does a filter drop UDP?",
         )
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What hosts say of themselves that does not fit what was measured: mostly no faults of the path, but worth knowing."""
+"""Readings of hosts that do not fit the measurements: mostly no faults of the path, but worth knowing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Iterable
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Clamp, Interface, Pair
-from framegauge.check.judgement.findings import Finding
+from framegauge.check.judgement.findings import Command, Finding
 
 __all__ = ["caches", "clamped", "differing", "discovery", "losses", "mismatched_tunnels", "unavailable", "undecided"]
 
 # IP and TCP headers without options, which an announced MSS leaves out of the MTU (RFC 9293, RFC 8200).
 _MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
 _MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
+MOST_ODD = 4  # interfaces that differ whose commands are spelled out
 _OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
 
 
 def caches(case: Case) -> None:
-    """`stale_path_mtu` where the kernel says that it remembers, `route_mtu_too_small` otherwise."""
+    """`stale_path_mtu` where the kernel's cache has the size, `route_mtu_too_small` otherwise."""
     groups: dict[tuple[str, int, int], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         if pair.route_mtu is None or pair.path_mtu is None or pair.verdict in ("unreachable", "unknown"):
@@ -32,25 +33,30 @@ def caches(case: Case) -> None:
         sources = {pair.source for pair in pairs}
         measured = sorted({pair.path_mtu for pair in pairs if pair.path_mtu is not None})
         sizes = f"{measured[0]}" if len(measured) == 1 else f"{measured[0]} to {measured[-1]}"
-        evidence = (
-            f"The kernel of {remedies.host_names(sources)} believes in {mtu} bytes for "
-            f"{remedies.count_of(len(pairs), 'pair')}; measured are {sizes}. TCP sends no more than the route MTU."
+        flag, advice = ("" if family == 4 else "-6 "), ""
+        summary = (
+            f"The kernel of {remedies.host_names(sources)} uses a route MTU of {mtu} bytes, but the path carries "
+            f"{sizes}. TCP sends no packets above the route MTU, so it does not benefit from the larger path."
         )
-        flag = "" if family == 4 else "-6 "
         if kind == "stale_path_mtu":
-            evidence += ' It is in the kernel\'s cache of path MTUs, from a "too big" of the past.'
-            fix = f"ip {flag}route flush cache  # on {remedies.listing(sources)}; it would expire by itself (600 s)"
+            cause = "The size is in the kernel's cache of path MTUs, from an ICMP error in the past."
+            advice = "The entry expires by itself after 600 s unless net.ipv4.route.mtu_expires says otherwise."
+            commands: tuple[Command, ...] = (Command(f"ip {flag}route flush cache", remedies.host_names(sources)),)
         else:
-            evidence += " No remembered path MTU says so: a route, or an interface that changed since, does."
-            fix = f"ip {flag}route get ADDRESS; ip {flag}route change … mtu {measured[0]}"
-            fix += f"  # on {remedies.listing(sources)}"
-        where = f"routes of {remedies.host_names(sources)}"
-        case.add(Finding.about(kind, where, sources, [pair.key for pair in pairs], evidence, fix))
-
-
-def _end(interface: Interface | None, pair: Pair) -> int | None:
-    """An end's MTU: its reading, else what was measured to pass it."""
-    return interface.mtu if interface is not None else pair.path_mtu
+            cause = "The kernel's cache of path MTUs does not have it: a route sets it, or the interface changed since."
+            commands = remedies.show_routes(pairs)
+            advice = f"Remove the mtu of that route, or set it to {measured[0]} with `ip {flag}route change`."
+        evidence = (
+            f"The kernel of {remedies.host_names(sources)} uses a route MTU of {mtu} bytes for "
+            f"{remedies.count_of(len(pairs), 'pair')}; the measured path MTU is {sizes}. {cause}"
+        )
+        case.add(
+            Finding.about(
+                kind, f"routes of {remedies.host_names(sources)}", sources, [pair.key for pair in pairs], evidence,
+                f"{summary} {cause}", advice=advice, commands=commands,
+                facts=(("Route MTU (kernel)", f"{mtu} bytes"), ("Path MTU (measured)", f"{sizes} bytes")),
+            )
+        )  # fmt: skip
 
 
 _Rules = tuple[tuple[str, Clamp], ...]  # a host, and a rule that it has
@@ -69,29 +75,47 @@ def clamped(case: Case) -> None:
             rules = _rules(case, pair, used)
             groups[used, pair.family, any(rule.to == "size" for _, rule in rules)].append((pair, rules))
     for (mss, family, explained), found in sorted(groups.items(), key=lambda group: group[0]):
-        pairs = [pair for pair, _ in found]
-        rules = tuple({rule for _, some in found for rule in some})
-        mtu = mss + _MSS_HEADERS[family]
-        receivers = {pair.destination for pair in pairs}
-        masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
-        evidence = (
-            f"For {remedies.count_of(len(pairs), 'pair')} (IPv{family}) TCP gets an MSS of {mss}, as if the MTU were "
-            f"{mtu}; {remedies.host_names(receivers)} would announce more.{_rules_text(rules)}"
+        _clamp(case, mss, family, explained, found)
+
+
+def _clamp(case: Case, mss: int, family: int, explained: bool, found: list[tuple[Pair, _Rules]]) -> None:
+    pairs = [pair for pair, _ in found]
+    rules = tuple({rule for _, some in found for rule in some})
+    mtu = mss + _MSS_HEADERS[family]
+    receivers = {pair.destination for pair in pairs}
+    masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
+    announced = sorted({(pair.tcp or {})["peer_announced_mss_bytes"] for pair in pairs})
+    if masked:
+        faults = "a fault" if len(masked) == 1 else "faults"
+        effect = (
+            f"This hides {faults} of the path: TCP stays below {min(pair.path_mtu or 0 for pair in masked)} bytes, "
+            "but UDP and tunnels do not."
         )
-        if masked:
-            evidence += (
-                f" It hides {'a fault' if len(masked) == 1 else 'faults'} of the path: TCP stays below "
-                f"{min(pair.path_mtu or 0 for pair in masked)}, while UDP and tunnels do not."
-            )
-        else:
-            evidence += " TCP therefore never uses the size that the path carries."
-        where, fix, ask = _where_clamped(rules if explained else (), receivers)
-        hosts = {pair.source for pair in pairs} | receivers
-        case.add(Finding.about("mss_clamped", where, hosts, [pair.key for pair in pairs], evidence, fix, ask))
+    else:
+        effect = "TCP therefore never uses the size that the path carries."
+    evidence = (
+        f"For {remedies.count_of(len(pairs), 'pair')} (IPv{family}) TCP uses an MSS of {mss}, which fits an MTU of "
+        f"{mtu}; {remedies.host_names(receivers)} would announce more.{_rules_text(rules)} {effect}"
+    )
+    where, commands, ask = _where_clamped(rules if explained else (), receivers)
+    advice = "First repair what the clamp hides, then remove it." if masked else ""
+    hosts = {pair.source for pair in pairs} | receivers
+    case.add(
+        Finding.about(
+            "mss_clamped", where, hosts, [pair.key for pair in pairs], evidence,
+            f"TCP to {remedies.host_names(receivers)} uses a smaller MSS than both ends allow: a router, a firewall or "
+            f"a rule on a host reduces it.{_rules_text(rules)} {effect}",
+            advice=advice, commands=commands, ask=ask,
+            facts=(
+                ("MSS in use", f"{mss} bytes"), ("MTU that this MSS fits", f"{mtu} bytes"),
+                ("MSS that the receiver announces", f"{remedies.listing(map(str, announced))} bytes"),
+            ),
+        )
+    )  # fmt: skip
 
 
 def _rules(case: Case, pair: Pair, used: int) -> _Rules:
-    """The rules of either end that set this MSS; if there is none, those of which nobody knows what they set.
+    """The rules of either end that set this MSS; if there is none, those whose size is not known.
 
     One that clamps to the route's MTU is not among them: TCP itself neither announces nor sends more than that.
     """
@@ -107,27 +131,35 @@ def _rules(case: Case, pair: Pair, used: int) -> _Rules:
 def _rules_text(rules: _Rules) -> str:
     texts = [
         f"chain {rule.chain} of table {rule.family} {rule.table} on host {name} "
-        + (f"sets {rule.mss}" if rule.to == "size" else "may do it: nft does not tell what it sets")
+        + (f"sets {rule.mss}" if rule.to == "size" else "may do it: nft does not show the size that it sets")
         for name, rule in rules
     ]
     return f" {remedies.sentence(remedies.listing(texts))}." if texts else ""
 
 
-def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, str, str | None]:
+def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Command, ...], str | None]:
     """Where the clamp is, how to go on, and what to ask; without a rule that explains it, it may be anywhere."""
     if not rules:
+        on = "the hosts, and routers that run Linux"
+        look = (
+            "nft list ruleset | grep -i maxseg",
+            "iptables -t mangle -S | grep -i TCPMSS",
+            "ip route show | grep advmss",
+        )
         return (
-            f"on the way to {remedies.host_names(receivers)}, or there",
-            "nft list ruleset | grep -i maxseg; iptables -t mangle -S | grep -i TCPMSS; ip route show | grep advmss"
-            "  # on the hosts and on routers that run Linux",
-            "Which router or firewall clamps the MSS of TCP, and may it stop once the path is mended?",
+            f"on the path to {remedies.host_names(receivers)}, or at that end",
+            tuple(Command(run, on, "look for the rule") for run in look),
+            "Which router or firewall clamps the MSS of TCP, and may that rule go once the path is repaired?",
         )
     _, rule = min(rules, key=lambda each: (each[0], each[1].family, each[1].table, each[1].chain))
-    having = remedies.listing(name for name, each in rules if each == rule)
+    having = remedies.host_names(name for name, each in rules if each == rule)
     words = shlex.join((rule.family, rule.table, rule.chain))
     return (
         remedies.host_names(name for name, _ in rules),
-        f"nft --handle list chain {words}; nft delete rule {words} handle N  # on {having}; mend first what it hides",
+        (
+            Command(f"nft --handle list chain {words}", having, "find the handle N of the rule, then delete it"),
+            Command(f"nft delete rule {words} handle N", having, "find the handle N of the rule, then delete it"),
+        ),
         None,
     )
 
@@ -152,17 +184,23 @@ def differing(case: Case) -> None:
             continue
         told |= set(odd)
         names = {name for name, _ in odd}
-        say = remedies.listing(
-            f"{interface.name} of {name} says {interface.mtu}" for (name, _), interface in odd.items()
+        read = remedies.listing(
+            f"{interface.name} of {name} has an MTU of {interface.mtu}" for (name, _), interface in odd.items()
         )
-        rest = f", while {most} of {len(held)} interfaces there say {usual}" if clear else ""
-        first, interface = sorted(odd.items())[0]
+        rest = f"; {most} of {len(held)} interfaces there have {usual}" if clear else ""
         wanted = usual if clear else max(counts)
+        commands = [
+            command for (name, _), interface in sorted(odd.items()) if interface.mtu != wanted
+            for command in remedies.raise_mtu(case.mesh.host(name), interface, wanted)
+        ]  # fmt: skip
         case.add(
             Finding.about(
-                "mtu_differs", f"{remedies.host_names(names)} in {subnet}", names, [], f"{say}{rest}.",
-                remedies.raise_mtu(case.mesh.host(first[0]), interface, wanted),
-                f"Which MTU is {subnet} meant to have? All its hosts need the same.",
+                "mtu_differs", f"{remedies.host_names(names)} in {subnet}", names, [], f"{read}{rest}.",
+                f"The interfaces in subnet {subnet} do not have the same MTU: {read}{rest}. A host with a larger MTU "
+                "sends packets that its neighbours may drop.",
+                commands=tuple(commands[:MOST_ODD]),
+                advice=f"Set the same MTU on all hosts and switch ports of {subnet}.",
+                ask=f"Which MTU is subnet {subnet} meant to have? All hosts need the same.",
             )
         )  # fmt: skip
 
@@ -180,19 +218,21 @@ def mismatched_tunnels(case: Case) -> None:
             others = [each for each in host.interfaces if each.name not in (tunnel.name, parent.name)]
             other = next((each for each in others if each.mtu - tunnel.overhead == tunnel.mtu), None)
             if (tunnel.mtu > fits or (tunnel.mtu < fits and other is not None)) and host.name not in named:
-                why = f"{tunnel.name} says {tunnel.mtu}, but its parent {parent.name} says {parent.mtu}, which with "
-                why += f"{tunnel.overhead} bytes of overhead leaves {fits}."
-                why += "" if other is None else f" It fits {other.name} ({other.mtu}): the wrong device was looked at."
+                why = f"{tunnel.name} has an MTU of {tunnel.mtu}, but its parent {parent.name} has {parent.mtu}: with "
+                why += f"{tunnel.overhead} bytes of overhead, {fits} bytes fit."
+                if other is not None:
+                    why += f" It fits {other.name} ({other.mtu}): the tunnel was probably sized for the wrong device."
                 groups[why].append((host.name, tunnel, fits))
     for why, found in sorted(groups.items()):
         names = {name for name, _, _ in found}
         _, tunnel, fits = found[0]
+        text = f"On {remedies.host_names(names)} {why}"
+        run = f"ip link set dev {shlex.quote(tunnel.name)} mtu {max(fits, 68)}"
         case.add(
             Finding.about(
-                "tunnel_mtu_mismatch", f"tunnel {tunnel.name} of {remedies.host_names(names)}", names, [],
-                f"On {remedies.host_names(names)} {why}",
-                f"ip link set dev {shlex.quote(tunnel.name)} mtu {max(fits, 68)}  # or raise what it runs over; pin it "
-                "where an overlay's software sets it",
+                "tunnel_mtu_mismatch", f"tunnel {tunnel.name} of {remedies.host_names(names)}", names, [], text, text,
+                advice="Or raise the interface below it. If overlay software sets the MTU, change it there.",
+                commands=(Command(run, remedies.host_names(names)),),
             )
         )  # fmt: skip
 
@@ -205,24 +245,28 @@ def discovery(case: Case) -> None:
         if case.mesh.host(pair.source).sysctls.get("net.ipv4.tcp_mtu_probing") == "0"
     }  # fmt: skip
     if senders:
+        names = remedies.host_names(senders)
+        sends = "sends" if len(senders) == 1 else "send"
+        text = (
+            f"{remedies.sentence(names)} {sends} into a black hole, and net.ipv4.tcp_mtu_probing is 0: TCP "
+            "connections that send full-size segments stall until they time out."
+        )
         case.add(
             Finding.about(
-                "tcp_probing_off", remedies.host_names(senders), senders,
-                [pair.key for pair in holes if pair.source in senders],
-                f"Black holes lie before {remedies.host_names(senders)}, with "
-                "net.ipv4.tcp_mtu_probing at 0: a TCP connection of full segments hangs until it is given up.",
-                "sysctl -w net.ipv4.tcp_mtu_probing=1  # finds a size after some timeouts; mends nothing",
+                "tcp_probing_off", names, senders, [pair.key for pair in holes if pair.source in senders], text, text,
+                advice="With probing TCP finds a working size after some timeouts. The path stays broken.",
+                commands=(Command("sysctl -w net.ipv4.tcp_mtu_probing=1", names, remedies.UNTIL),),
             )
         )  # fmt: skip
     values = {name: host.sysctls.get("net.ipv4.ip_no_pmtu_disc") for name, host in case.mesh.hosts.items()}
     off = {name for name, value in values.items() if value in ("1", "2")}
     if off:
-        found = remedies.listing({str(values[name]) for name in off})
+        found, names = remedies.listing({str(values[name]) for name in off}), remedies.host_names(off)
+        text = f"On {names} net.ipv4.ip_no_pmtu_disc is {found}: packets leave without DF, and routers fragment them."
         case.add(
             Finding.about(
-                "path_mtu_discovery_off", remedies.host_names(off), off, [],
-                f"net.ipv4.ip_no_pmtu_disc is {found}: packets leave without DF, and are cut on the way.",
-                "sysctl -w net.ipv4.ip_no_pmtu_disc=0",
+                "path_mtu_discovery_off", names, off, [], text, text,
+                commands=(Command("sysctl -w net.ipv4.ip_no_pmtu_disc=0", names),),
             )
         )  # fmt: skip
 
@@ -246,31 +290,32 @@ def losses(case: Case) -> None:
     concentrated = len(found) > 2 and share > 0.8
     evidence = (
         f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(found), 'pair')}, "
-        f"most from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is loss, not an MTU: "
-        "verdicts allow for it."
+        f"most of them from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is packet "
+        "loss, not an MTU problem; the verdicts account for it."
     )
     hosts = [name.rpartition(", ")[0]] if concentrated else []
+    on = remedies.host_names(hosts) if hosts else "the hosts of these pairs"
     case.add(
         Finding.about(
             "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(found), "pair"), hosts,
-            [pair.key for pair in found], evidence,
-            "ip -s link show; ethtool -S IFACE  # look for errors and drops on the hosts that share it",
-            "Do errors or drops rise on the ports in between?",
+            [pair.key for pair in found], evidence, evidence, commands=remedies.show_errors(on),
+            ask="Do errors or drops rise on the ports in between?",
         )
     )  # fmt: skip
 
 
 def unavailable(case: Case) -> None:
-    """`host_unavailable`: hosts that say why they could not take part, those with the same reason together."""
+    """`host_unavailable`: hosts that could not take part, those with the same reason together."""
     groups: dict[str, list[str]] = defaultdict(list)
     for host in case.mesh.hosts.values():
         if host.error:
             groups[host.error].append(host.name)
     for error, names in sorted(groups.items()):
+        text = f"{remedies.sentence(error)}. The paths of {remedies.host_names(names)} were not measured."
         case.add(
             Finding.about(
-                "host_unavailable", remedies.host_names(names), names, [], f"{error}. Nothing is known of its paths.",
-                "start an agent there: see the message",
+                "host_unavailable", remedies.host_names(names), names, [], text, text,
+                advice="Remove the cause named above, start an agent there, and repeat the check.",
             )
         )  # fmt: skip
 
@@ -284,19 +329,18 @@ def undecided(case: Case) -> None:
     ]  # fmt: skip
     if not pairs:
         return
-    names = _ends(pairs)
     lost, sent = sum(pair.lost for pair in pairs), sum(pair.sent for pair in pairs)
     best = sorted({pair.carried for pair in pairs if pair.carried > 0})
     has = "has" if len(pairs) == 1 else "have"
     evidence = f"{remedies.count_of(len(pairs), 'pair')} of {len(case.mesh.pairs)} {has} no verdict."
     if sent:
-        evidence += f" Of their small packets {lost} of {sent} ({lost / sent:.1%}) were lost."
-    evidence += f" The most that is known to pass: {best[0]} to {best[-1]}." if best else " No size is known to pass."
-    few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
+        evidence += f" {lost} of {sent} of their small packets ({lost / sent:.1%}) were lost."
+    sizes = f"{best[0]}" if len(best) == 1 else f"{best[0]} to {best[-1]}" if best else ""
+    evidence += f" The largest size known to pass is {sizes} bytes." if best else " No size is known to pass."
     case.add(
         Finding.about(
-            "could_not_tell", few, names, [pair.key for pair in pairs], evidence,
-            "repeat the check when the loss is mended, or with more time",
+            "could_not_tell", remedies.pairs_text(pairs), _ends(pairs), [pair.key for pair in pairs], evidence,
+            evidence, advice="Repeat the check when the loss is repaired, or with more time.",
         )
     )  # fmt: skip
 

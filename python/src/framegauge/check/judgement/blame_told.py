@@ -1,20 +1,22 @@
-"""Faults that something owns up to: a router, a host's own interface, a tunnel whose overhead is known."""
+"""Faults that something reports: a router, a host's own interface, a tunnel whose overhead is known."""
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Interface, Pair, Told
-from framegauge.check.judgement.findings import Finding, Key
-from framegauge.check.judgement.hops import told_by_trace
+from framegauge.check.judgement.findings import Command, Finding, Key
+from framegauge.check.judgement.hops import Node, told_by_trace
 
 __all__ = ["fragments", "interfaces", "routers", "tunnels"]
 
 # A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
 SPARE_BYTES = 22
+MOST_ENDS = 4  # hosts of a tunnel whose commands are spelled out
 
 
 def _told(pair: Pair, target: int) -> list[Told]:
@@ -33,7 +35,7 @@ def _explains(pair: Pair, mtu: int | None) -> bool:
 
 
 def routers(case: Case) -> None:
-    """`router_too_small`: one finding a router and size; `icmp_filtered` where it speaks to others only."""
+    """`router_too_small`: one finding a router and size; `icmp_filtered` where only other senders get its errors."""
     groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
     for pair in case.faults.values():
         for each in _told(pair, case.mesh.target):
@@ -42,18 +44,24 @@ def routers(case: Case) -> None:
     for (address, mtu), told in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         pairs = list(told.values())
         flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
-        said = "that packets are too big" if mtu is None else f"that its link takes {mtu} bytes"
-        heard = f", to {remedies.count_of(sum(flows), 'flow')} of {sum(pair.probed for pair in pairs)}" if flows else ""
-        evidence = [f"Router {address} says {said}, for {remedies.count_of(len(pairs), 'pair')}{heard}."]
+        size = "that packets are too big" if mtu is None else f"a link MTU of {mtu} bytes"
+        heard = f", for {sum(flows)} of {sum(pair.probed for pair in pairs)} flows" if flows else ""
+        evidence = [
+            f"Router {address} reports {size} in ICMP errors, for {remedies.count_of(len(pairs), 'pair')}{heard}."
+        ]
         evidence += case.remarks(pairs, mtu)
         owner = case.mesh.owners.get(address)
+        too_big = "large packets" if mtu is None else f"packets above {mtu} bytes"
         case.add(
             Finding.about(
                 "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
                 [] if owner is None else [owner], [pair.key for pair in pairs], " ".join(evidence),
-                remedies.raise_router(case.mesh, address, case.mesh.target),
-                f"Which MTU has router {address} on its way to the destination, and should it not be "
+                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. TCP "
+                "adapts to the smaller size. Applications and tunnels that send large UDP packets with DF set fail.",
+                commands=remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
+                ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
                 f"{case.mesh.target}?",
+                place=address, spot=Node(False, address),
             ),
             [pair.key for pair in pairs if _explains(pair, mtu)],
         )  # fmt: skip
@@ -61,30 +69,36 @@ def routers(case: Case) -> None:
 
 
 def fragments(case: Case) -> None:
-    """`fragmented_on_the_way`: what must not be cut arrived in pieces. Where is unknown: all of it does arrive."""
+    """`fragmented_on_the_way`: packets with DF set arrived in fragments. The link is unknown: all of them arrive."""
     groups: dict[tuple[int | None, int], list[Pair]] = defaultdict(list)
     for pair in case.faults.values():
         if pair.fragmented and not pair.is_one_ended:
             groups[pair.path_mtu, pair.family].append(pair)
     for (limit, family), pairs in sorted(groups.items(), key=lambda item: (item[0][0] or -1, item[0][1])):
-        few = remedies.listing(f"{pair.source} to {pair.destination}" for pair in pairs)
         cut, probed = sum(pair.fragmented for pair in pairs), sum(pair.probed for pair in pairs)
-        size = "larger ones" if limit is None else f"those above {limit} bytes"
+        size = "of unknown sizes" if limit is None else f"above {limit} bytes"
         evidence = [
-            f"Packets that say that they must not be fragmented arrive in fragments, {size}: {cut} of {probed} flows, "
-            f"{remedies.count_of(len(pairs), 'pair')} (IPv{family}). They were not carried whole, and nobody said so.",
+            f"Packets with DF set arrive in fragments {size}: {cut} of {probed} flows, "
+            f"{remedies.count_of(len(pairs), 'pair')} (IPv{family}). No ICMP error was received.",
             *case.remarks(pairs, limit),
         ]
         names = {pair.source for pair in pairs} | {pair.destination for pair in pairs}
         keys = [pair.key for pair in pairs]
+        on = "routers and tunnel endpoints that run Linux"
         case.add(
             Finding.about(
-                "fragmented_on_the_way", f"somewhere on the way of {few} (IPv{family})", names, keys,
+                "fragmented_on_the_way", f"unknown link: {remedies.pairs_text(pairs)} (IPv{family})", names, keys,
                 " ".join(evidence),
-                "nft list ruleset | grep frag-off; ip -d link show | grep ignore-df  # on routers and tunnels that run "
-                "Linux: let them keep DF, and raise the link behind them",
-                f"Which router, firewall or tunnel between {remedies.host_names(names)} clears DF (clear-df, df-bit "
-                f"clear) or fragments in spite of it, and which MTU has the link behind it? It should be "
+                f"Packets {size} arrive in fragments on the path from {remedies.pairs_text(pairs)}, although they "
+                "have DF (don't fragment) set. Some device clears DF or ignores it in front of a smaller link. "
+                "Fragments cost CPU time, one lost fragment loses the whole packet, and many firewalls drop them.",
+                commands=(
+                    Command("nft list ruleset | grep frag-off", on, "look for a rule that clears DF"),
+                    Command("ip -d link show | grep ignore-df", on, "look for a tunnel that ignores DF"),
+                ),
+                advice="Let the device keep DF, and raise the MTU of the link behind it.",
+                ask=f"Which router, firewall or tunnel between {remedies.host_names(names)} clears DF (clear-df, "
+                f"df-bit clear) or fragments despite it, and what is the MTU of the link behind it? It should be "
                 f"{case.mesh.target}.",
             ),
             keys,
@@ -92,7 +106,7 @@ def fragments(case: Case) -> None:
 
 
 def _filtered(case: Case, address: str, mtu: int | None) -> None:
-    """Silence behind a router that told others: its messages are lost on the way to these senders."""
+    """Silence behind a router that sent errors to others: those for these senders are lost on the way."""
     silent = [
         pair for key, pair in case.open.items()
         if pair.path_mtu == mtu and mtu is not None
@@ -102,15 +116,20 @@ def _filtered(case: Case, address: str, mtu: int | None) -> None:
         return
     silent += case.alike(silent)
     senders = remedies.host_names(pair.source for pair in silent)
+    evidence = (
+        f"Router {address} reports a link MTU of {mtu} bytes to other senders. {remedies.sentence(senders)} received "
+        f"no ICMP error, although packets above {mtu} bytes are lost behind the same router for "
+        f"{remedies.count_of(len(silent), 'pair')}."
+    )
     case.add(
         Finding.about(
             "icmp_filtered", f"between router {address} and {senders}", [pair.source for pair in silent],
-            [pair.key for pair in silent],
-            f"Router {address} tells other senders that its link takes {mtu} bytes. {remedies.sentence(senders)} "
-            f"heard nothing, though packets above {mtu} bytes vanish behind the same router for "
-            f"{remedies.count_of(len(silent), 'pair')}.",
-            remedies.allow_too_big(silent[0].family),
-            f"What filters ICMP (type 3 code 4, ICMPv6 type 2) from router {address} to {senders}?",
+            [pair.key for pair in silent], evidence,
+            f"Router {address} has a link of {mtu} bytes and reports this to other senders, but its ICMP errors do "
+            f"not reach {senders}. {remedies.STALLS}",
+            commands=remedies.allow_too_big(silent[0].family),
+            ask=f"What filters ICMP (type 3 code 4, ICMPv6 type 2) from router {address} to {senders}?",
+            place=address, spot=Node(False, address),
         ),
         [pair.key for pair in silent],
     )  # fmt: skip
@@ -158,26 +177,49 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     if interface is not None:
         evidence.append(f"On host {host} {remedies.interface_text(interface)}, below the target of {target}.")
     if own.sending:
-        told = "" if mtu is None else f" at {mtu}"
+        limit = "" if mtu is None else f" above {mtu} bytes"
         evidence.append(
-            f"The host itself refuses to send more{told}, for {remedies.count_of(len(own.sending), 'pair')}."
+            f"The host's own kernel refuses to send packets{limit}, for {remedies.count_of(len(own.sending), 'pair')}."
         )
     if own.receiving:
         sizes = {pair.path_mtu for pair in own.receiving if pair.path_mtu is not None}
         evidence.append(
-            f"It receives {max(sizes)} bytes at most, measured over {remedies.count_of(len(own.receiving), 'pair')}."
+            f"It receives at most {max(sizes)} bytes, measured over {remedies.count_of(len(own.receiving), 'pair')}."
         )
-    fix = remedies.raise_mtu(case.mesh.host(host), interface, target)
+    what = f"host {host}" if name is None else f"interface {name} of host {host}"
+    size = "an MTU below the target" if mtu is None else f"an MTU of {mtu}; the target is {target}"
+    summary = [f"{remedies.sentence(what)} has {size}."]
+    summary += ["The host cannot send larger packets."] if own.sending else []
+    summary += (
+        [f"Larger packets that others send to it are lost without an error. {remedies.STALLS}"] if own.receiving else []
+    )
+    commands, advice = remedies.raise_mtu(case.mesh.host(host), interface, target, _peer(own)), ""
     if kind == "nic_maximum_too_small":
-        evidence.append(f"The device's maximum is {maximum}.")
-        fix = f"Another device, driver or firmware; or a target of at most {maximum} (--target-mtu {maximum})"
+        evidence.append(f"The maximum of the device is {maximum}.")
+        summary.append(f"The device supports at most {maximum} bytes.")
+        advice = f"Use another NIC, driver or firmware, or a target of at most {maximum} (--target-mtu {maximum})."
+        commands = ()
     if all(pair.verdict != "carries_target" or pair.source != host for pair in case.mesh.pairs) and own.sending:
-        evidence.append("Whether the network beyond carries more cannot be seen from here before that is changed.")
+        beyond = "What the network beyond it carries can only be measured after this is changed."
+        evidence.append(beyond)
+        summary.append(beyond)
     where = f"host {host}" + ("" if name is None else f", interface {name}")
     pairs = [*own.sending, *own.receiving]
     closed = [pair.key for pair in own.receiving] + [pair.key for pair in own.sending if _explains(pair, mtu)]
-    ask = remedies.ask_port(f"host {host}", target)
-    case.add(Finding.about(kind, where, [host], [pair.key for pair in pairs], " ".join(evidence), fix, ask), closed)
+    facts = [] if interface is None else [("MTU of the interface (reading)", f"{interface.mtu} bytes")]
+    facts += [("Maximum of the device", f"{maximum} bytes")] if kind == "nic_maximum_too_small" else []
+    case.add(
+        Finding.about(
+            kind, where, [host], [pair.key for pair in pairs], " ".join(evidence), " ".join(summary), advice=advice,
+            commands=commands, ask=remedies.ask_port(f"host {host}", target), spot=Node(True, host),
+            facts=tuple(facts),
+        ),
+        closed,
+    )  # fmt: skip
+
+
+def _peer(own: _Own) -> str | None:
+    return own.sending[0].destination_address if own.sending else own.receiving[0].source_address
 
 
 def tunnels(case: Case) -> None:
@@ -203,34 +245,63 @@ def _tunnel(
     case: Case, kind: str, overhead: int, size: int | None, is_own: bool, found: list[tuple[Pair, Interface]]
 ) -> None:
     target, pairs = case.mesh.target, [pair for pair, _ in found]
-    names = sorted({interface.name for _, interface in found})
+    names = remedies.listing({interface.name for _, interface in found})
     hosts = {pair.source for pair in pairs} | {pair.destination for pair in pairs}
     first, tunnel = found[0]
-    own_mtu = tunnel.mtu
+    between = f"between {remedies.host_names(hosts)}"
+    facts = [("MTU of the tunnel (reading)", f"{tunnel.mtu} bytes"), ("Overhead of the tunnel", f"{overhead} bytes")]
     if is_own:
-        evidence = [
-            f"{kind} interface {remedies.listing(names)} has an MTU of {own_mtu if size is None else size}. With "
-            f"{overhead} bytes of overhead a target of {target} needs {target + overhead} from the underlay."
-        ]
+        text = (
+            f"{kind} interface {names} has an MTU of {tunnel.mtu if size is None else size}. With {overhead} bytes of "
+            f"overhead a target of {target} needs an underlay MTU of {target + overhead}."
+        )
+        evidence, summary = [text], f"{text} The hosts cannot send larger packets through the tunnel."
+        facts.append(("The underlay needs", f"{target + overhead} bytes"))
     else:
         assert size is not None
-        carried = size + overhead
+        carried, needed = size + overhead, tunnel.mtu + overhead
+        text = f"{kind} interface {names} has an MTU of {tunnel.mtu}, but only packets of up to {size} bytes arrive"
         evidence = [
-            f"{kind} interface {remedies.listing(names)} promises {own_mtu}, and {size} get through: with {overhead} "
-            f"bytes of overhead that is {carried} in the underlay, where {own_mtu + overhead} would be needed."
+            f"{text}: with {overhead} bytes of overhead that is {carried} bytes in the underlay, which needs {needed}."
         ]
         evidence += _underlay(case, first, tunnel, carried)
+        summary = (
+            f"{text} {between}. With {overhead} bytes of overhead the underlay carries {carried} bytes and needs "
+            f"{needed}. Larger packets inside the tunnel are lost: {remedies.STALLS}"
+        )
+        facts += [("The underlay carries", f"{carried} bytes"), ("The underlay needs", f"{needed} bytes")]
     evidence += case.remarks(pairs, size)[:2]
-    fits = f", or make the tunnel fit: ip link set dev {names[0]} mtu {size}" if size is not None and not is_own else ""
-    fix = (
-        f"raise the underlay to {target + overhead}: its interfaces (ip link set dev PARENT mtu {target + overhead}) "
-        f"and everything between them, then the tunnel's own (mtu {target}){fits}"
-    )
-    between = f"between {remedies.host_names(hosts)}"
-    ask = f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?"
-    where = f"the underlay of {kind} {remedies.listing(names)} {between}"
     keys = [pair.key for pair in pairs]
-    case.add(Finding.about("overlay_overhead", where, hosts, keys, " ".join(evidence), fix, ask), keys)
+    case.add(
+        Finding.about(
+            "overlay_overhead", f"the underlay of {kind} {names} {between}", hosts, keys, " ".join(evidence), summary,
+            advice=f"Raise every switch and router of the underlay to {target + overhead} first, then the hosts.",
+            commands=_tunnel_commands(case, found, target, overhead, None if is_own else size),
+            ask=f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?",
+            facts=tuple(facts), spot=Node(True, first.source) if is_own else None,
+        ),
+        keys,
+    )  # fmt: skip
+
+
+def _tunnel_commands(
+    case: Case, found: list[tuple[Pair, Interface]], target: int, overhead: int, fits: int | None
+) -> tuple[Command, ...]:
+    """Raise the underlay and then the tunnel; or make the tunnel fit what the underlay carries."""
+    ends = {(pair.source, interface.name): interface for pair, interface in found}
+    raised, fitted = [], []
+    for (name, _), interface in sorted(ends.items())[:MOST_ENDS]:
+        on, own = f"host {name}", shlex.quote(interface.name)
+        parents = [each.name for each in case.mesh.host(name).below(interface) if each.overhead is None]
+        raised += [
+            Command(f"ip link set dev {shlex.quote(each)} mtu {target + overhead}", on, "raise the underlay")
+            for each in reversed(parents or ["PARENT"])
+        ]
+        raised.append(Command(f"ip link set dev {own} mtu {target}", on, "raise the underlay"))
+        if fits is not None:
+            purpose = "or fit the tunnel to the underlay"
+            fitted.append(Command(f"ip link set dev {own} mtu {max(fits, 68)}", on, purpose))
+    return (*raised, *fitted)
 
 
 def _underlay(case: Case, pair: Pair, tunnel: Interface, carried: int) -> list[str]:
@@ -240,10 +311,10 @@ def _underlay(case: Case, pair: Pair, tunnel: Interface, carried: int) -> list[s
         names = {other.source.partition("%")[0], other.destination.partition("%")[0]}
         sender = case.mesh.sender(other)
         if names == ends and other.path_mtu == carried and (sender is None or sender.overhead is None):
-            return [f"The underlay itself was measured between the same hosts: {carried}."]
+            return [f"The underlay itself was measured between the same hosts: {carried} bytes."]
     for parent in case.mesh.host(pair.source).below(tunnel):
         if parent.mtu > carried:
-            return [f"Its parent {parent.name} says {parent.mtu}, so the limit lies behind it."]
+            return [f"Its parent {parent.name} has an MTU of {parent.mtu}, so the limit is further along the underlay."]
         if parent.mtu <= carried <= parent.mtu + SPARE_BYTES:
-            return [f"That is what its parent {parent.name} says: {parent.mtu}."]
+            return [f"Its parent {parent.name} has this MTU: {parent.mtu}."]
     return []

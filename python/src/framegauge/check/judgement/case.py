@@ -10,7 +10,7 @@ from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Segment, locate, passages
 from framegauge.check.judgement.links import Links
 
-__all__ = ["Case"]
+__all__ = ["HINTS", "Case"]
 
 # So many traces that agree outweigh one that allows their place as well.
 AGREEING = 3
@@ -88,9 +88,9 @@ class Case:
             if len({pair.family for pair in found}) == 1:
                 lines.append(f"IPv{other} between the same hosts carries {self.mesh.target}.")
         if limit is not None and 0 <= limit < 1280 and any(pair.family == 6 for pair in found):
-            lines.append(f"{limit} is below 1280, the least that IPv6 allows (RFC 8200, section 5).")
-        if limit in _HINTS:
-            lines.append(f"{limit} is often {_HINTS[limit]}.")
+            lines.append(f"{limit} is below 1280, the smallest MTU that IPv6 allows (RFC 8200, section 5).")
+        if limit in HINTS:
+            lines.append(f"{limit} is typical of {HINTS[limit]}.")
         return lines
 
 
@@ -147,8 +147,8 @@ def _places(
     return places
 
 
-# No evidence, but where people ought to look first. docs/reference/mtu-faults.md has the sources.
-_HINTS: dict[int | None, str] = {
+# Hints where to look first, not evidence. docs/reference/mtu-faults.md has the sources.
+HINTS: dict[int | None, str] = {
     1300: "an edge site of a cloud (AWS Outposts, Wavelength)",
     1400: "a VPN or a tunnel over 1500",
     1420: "WireGuard over 1500",

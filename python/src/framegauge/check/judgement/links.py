@@ -18,7 +18,7 @@ from functools import cache
 from framegauge.check.judgement.document import Hop, Mesh, Pair, Trace
 from framegauge.check.judgement.hops import Node, Segment, last_arrival
 
-__all__ = ["Links"]
+__all__ = ["Links", "are_neighbours"]
 
 _Seen = dict[tuple[str, int], set[str]]
 
@@ -63,7 +63,7 @@ class Links:
         """The near end of a link, for the names that its router has where packets come in that leave by the link."""
         back = {near: {each for at in seen for each in self._before.get((at[0], at[1] - 1), ())}
                 for near, seen in nears.items()}  # fmt: skip
-        ends = {each for found in back.values() for each in found if _beside(each, far)}
+        ends = {each for found in back.values() for each in found if are_neighbours(each, far)}
         if len(ends) != 1:
             return
         end = ends.pop()
@@ -171,7 +171,7 @@ def _preceding(steps: Mapping[tuple[str, str], set[tuple[str, int]]]) -> dict[st
 
 
 @cache
-def _beside(one: str, other: str) -> bool:
+def are_neighbours(one: str, other: str) -> bool:
     """Whether two addresses can be all that a link has (RFC 3021, RFC 6164, or the four of a /30)."""
     try:
         first, second = ipaddress.ip_address(one), ipaddress.ip_address(other)

@@ -1,19 +1,25 @@
-"""What to type on Linux, and what to ask those who run the switches."""
+"""What to run on Linux, what to ask the network team, and the phrases that findings share."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from framegauge.check.judgement.document import Host, Interface, Mesh
-from framegauge.check.judgement.groups import as_people_count
+from framegauge.check.judgement.document import Host, Interface, Mesh, Pair
+from framegauge.check.judgement.findings import Command
+from framegauge.check.judgement.groups import as_people_count, family_of
+from framegauge.check.judgement.hops import Node
 
 __all__ = [
-    "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing", "raise_mtu",
-    "raise_router", "sentence", "sizes_text", "work_around",
+    "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing",
+    "pairs_text", "raise_link", "raise_mtu", "raise_router", "route_to", "sentence", "share_text", "show_errors",
+    "show_routes", "sizes_text", "work_around",
 ]  # fmt: skip
 
 MANY = 6
+MOST_ROUTES = 4  # host routes that are spelled out; of more pairs a sysctl is the shorter way
+STALLS = "TCP connections that send full-size segments stall; pings and other small packets pass."
+UNTIL = "workaround until the path is repaired"
 
 
 def listing(names: Iterable[str], many: int = MANY) -> str:
@@ -35,74 +41,135 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def pairs_text(pairs: Iterable[Pair]) -> str:
+    """`a to b and b to a`."""
+    return listing(f"{pair.source} to {pair.destination}" for pair in pairs)
+
+
 def sentence(text: str) -> str:
     """With a capital letter, and the rest as it is."""
     return text[:1].upper() + text[1:]
 
 
+def share_text(part: int, whole: int) -> str:
+    """`8 of 32 (25%)`."""
+    return f"{part} of {whole} ({part / max(whole, 1):.0%})"
+
+
 def sizes_text(limit: int | None) -> str:
-    """What gets through, in a sentence about packets."""
-    return "large packets vanish (the exact size is not known)" if limit is None or limit < 0 else (
-        f"packets above {limit} bytes vanish"
+    """What gets lost, in a sentence about packets."""
+    return "large packets are lost (the exact limit is not known)" if limit is None or limit < 0 else (
+        f"packets above {limit} bytes are lost"
     )  # fmt: skip
 
 
-def raise_mtu(host: Host, interface: Interface | None, target_mtu: int) -> str:
-    """The command for a host's own interface, and for those below it that are too small, lowest first."""
+def _set_mtu(interface: str, mtu: int) -> str:
+    return f"ip link set dev {interface} mtu {mtu}"
+
+
+def _is_address(text: str | None) -> bool:
+    return text is not None and "/" not in text and family_of(text) is not None
+
+
+def route_to(address: str | None) -> str:
+    """The interface that leads to an address, as the shell finds it."""
+    where = shlex.quote(address) if address is not None and _is_address(address) else "ADDRESS"
+    return f"\"$(ip -o route get {where} | sed 's/.* dev \\([^ ]*\\).*/\\1/')\""
+
+
+def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: str | None = None) -> tuple[Command, ...]:
+    """The commands for a host's own interface, and for those below it that are too small, lowest first."""
+    on = f"host {host.name}"
     if interface is None:
-        return f"ip link set dev IFACE mtu {target_mtu}  # on {host.name}; `ip route get ADDRESS` names IFACE"
+        return (Command(_set_mtu(route_to(peer), target_mtu), on),)
     below = [each for each in reversed(host.below(interface)) if each.mtu < target_mtu and each.overhead is None]
-    commands = [f"ip link set dev {shlex.quote(each.name)} mtu {target_mtu}" for each in [*below, interface]]
-    return f"{' && '.join(commands)}  # on {host.name}"
+    return tuple(Command(_set_mtu(shlex.quote(each.name), target_mtu), on) for each in [*below, interface])
 
 
-def raise_router(mesh: Mesh, address: str | None, target_mtu: int) -> str:
-    """The command on a router that runs Linux."""
-    owner = mesh.owners.get(address or "")
-    whose = f"on host {owner}" if owner is not None else f"if router {address} runs Linux"
+def _router(mesh: Mesh, address: str) -> str:
+    owner = mesh.owners.get(address)
+    return f"router {address}, if it runs Linux" if owner is None else f"host {owner}"
+
+
+def raise_router(mesh: Mesh, address: str, target_mtu: int, towards: str | None) -> tuple[Command, ...]:
+    """The command on a router that runs Linux, for its interface towards an address."""
+    return (Command(_set_mtu(route_to(towards), target_mtu), _router(mesh, address)),)
+
+
+def raise_link(mesh: Mesh, near: Node, far: Node, target_mtu: int) -> tuple[Command, ...]:
+    """Both ends of a link between two routers."""
+    owner = mesh.owners.get(far.name)
+    held = None if owner is None else mesh.host(owner).holding(far.name)
+    if held is not None:
+        interface = shlex.quote(held.name)
+    elif _is_address(far.name):
+        interface = f"\"$(ip -o addr show to {shlex.quote(far.name)} | awk '{{print $2}}')\""
+    else:
+        interface = "IFACE"
     return (
-        f"ip link set dev IFACE mtu {target_mtu}  # {whose}: IFACE is its way to the destination "
-        "(`ip route get ADDRESS`)"
-    )  # fmt: skip
-
-
-def allow_too_big(family: int) -> str:
-    """The rules that let "too big" pass where Linux filters it."""
-    if family == 6:
-        return "nft insert rule inet filter forward icmpv6 type packet-too-big accept  # into your table and chain"
-    return (
-        "nft insert rule inet filter forward icmp type destination-unreachable icmp code frag-needed accept"
-        "  # into your table and chain"
+        *raise_router(mesh, near.name, target_mtu, far.name),
+        Command(_set_mtu(interface, target_mtu), _router(mesh, far.name)),
     )
 
 
-def work_around(limit: int | None) -> str:
-    """What keeps TCP going until the cause is mended."""
-    size = limit if limit is not None and limit >= 68 else 1500
-    return (
-        f"until it is mended: ip route change PREFIX via GATEWAY mtu {size} (as `ip route get ADDRESS` shows it), "
-        "or sysctl -w net.ipv4.tcp_mtu_probing=1, which helps TCP only"
-    )
+def allow_too_big(family: int) -> tuple[Command, ...]:
+    """The rules that let "packet too big" pass where Linux filters it."""
+    match = "icmpv6 type packet-too-big" if family == 6 else "icmp type destination-unreachable icmp code frag-needed"
+    on, purpose = "a router that filters ICMP with nftables", "use the names of its own table and chain"
+    return (Command(f"nft insert rule inet filter forward {match} accept", on, purpose, family),)
+
+
+def work_around(pairs: Sequence[Pair], limit: int | None) -> tuple[Command, ...]:
+    """What keeps TCP going until the cause is repaired."""
+    commands = []
+    if len({pair.key[:2] for pair in pairs}) <= MOST_ROUTES:
+        for pair in pairs:
+            if pair.destination_address is None or not _is_address(pair.destination_address):
+                continue
+            size = max(limit if limit is not None and limit >= 68 else 1500, 1280 if pair.family == 6 else 68)
+            ip, where = ("ip -6" if pair.family == 6 else "ip"), shlex.quote(pair.destination_address)
+            hop = f'$(ip -o route get {where} | grep -oE "(via (inet6 )?[^ ]+ )?dev [^ ]+")'
+            run = f"{ip} route replace {where} {hop} mtu {size}"
+            commands.append(Command(run, f"host {pair.source}", UNTIL, pair.family))
+    if not commands:
+        senders = host_names(pair.source for pair in pairs)
+        commands = [Command("sysctl -w net.ipv4.tcp_mtu_probing=1", senders, f"{UNTIL}, for TCP only")]
+    return tuple(dict.fromkeys(commands))
 
 
 def interface_text(interface: Interface) -> str:
-    """An interface and what it says, for evidence."""
-    driver = f", driver {interface.driver}" if interface.driver else ""
-    return f"{interface.name} says {interface.mtu}{driver}"
+    """An interface and its reading, for evidence."""
+    driver = f" (driver {interface.driver})" if interface.driver else ""
+    return f"{interface.name}{driver} has an MTU of {interface.mtu}"
 
 
 def ask_port(names: str, target_mtu: int) -> str:
     """About a host's port."""
     return (
-        f"Which MTU, or largest frame, has the switch port of {names}, configured and in hardware? It must carry IP "
-        f"packets of {target_mtu} bytes (some vendors count headers in their figure). Do its counters of oversize "
-        "frames rise?"
+        f"What is the MTU (or the largest frame) of the switch port of {names}, configured and in hardware? It must "
+        f"carry IP packets of {target_mtu} bytes; some vendors include headers in their figure. Do its counters of "
+        "oversize frames rise?"
     )
 
 
 def ask_link(where: str, target_mtu: int) -> str:
     """About a link between routers or switches."""
     return (
-        f"Which MTU have both ends of the link {where}, and every switch on it? It must carry IP packets of "
-        f"{target_mtu} bytes. Do counters of oversize frames or of failed fragmentation rise there?"
+        f"What is the MTU at both ends of the link {where}, and on every switch in between? It must carry IP packets "
+        f"of {target_mtu} bytes. Do counters of oversize frames or of failed fragmentation rise there?"
     )
+
+
+def show_routes(pairs: Sequence[Pair]) -> tuple[Command, ...]:
+    """How the senders route packets to their destinations."""
+    known = [pair for pair in pairs if _is_address(pair.destination_address)]
+    commands = [
+        Command(f"ip route get {shlex.quote(pair.destination_address or '')}", f"host {pair.source}", "", pair.family)
+        for pair in known[:MOST_ROUTES]
+    ]  # fmt: skip
+    return tuple(commands)
+
+
+def show_errors(on: str) -> tuple[Command, ...]:
+    """Counters of errors and drops of every interface."""
+    return (Command("ip -s -s link show", on, "look for errors and drops"),)

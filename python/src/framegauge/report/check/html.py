@@ -1,20 +1,19 @@
 """A path MTU check as one HTML page that needs no network: the verdict, the findings, the matrix, the pairs.
 
-Everything that comes from outside is escaped; the page may load nothing and run nothing. What colours say, signs
-and words say, too.
+Everything that comes from outside is escaped; the page may load nothing and run nothing. No information is in colours
+alone: signs and words have it, too.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from framegauge import __version__, quantities
-from framegauge.check.judgement.findings import CATALOGUE, title
 from framegauge.check.judgement.verdict import route_mtu_disagreement
-from framegauge.printable import printable
+from framegauge.printable import escaped as _text
+from framegauge.report.check import findings
 from framegauge.report.check.matrix import (
     LEGEND,
     NOT_PROBED,
@@ -23,6 +22,7 @@ from framegauge.report.check.matrix import (
     PARTIAL,
     Cell,
     Matrix,
+    caption_of,
     headline,
     matrices,
     plan_text,
@@ -33,15 +33,9 @@ __all__ = ["page"]
 MOST_HOSTS = 128
 DENSE_ABOVE = 20  # names beyond which cells show signs only
 MOST_ROWS, MOST_HOST_ROWS = 400, 200
-MOST_FINDINGS = 100
 _CLASSES = {"carries_target": "c", "too_small": "t", "black_hole": "b", "unreachable": "u", "unknown": "q"}
 _VERDICTS = {"carries_target": "c", "fault": "b", "could_not_tell": "q"}
 _ORDER = ("unreachable", "black_hole", "too_small", "unknown", "carries_target")
-
-
-def _text(value: object) -> str:
-    """Escaped, for text and for attributes alike."""
-    return html.escape(printable(str(value)), quote=True)
 
 
 def _name(value: object) -> str:
@@ -67,7 +61,7 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
         '<a class="skip" href="#findings">Skip to the findings</a>\n<header>\n<h1>framegauge check: path MTU</h1>\n',
         f'<p class="verdict {_VERDICTS[document["verdict"]]}">{_text(headline(document))}</p>\n',
         f'<p class="soft">{about}</p>\n</header>\n<main>\n',
-        _findings(document["findings"]),
+        findings.section(document["findings"]),
         '<section aria-labelledby="matrix"><h2 id="matrix">Matrix</h2>\n' if drawn else "",
         *(_matrix(each, number, document["target_mtu"]) for number, each in enumerate(drawn)),
         f"{_legend(drawn)}</section>\n" if drawn else "",
@@ -81,28 +75,6 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
     ])  # fmt: skip
 
 
-def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
-    parts = ['<section aria-labelledby="findings"><h2 id="findings" tabindex="-1">Findings</h2>\n']
-    if not findings:
-        parts.append("<p>None.</p>\n")
-    for number, found in enumerate(findings[:MOST_FINDINGS], 1):
-        is_fault = found["kind"] not in CATALOGUE or CATALOGUE[found["kind"]].is_fault
-        look, word = ("b", "fault") if is_fault else ("q", "note")
-        ask = f'<p><span class="label">Ask the switch’s owner:</span> {_text(found["ask"])}</p>' if found["ask"] else ""
-        count = len(found["pairs"])
-        pairs = f' <span class="soft">· {count} pair{"" if count == 1 else "s"}</span>' if count else ""
-        parts.append(
-            f'<article class="finding {look}" id="f{number}"><h3><span class="tag {look}">{word}</span>'
-            f"{number}. {_text(title(found['kind']))}{pairs}</h3>\n"
-            f'<p class="where">{_text(found["where"])}</p>\n<p>{_text(found["evidence"])}</p>\n'
-            f'<p class="label">On Linux:</p><pre><code>{_text(found["fix"])}</code></pre>\n{ask}'
-            f'<p class="soft">More: docs/reference/mtu-faults.md, {_text(found["kind"])}</p></article>\n'
-        )
-    if len(findings) > MOST_FINDINGS:
-        parts.append(f"<p>… and {len(findings) - MOST_FINDINGS} more in the JSON document.</p>\n")
-    return "".join([*parts, "</section>\n"])
-
-
 def _scroll(label: str, inside: str) -> str:
     """A table that may be wider than the page: a region that the keyboard reaches and can scroll."""
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(label)}">\n{inside}</div>\n'
@@ -110,8 +82,7 @@ def _scroll(label: str, inside: str) -> str:
 
 def _matrix(matrix: Matrix, number: int, target: int) -> str:
     is_dense = len(matrix.names) > DENSE_ABOVE
-    what = "subnet" if matrix.of_subnets else "host"
-    caption = f"{matrix.title}: path MTU from the {what} of the row to the {what} of the column"
+    caption = caption_of(matrix)
     head = "".join(
         f'<th scope="col" title="{_text(name)}">{index}<i> {_text(name)}</i></th>' if not is_dense
         else f'<th scope="col">{index}</th>'
@@ -124,8 +95,8 @@ def _matrix(matrix: Matrix, number: int, target: int) -> str:
     look = "matrix dense" if is_dense else "matrix"
     return _scroll(
         f"Matrix {number + 1}",
-        f'<table class="{look}"><caption>{_text(caption)}</caption>\n<thead><tr><th scope="col">sends</th>{head}</tr>'
-        f"</thead>\n<tbody>\n{''.join(rows)}</tbody></table>\n",
+        f'<table class="{look}"><caption>{_text(caption)}</caption>\n<thead><tr><th scope="col">from, to</th>'
+        f"{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody></table>\n",
     )
 
 
@@ -157,9 +128,9 @@ def _legend(drawn: Iterable[Matrix]) -> str:
 
 
 def _pairs(document: Mapping[str, Any]) -> str:
-    """Pairs that are worth a row: with a fault, without a verdict, or with a kernel that believes something else."""
+    """Pairs that are worth a row: with a fault, without a verdict, or whose route MTU differs from the path MTU."""
     numbers: dict[tuple[Any, ...], list[int]] = {}
-    for number, found in enumerate(document["findings"][:MOST_FINDINGS], 1):
+    for number, found in enumerate(document["findings"][: findings.MOST_FINDINGS], 1):
         for pair in found["pairs"]:
             numbers.setdefault(tuple(pair), []).append(number)
     worth = [
@@ -169,16 +140,18 @@ def _pairs(document: Mapping[str, Any]) -> str:
     worth.sort(key=lambda pair: _ORDER.index(pair["verdict"]))
     good = len(document["pairs"]) - len(worth)
     parts = ['<section aria-labelledby="pairs"><h2 id="pairs">Pairs</h2>\n']
-    parts.append(f"<p>{good} pairs carry the target and are not listed.</p>\n" if good else "")
+    if good:
+        verb = "pair carries the target and is" if good == 1 else "pairs carry the target and are"
+        parts.append(f"<p>{good} {verb} not listed.</p>\n")
     if worth:
         head = "".join(
             f'<th scope="col">{name}</th>'
-            for name in ("from", "to", "IP", "verdict", "path MTU", "route MTU", "bad flows", "told by", "findings")
+            for name in ("from", "to", "IP", "verdict", "path MTU", "route MTU", "bad flows", "error from", "findings")
         )
         rows = "".join(_pair(pair, numbers) for pair in worth[:MOST_ROWS])
-        caption = f"Pairs with a fault or a doubt, {min(len(worth), MOST_ROWS)} of {len(worth)}"
+        caption = f"Pairs with a fault or without a verdict, {min(len(worth), MOST_ROWS)} of {len(worth)}"
         parts.append(_scroll(
-            "Pairs with a fault or a doubt",
+            "Pairs with a fault or without a verdict",
             f'<table class="list"><caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>'
             "</table>\n",
         ))  # fmt: skip
@@ -189,7 +162,7 @@ def _pairs(document: Mapping[str, Any]) -> str:
 
 def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> str:
     flows = pair["flows"]
-    told = sorted({each["address"] or "the sender itself" for each in pair["told_by"]})
+    told = sorted({each["address"] or "the sender's kernel" for each in pair["told_by"]})
     key = (pair["source"], pair["destination"], pair["family"])
     links = ", ".join(f'<a href="#f{number}">{number}</a>' for number in numbers.get(key, ()))
     sizes = ["?" if pair[name] is None else str(pair[name]) for name in ("path_mtu_bytes", "route_mtu_bytes")]
@@ -213,7 +186,7 @@ def _hosts(document: Mapping[str, Any]) -> str:
             f"{_name(each['name'])} {each['mtu']}" + (f" ({_text(each['driver'])})" if each.get("driver") else "")
             for each in interfaces
         )
-        said = said or ("no interface" if facts else "nothing is known")
+        said = said or ("no interface" if facts else "no readings")
         error = f'<br><span class="tag u">error</span>{_text(host["error"])}' if host["error"] else ""
         addresses = ", ".join(map(_name, host["addresses"]))
         rows.append(f'<tr><th scope="row">{_name(host["name"])}</th><td>{addresses}</td><td>{said}{error}</td></tr>\n')
@@ -224,7 +197,7 @@ def _hosts(document: Mapping[str, Any]) -> str:
         '<section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>\n'
         + _scroll(
             "Hosts",
-            '<table class="list"><caption>What hosts say of their interfaces: name, MTU, driver</caption>\n<thead><tr>'
+            '<table class="list"><caption>Readings of the interfaces: name, MTU, driver</caption>\n<thead><tr>'
             '<th scope="col">host</th><th scope="col">addresses</th><th scope="col">interfaces</th></tr></thead>\n'
             f"<tbody>\n{''.join(rows)}</tbody></table>\n",
         )

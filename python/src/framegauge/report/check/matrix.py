@@ -1,4 +1,4 @@
-"""The matrix of a path MTU check: from whom to whom, and what passes. One for both families if they agree."""
+"""The matrix of a path MTU check: the path MTU from each host to each other. One for IPv4 and IPv6 if they agree."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = [
     "ONE_ENDED_WORDS",
     "Cell",
     "Matrix",
+    "caption_of",
     "counts",
     "headline",
     "legend",
@@ -26,13 +27,13 @@ __all__ = [
 
 LEGEND = {
     "carries_target": ("✓", "carries the target"),
-    "too_small": ("", "too small: that size passes, and something says that more does not"),
-    "black_hole": ("!", "black hole: that size passes, and more vanishes in silence"),
-    "unreachable": ("×", "nothing arrives"),
-    "unknown": ("?", "could not tell"),
+    "too_small": ("", "too small: larger packets return an error or arrive in fragments"),
+    "black_hole": ("!", "black hole: larger packets are lost without an error"),
+    "unreachable": ("×", "unreachable: no packets arrive"),
+    "unknown": ("?", "no verdict: too little data"),
 }
 PARTIAL, NOT_PROBED, ONE_ENDED = "*", "–", "°"
-ONE_ENDED_WORDS = "one-ended: both ways at once, so that the direction of a fault is not known from this alone"
+ONE_ENDED_WORDS = "one-ended: tests both directions at once, so the direction of a fault is unknown"
 _WORST = ("unreachable", "black_hole", "too_small", "unknown", "carries_target")
 
 
@@ -68,7 +69,7 @@ class Cell:
             "too_small": f"too small: {size}{some}",
             "black_hole": f"black hole above {size}{some}",
             "unreachable": "unreachable",
-            "unknown": "could not tell",
+            "unknown": "no verdict",
         }[self.verdict] + (", one-ended" if self.is_one_ended else "")
 
 
@@ -98,7 +99,7 @@ def matrices(document: Mapping[str, Any], most_hosts: int) -> list[Matrix]:
         cells[pair["family"]][pair["source"], pair["destination"]] = here
     found = {family: each for family, each in cells.items() if each}
     if len(found) == 2 and found[4] == found[6]:
-        return [Matrix("IPv4 and IPv6 alike", tuple(names), found[4])]
+        return [Matrix("IPv4 and IPv6", tuple(names), found[4])]
     return [Matrix(f"IPv{family}", tuple(names), each) for family, each in found.items()]
 
 
@@ -140,6 +141,12 @@ def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
     return Cell(worst, min(sizes, default=None), is_partial, len(bad), len(pairs), is_one_ended)
 
 
+def caption_of(matrix: Matrix) -> str:
+    """What its numbers are."""
+    what = "subnet" if matrix.of_subnets else "host"
+    return f"{matrix.title}: path MTU in bytes, from the {what} of the row to the {what} of the column"
+
+
 def legend(matrix: Matrix, is_short: bool = False) -> str:
     """What its signs mean."""
     used = {cell.verdict for cell in matrix.cells.values()}
@@ -161,19 +168,21 @@ def headline(document: Mapping[str, Any]) -> str:
     found, total, target = counts(document), len(document["pairs"]), document["target_mtu"]
     bad = found["too_small"] + found["black_hole"] + found["unreachable"]
     if document["verdict"] == "carries_target":
-        return f"All {total} probed pairs carry packets of {target} bytes."
-    unknown = f"; of {found['unknown']} it is not known" if found["unknown"] else ""
+        return f"All {total} pairs carry packets of {target} bytes."
+    without = f" {found['unknown']} without a verdict." if found["unknown"] else ""
     if document["verdict"] == "fault":
-        return f"{bad} of {total} pairs do not carry packets of {target} bytes{unknown}."
-    return f"Could not tell: of {found['unknown']} of {total} pairs it is not known whether they carry {target} bytes."
+        return f"{bad} of {total} pairs {'does' if bad == 1 else 'do'} not carry packets of {target} bytes.{without}"
+    return (
+        f"No verdict for {found['unknown']} of {total} pairs: too little data to say whether they carry {target} bytes."
+    )
 
 
 def plan_text(document: Mapping[str, Any]) -> str:
-    """What was probed of what there is, and what it would have caught."""
+    """Which pairs were probed, and which faults that would have found."""
     plan = document["plan"]
     what = f"{plan['pairs']} of {plan['of']} ordered pairs"
     if plan["kind"] != "sampled":
-        what = "every ordered pair" if plan["kind"] == "full_mesh" else "every host to every target, by echoes"
+        what = "every ordered pair" if plan["kind"] == "full_mesh" else "every host to every target, with echoes"
     if between := plan.get("group_pairs"):
         what += f", {between['probed']} of {between['of']} pairs of subnets" if plan["kind"] == "sampled" else ""
     chances = ", ".join(
@@ -182,6 +191,6 @@ def plan_text(document: Mapping[str, Any]) -> str:
     )
     flows = f"{document['flows']} flow{'' if document['flows'] == 1 else 's'}"
     return (
-        f"Probed: {what}, {flows} each. Chance that a pair's flows meet a bad parallel path: "
-        f"{chances}. Chance that a black hole is claimed falsely: at most {document['false_claim_probability']:.1g}."
+        f"Probed: {what}, {flows} per pair. Probability that a pair's flows meet a bad parallel path: "
+        f"{chances}. Probability of a false black hole: at most {document['false_claim_probability']:.1g}."
     )

@@ -1,4 +1,4 @@
-"""A path MTU check for people at a terminal: the verdict, the matrix, the findings. Reads a document, nothing else."""
+"""A path MTU check at a terminal: the verdict, the matrix, the findings. Reads a document, nothing else."""
 
 from __future__ import annotations
 
@@ -9,18 +9,31 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from framegauge import quantities
-from framegauge.check.judgement.findings import CATALOGUE, title
+from framegauge.check.judgement.findings import title
 from framegauge.printable import printable
-from framegauge.report.check.matrix import NOT_PROBED, Matrix, counts, headline, legend, matrices, plan_text
+from framegauge.report.check import drawing, findings
+from framegauge.report.check.matrix import (
+    NOT_PROBED,
+    Matrix,
+    caption_of,
+    counts,
+    headline,
+    legend,
+    matrices,
+    plan_text,
+)
 
 __all__ = ["show"]
 
 MOST_HOSTS = 24
 MOST_FINDINGS = 20
 WORST_HOSTS = 10
+INDENT = 3
+_ASCII = {ord(sign): plain for sign, plain in zip("✓×°▪–…’", ("ok", "x", "o", "#", "-", "...", "'"), strict=True)}
 NAME_WIDTH = 20
 _STYLES = {
     "carries_target": "green", "too_small": "bold yellow", "black_hole": "bold red", "unreachable": "bold magenta",
@@ -31,7 +44,7 @@ _STYLES = {
 def show(document: Mapping[str, Any], console: Console) -> None:
     """All of it; a summary instead of the matrix where it would not fit."""
     _print(console, headline(document), _STYLES[document["verdict"]])
-    _print(console, "")
+    console.print()
     drawn = matrices(document, MOST_HOSTS)
     for each in drawn:
         _matrix(console, each)
@@ -43,21 +56,30 @@ def show(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
+    console.print(Padding(Text(_fit(console, text), style=style), (0, 0, 0, indent), expand=False))
 
 
-def _name(text: str, width: int) -> str:
+def _is_unicode(console: Console) -> bool:
+    return console.encoding.lower().replace("-", "").startswith("utf")
+
+
+def _fit(console: Console, text: str) -> str:
+    """Printable, and in an alphabet that the terminal has."""
     text = printable(text)
+    return text if _is_unicode(console) else text.translate(_ASCII).encode("ascii", "replace").decode()
+
+
+def _name(console: Console, text: str, width: int) -> str:
+    text = _fit(console, text)
     if cell_len(text) > max(1, width):
         while text and cell_len(text) >= width:
             text = text[:-1]
-        text += "…"
+        text += "…" if _is_unicode(console) else "~"
     return text + " " * (width - cell_len(text))
 
 
 def _matrix(console: Console, matrix: Matrix) -> None:
     """Numbered rows send, columns of the same numbers receive. Signs alone where sizes do not fit."""
-    what = "subnet" if matrix.of_subnets else "host"
     # As they are printed: a name may be of nothing but what has no width, or gets one by being made printable.
     named = min(NAME_WIDTH, max((cell_len(printable(name)) for name in matrix.names), default=1))
     is_short, wide = False, 0
@@ -66,20 +88,20 @@ def _matrix(console: Console, matrix: Matrix) -> None:
         wide = max(map(len, [*cells, str(len(matrix.names))])) + 1
         if named + 4 + wide * len(matrix.names) <= console.width:
             break
-    _print(console, f"{matrix.title}: path MTU from the {what} of the row to the {what} of the column", "bold")
+    _print(console, caption_of(matrix), "bold")
     head = "".join(str(number).rjust(wide) for number in range(1, len(matrix.names) + 1))
     console.print(Text(" " * (named + 4) + head, style="dim"), soft_wrap=True)
     for number, source in enumerate(matrix.names, 1):
-        line = Text(f"{number:3} {_name(source, named)}")
+        line = Text(f"{number:3} {_name(console, source, named)}")
         for destination in matrix.names:
             cell = matrix.cells.get((source, destination))
             if cell is None:
-                line.append((" " if source == destination else NOT_PROBED).rjust(wide), style="dim")
+                line.append(_fit(console, " " if source == destination else NOT_PROBED).rjust(wide), style="dim")
             else:
-                line.append(cell.text(is_short).rjust(wide), style=_STYLES[cell.verdict])
+                line.append(_fit(console, cell.text(is_short)).rjust(wide), style=_STYLES[cell.verdict])
         console.print(line, soft_wrap=True)
     _print(console, legend(matrix, is_short), "dim")
-    _print(console, "")
+    console.print()
 
 
 def _summary(console: Console, document: Mapping[str, Any]) -> None:
@@ -95,24 +117,76 @@ def _summary(console: Console, document: Mapping[str, Any]) -> None:
             receiving[pair["destination"]] += 1
     worst = (sending + receiving).most_common(WORST_HOSTS)
     if worst:
-        _print(console, "Hosts with most faults (sending, receiving, of its probed pairs):", "bold")
+        _print(console, "Hosts with the most faults (sending, receiving, of all their probed pairs):", "bold")
         for name, _ in worst:
-            _print(console, f"  {_name(name, NAME_WIDTH)} {sending[name]:5} {receiving[name]:5} {all_of[name]:6}")
-    _print(console, "")
+            _print(
+                console, f"  {_name(console, name, NAME_WIDTH)} {sending[name]:5} {receiving[name]:5} {all_of[name]:6}"
+            )
+    console.print()
 
 
 def _findings(console: Console, document: Mapping[str, Any]) -> None:
-    findings = document["findings"]
-    for number, found in enumerate(findings[:MOST_FINDINGS], 1):
-        is_fault = found["kind"] not in CATALOGUE or CATALOGUE[found["kind"]].is_fault
-        style = "bold red" if is_fault else "bold yellow"
-        _print(console, f"{number}. {title(found['kind'])}: {found['where']}", style)
-        _print(console, found["evidence"], "", 3)
-        _print(console, f"fix: {found['fix']}", "", 3)
-        if found["ask"]:
-            _print(console, f"ask: {found['ask']}", "", 3)
-        _print(console, f"more: docs/reference/mtu-faults.md, {found['kind']}", "dim", 3)
-    if len(findings) > MOST_FINDINGS:
-        _print(console, f"… and {len(findings) - MOST_FINDINGS} more findings: see --json", "yellow")
-    if findings:
-        _print(console, "")
+    found = document["findings"]
+    for number, each in enumerate(found[:MOST_FINDINGS], 1):
+        _finding(console, each, number)
+    if len(found) > MOST_FINDINGS:
+        _print(console, f"… and {len(found) - MOST_FINDINGS} more findings: see --json", "yellow")
+        console.print()
+
+
+def _finding(console: Console, found: Mapping[str, Any], number: int) -> None:
+    """A paragraph, the path in one line, the evidence as a table, and commands that are never broken."""
+    _print(console, f"{number}. {title(found['kind'])}", "bold red" if findings.is_fault(found) else "bold yellow")
+    if where := findings.place(found):
+        _print(console, where, "bold", INDENT)
+    console.print()
+    _print(console, found.get("summary") or found["evidence"], "", INDENT)
+    path = found.get("path")
+    if path is not None:
+        drawn = drawing.line(path, console.width - INDENT, _is_unicode(console))
+        console.print()
+        _unbroken(console, drawn, "bold")
+        _print(console, drawing.words(path), "dim", INDENT)
+    _evidence(console, found)
+    _remedy(console, found)
+    if found["ask"]:
+        console.print()
+        _print(console, f"Ask the network team: {found['ask']}", "", INDENT)
+    _print(console, f"More: docs/reference/mtu-faults.md, {found['kind']}", "dim", INDENT)
+    console.print()
+
+
+def _evidence(console: Console, found: Mapping[str, Any]) -> None:
+    """IPv4 and IPv6 side by side."""
+    shown = findings.columns(found)
+    if not shown:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", *(name for _, name in shown)):
+        table.add_column(name, overflow="fold")
+    for row in found["evidence_table"]:
+        cells = [_fit(console, "–" if row[key] is None else row[key]) for key, _ in shown]
+        table.add_row(Text(_fit(console, row["name"]), style="dim"), *map(Text, cells))
+    console.print()
+    console.print(Padding(table, (0, 0, 0, INDENT), expand=False))
+
+
+def _remedy(console: Console, found: Mapping[str, Any]) -> None:
+    groups = findings.grouped(found)
+    advice = found.get("advice") or ""
+    if not groups and not advice:
+        groups = [("On Linux:", str(found["fix"]).split("\n"))]
+    if advice:
+        console.print()
+        _print(console, f"What to do: {advice}", "", INDENT)
+    for heading, lines in groups:
+        console.print()
+        _print(console, heading, "", INDENT)
+        for line in lines:
+            _unbroken(console, f"  {line}", "cyan")
+
+
+def _unbroken(console: Console, text: str, style: str) -> None:
+    """A line that no terminal's width may break: it is meant to be copied."""
+    shown = Text(" " * INDENT + _fit(console, text), style=style)
+    console.print(shown, soft_wrap=True, no_wrap=True, overflow="ignore", crop=False)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 from framegauge.plots import draw
-from framegauge.printable import printable
+from framegauge.printable import escaped as text
 from framegauge.report.pictures.charts import Picture
 
 __all__ = ["Cell", "figure", "items", "lines", "section", "slug", "table", "text"]
 
 Cell = str | tuple[str, str]  # text, or text and the class of its cell
-
-
-def text(value: object) -> str:
-    """Escaped, for text and for attributes alike."""
-    return html.escape(printable(str(value)), quote=True)
 
 
 def lines(value: str) -> str:
