@@ -1,6 +1,7 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 pub mod groups;
+pub mod names;
 mod napi;
 pub mod nics;
 mod overlay;
