@@ -54,6 +54,7 @@ impl Up {
         let ends = self.ends()?;
         let members = self.members(&ends, rack.network.as_ref().map(|(_, network)| network));
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+        rack.mtus = members.iter().map(|member| (member.name.clone(), self.mtu(member.owner))).collect();
         let threads = members::start(call, &names, rack)?;
         match (&rack.network, threads.as_slice()) {
             (Some((_, network)), _) => {

@@ -269,6 +269,14 @@ impl Applied {
         })
     }
 
+    /// Lets the shapers count by packets of another size. They are put in anew, and drop what waits.
+    pub fn change_packets(&mut self, packet_bytes: u32) -> Result<()> {
+        if let Some(shaping) = &mut self.settings.shaping {
+            shaping.packet_bytes = Some(packet_bytes);
+        }
+        self.settings.nics.iter().try_for_each(|nic| self.shape(nic))
+    }
+
     /// Lets the shaper of one NIC pass another rate, if it has one.
     pub fn change_rate(&mut self, nic: usize, bits_per_second: u64) -> Result<()> {
         let Some(place) = self.settings.nics.get_mut(nic) else {
