@@ -201,7 +201,8 @@ impl Applied {
             }
             settings.moderation_seconds.map_or(Ok(()), |seconds| moderate(&nic.interface, seconds))?;
         }
-        Ok(())
+        let inside = settings.overlay.iter().map(|overlay| overlay.address);
+        settings.nics.iter().map(|nic| nic.address).chain(inside).try_for_each(nics::await_own)
     }
 
     /// Makes an interface what the settings say, and brings it up.
