@@ -44,6 +44,7 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "host.adopt" => host::adopt::run(call),
         "host.apply" => host::apply::run(call),
         "host.set" => host::set::run(call),
+        "host.names" => host::names::run(call),
         "host.read" => host::read::run(call),
         "check.facts" => facts::run(call),
         "check.routes" => facts::routes(call),

@@ -173,14 +173,13 @@ impl Fabric {
             let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
             let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
             let was_idle = port.next_arrival().is_none();
-            if let Err(reason) = port.offer(frame.since, frame, u32::MAX) {
-                port.note_refused(frame.since, frame, reason, port.buffered_bytes());
-                self.unsettled.push(uplink);
-                continue;
+            let offered = port.offer(frame.since, frame, u32::MAX);
+            match offered {
+                Ok(()) => *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes),
+                Err(_) => self.unsettled.push(uplink),
             }
-            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
-            self.drops.end_runs(uplink, uplink);
-            if was_idle {
+            self.drops.note_offered(port, uplink, &frame, frame.since, offered);
+            if offered.is_ok() && was_idle {
                 self.schedule_arrival(uplink.0.into());
             }
         }
@@ -303,17 +302,25 @@ impl Fabric {
         self.tell_seen(output, sink);
         // The port gets the empty one: no memory is asked for, however many frames are marked.
         let mut fates = std::mem::take(&mut self.spare_fates);
-        self.ports[usize::from(output.0)].swap_fates(&mut fates);
-        for fate in fates.drain(..) {
-            self.tell(&fate, output, sink);
+        let recorded = self.ports[usize::from(output.0)].swap_fates(&mut fates);
+        for (place, fate) in fates.drain(..).enumerate() {
+            match place < recorded {
+                true => self.tell_sink(&fate, output, sink),
+                false => self.tell(&fate, output, sink),
+            }
         }
         self.spare_fates = fates;
     }
 
     /// Writes down and tells that a frame was dropped, or marked.
     pub(crate) fn tell(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
-        self.tell_seen(output, sink);
         self.drops.record(fate, output);
+        self.tell_sink(fate, output, sink);
+    }
+
+    /// Tells what is written down already.
+    fn tell_sink(&mut self, fate: &Fate, output: PortIndex, sink: &mut impl Sink) {
+        self.tell_seen(output, sink);
         if fate.frame.background().is_some() {
             return;
         }

@@ -68,6 +68,8 @@ pub(crate) struct Port {
     queue: Queue,
     /// What became of frames in the queue, until somebody takes it.
     fates: Vec<Fate>,
+    /// How many of these are written down already.
+    recorded: usize,
     transmission: Option<Transmission>,
     /// Where all frames in it and on its link go; none if they go to several.
     only_destination: Option<HostIndex>,
@@ -99,6 +101,7 @@ impl Port {
             input_limit_bytes: config.input_mtu.map_or(u32::MAX, |mtu| mtu.frame_bytes()),
             queue: Queue::from(config.queue),
             fates: Vec::new(),
+            recorded: 0,
             transmission: None,
             only_destination: None,
             in_flight: VecDeque::new(),
@@ -193,10 +196,19 @@ impl Port {
         self.fates.iter().any(|fate| fate.marked && same(&fate.frame))
     }
 
-    /// Puts what has become of frames in the queue since the last call, in order, into `fates`, which is empty.
-    pub(crate) fn swap_fates(&mut self, fates: &mut Vec<Fate>) {
+    /// What has become of frames in the queue since the last call, in order: it is to be written down, and stays to be
+    /// told.
+    pub(crate) fn unrecorded(&mut self) -> &[Fate] {
+        let from = std::mem::replace(&mut self.recorded, self.fates.len());
+        &self.fates[from..]
+    }
+
+    /// Puts what has become of frames in the queue since the last call, in order, into `fates`, which is empty. Returns how
+    /// many of them are written down already.
+    pub(crate) fn swap_fates(&mut self, fates: &mut Vec<Fate>) -> usize {
         std::mem::swap(&mut self.fates, fates);
         self.has_news = self.has_lasting_news();
+        std::mem::take(&mut self.recorded)
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {

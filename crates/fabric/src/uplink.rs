@@ -2,6 +2,8 @@
 
 use framegauge_frames::{BitRate, Picoseconds, frame_bytes};
 
+use crate::drops::DropLog;
+use crate::port::Port;
 use crate::{Aggregate, Fabric, Frame, HostIndex, PortIndex, Reason};
 
 /// When a host's NIC will have sent everything it was handed.
@@ -57,15 +59,15 @@ impl Fabric {
                 false => port.offer(now, frame, u32::MAX),
                 true => port.refuse(now, frame, u32::MAX, Reason::Filtered),
             };
-            if let Err(reason) = offered {
-                port.note_refused(now, frame, reason, port.buffered_bytes());
-                refused = true;
+            // The first that is taken in ends a run, and the others with it as long as nothing else happens.
+            if index == 0 || offered.is_err() || port.has_news() {
+                self.drops.note_offered(port, uplink.port, &frame, now, offered);
             }
+            refused |= offered.is_err();
         }
         let uplink = uplink.port;
-        match refused {
-            true => self.unsettled.push(uplink),
-            false => self.drops.end_runs(uplink, uplink),
+        if refused {
+            self.unsettled.push(uplink);
         }
         if was_idle {
             self.schedule_arrival(uplink.0.into());
@@ -93,5 +95,27 @@ impl Fabric {
     /// The highest rate at which a host's NIC sends now; `None` without hosts.
     pub fn fastest_uplink(&self) -> Option<BitRate> {
         self.uplinks.iter().map(|uplink| uplink.rate).max()
+    }
+}
+
+impl DropLog {
+    /// Writes down what became of a frame that was offered to the port of a NIC, and of others there with it. It is told
+    /// later, when there is a sink; the frames that come until then must not change how many were dropped in a row.
+    pub(crate) fn note_offered(
+        &mut self,
+        port: &mut Port,
+        index: PortIndex,
+        frame: &Frame,
+        now: Picoseconds,
+        offered: Result<(), Reason>,
+    ) {
+        match offered {
+            Ok(()) if port.has_marked(frame) => {}
+            Ok(()) => self.end_runs(index, index),
+            Err(reason) => port.note_refused(now, *frame, reason, port.buffered_bytes()),
+        }
+        if port.has_news() {
+            port.unrecorded().iter().for_each(|fate| self.record(fate, index));
+        }
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Log, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
-    Aggregate, Fabric, FabricConfig, Graph, HostIndex, Impairments, Leg, NicConfig, Owner, PortConfig,
+    Aggregate, Ecn, Fabric, FabricConfig, Graph, HostIndex, Impairments, Leg, NicConfig, Owner, PortConfig,
     PortIndex, QueueConfig, Reason, Routing, TopologyError,
 };
 use framegauge_frames::{Mtu, Picoseconds};
@@ -182,6 +182,54 @@ fn a_router_queues_what_it_sends_like_a_switch() {
     assert_eq!(drops.len(), 4);
     let port = fabric.counters().ports[usize::from(drops[0].port.0)];
     assert_eq!((port.received_frames, port.sent_frames, port.dropped_frames), (6, 2, 4));
+}
+
+/// Until it is told what was dropped, the NIC of a router takes in frames and drops others.
+#[test]
+fn runs_of_drops_at_a_routers_nic_end_with_a_frame_that_is_taken_in() {
+    let mut fabric = Fabric::new(&plain(&one_router())).unwrap();
+    let mut log = Log::default();
+    let mut send = |now, id, frames| {
+        fabric.transmit(nanoseconds(now), HostIndex(3), aggregate(id, frames, 1514, 1));
+    };
+    // One is sent, one waits, three find the buffer full.
+    (0..5).for_each(|id| send(0, id, 1));
+    // After one has left, the first of three has room.
+    send(T, 5, 3);
+    // Two have left: there is room for two of five.
+    send(3 * T, 6, 5);
+    send(3 * T, 7, 1);
+    let lengths = |fabric: &mut Fabric| -> Vec<(u64, u32)> {
+        fabric.take_drops().iter().map(|drop| (drop.flow, drop.run_length)).collect()
+    };
+    let expected = [(2, 1), (3, 2), (4, 3), (5, 1), (5, 2), (6, 1), (6, 2), (6, 3), (7, 4)];
+    assert_eq!(lengths(&mut fabric), expected);
+    finish(&mut fabric, &mut log);
+    // Told are the same, once each, and the run has ended with those that were taken in, not with the telling.
+    let told: Vec<(u64, u16)> = log.discarded.iter().map(|(id, frame)| (u64::from(*id), *frame)).collect();
+    assert_eq!(told, [(2, 0), (3, 0), (4, 0), (5, 1), (5, 2), (6, 2), (6, 3), (6, 4), (7, 0)]);
+    assert_eq!(lengths(&mut fabric), []);
+}
+
+/// What is marked is taken in, and ends no run of marks; the first that is not does.
+#[test]
+fn runs_of_marks_at_a_routers_nic_count_all_in_a_row() {
+    let mut config = plain(&one_router());
+    let port = usize::from(config.uplinks[3].0);
+    config.ports[port].queue = QueueConfig::Step { limit_bytes: 1 << 20, threshold_bytes: 1518 };
+    let mut fabric = Fabric::new(&config).unwrap();
+    let capable = |id, frames| Aggregate { ecn: Ecn::CAPABLE, ..aggregate(id, frames, 1514, 1) };
+    // The first leaves at once; from the second on there is more than the step.
+    fabric.transmit(Picoseconds::ZERO, HostIndex(3), capable(0, 4));
+    fabric.transmit(Picoseconds::ZERO, HostIndex(3), capable(1, 2));
+    fabric.transmit(Picoseconds::ZERO, HostIndex(3), aggregate(2, 1, 1514, 1));
+    fabric.transmit(Picoseconds::ZERO, HostIndex(3), capable(3, 1));
+    finish(&mut fabric, &mut Log::default());
+    let found: Vec<_> =
+        fabric.take_drops().iter().map(|drop| (drop.flow, drop.marked, drop.run_length)).collect();
+    let marks = |flow, runs: std::ops::RangeInclusive<u32>| runs.map(move |run| (flow, true, run));
+    let expected: Vec<_> = marks(0, 1..=3).chain(marks(1, 4..=5)).chain(marks(3, 1..=1)).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

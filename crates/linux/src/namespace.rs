@@ -1,11 +1,16 @@
 //! Network namespaces. Those that are made here have no name: one lives as long as a process or descriptor in it does.
 
 use crate::error::{Context, OsError, Result, check};
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Where `ip netns` keeps its namespaces.
 const NAMED: &str = "/run/netns";
+/// Where a file system in memory is mounted for a moment: every kernel has it, and nobody reads it meanwhile.
+const STAGE: &str = "/sys/kernel";
 /// Of a fresh namespace's own table: a walk over it takes a fifth of a millisecond.
 const CONNECTION_BUCKETS: &str = "16384";
 /// What the kernel derives from the table's size. A smaller table is no reason to have less of it.
@@ -120,6 +125,40 @@ pub fn show_network() -> Result<()> {
     mount_sys(libc::MS_PRIVATE)
 }
 
+/// Shows `contents` at `path` in the mount namespace of the caller, instead of the file that is there, and returns the
+/// file that is shown. `path` must be a file without a symbolic link on the way, the namespace one from which no mount
+/// spreads.
+///
+/// The file lives in memory and is on no path of its own: the file system that it is in is mounted for a moment only, and
+/// then kept by the mount at `path`, so that it ends with the namespace.
+pub fn show_file(path: &Path, contents: &[u8]) -> Result<File> {
+    let target = path.to_str().ok_or_else(|| OsError::errno("show a file", libc::EINVAL))?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some("tmpfs"), STAGE, Some("tmpfs"), flags, "mount a file system in memory")?;
+    let source = format!("{STAGE}/file");
+    let write = || {
+        let mut file = File::create_new(&source)?;
+        file.write_all(contents)?;
+        // Whatever the umask is, everybody may read it.
+        file.set_permissions(Permissions::from_mode(0o644))?;
+        Ok(file)
+    };
+    let shown = write().during(format!("write {source}")).and_then(|file| {
+        let operation = format!("show a file at {target}");
+        mount(Some(&source), target, None, libc::MS_BIND, &operation).map(|()| file)
+    });
+    unmount(STAGE)?;
+    shown
+}
+
+/// Takes away what is mounted at `target`; what of it is mounted elsewhere stays there.
+fn unmount(target: &str) -> Result<()> {
+    let operation = format!("unmount {target}");
+    let path = std::ffi::CString::new(target).map_err(|_| OsError::errno(&*operation, libc::EINVAL))?;
+    // SAFETY: the path is a terminated string that outlives the call.
+    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }, &operation).map(drop)
+}
+
 fn mount(
     source: Option<&str>,
     target: &str,
@@ -192,5 +231,38 @@ impl Network {
                 .join()
                 .unwrap_or_else(|_| Err(OsError::errno("work in a network namespace", libc::EIO)))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_file_is_shown_to_those_inside_only_and_leaves_nothing() {
+        let folder = std::env::temp_dir().join(format!("framegauge-shown-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = folder.canonicalize().expect("its path").join("hosts");
+        std::fs::write(&path, "the machine's").expect("a file");
+        let inside = apart(|| {
+            let file = show_file(&path, b"the rack's")?;
+            let text = std::fs::read_to_string(&path).during("read what is shown")?;
+            let mode = std::fs::metadata(&path).during("look at it")?.mode() & 0o777;
+            let mounts = std::fs::read_to_string("/proc/thread-self/mounts").during("list the mounts")?;
+            let left = mounts.lines().filter(|line| line.contains(&format!(" {STAGE} tmpfs "))).count();
+            drop(file);
+            Ok((text, mode, left))
+        });
+        let outside = std::fs::read_to_string(&path).expect("the machine's is there");
+        std::fs::remove_dir_all(&folder).expect("nothing is mounted on it");
+        match inside {
+            Ok(found) => assert_eq!(found, ("the rack's".into(), 0o644, 0)),
+            Err(error) => {
+                assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
+                eprintln!("not run: needs the right to make namespaces: {error}");
+            }
+        }
+        assert_eq!(outside, "the machine's");
     }
 }

@@ -13,6 +13,8 @@ const RTAX_MTU: u16 = 2;
 const RTM_F_CLONED: u32 = 0x200;
 /// `struct rtmsg`, in bytes.
 const ROUTE_BYTES: usize = 12;
+/// Where `rtm_type` is in it.
+const TYPE_PLACE: usize = 7;
 /// A UDP socket has to be connected to some port; nothing is sent there (RFC 863: discard).
 const ANY_PORT: u16 = 9;
 const IP_MTU: libc::c_int = 14;
@@ -62,6 +64,20 @@ pub fn way_to(destination: IpAddr) -> Result<Way> {
 
 /// The index of the interface through which the kernel would send to `destination`, from `source` where that is given.
 pub fn interface_to(destination: IpAddr, source: Option<IpAddr>) -> Result<Option<u32>> {
+    let answers = look_up(destination, source)?;
+    Ok(answers.iter().find_map(|body| attribute_u32(body.get(ROUTE_BYTES..)?, libc::RTA_OIF)))
+}
+
+/// Whether packets to `address` are taken in by this host.
+pub fn is_own(address: IpAddr) -> Result<bool> {
+    match look_up(address, None) {
+        Ok(answers) => Ok(answers.iter().any(|body| body.get(TYPE_PLACE) == Some(&libc::RTN_LOCAL))),
+        Err(error) if error.code() == libc::ENETUNREACH => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn look_up(destination: IpAddr, source: Option<IpAddr>) -> Result<Vec<Vec<u8>>> {
     let bits = |address: IpAddr| if address.is_ipv4() { 32u8 } else { 128 };
     let mut header = [0u8; ROUTE_BYTES];
     header[..3].copy_from_slice(&[family_of(destination), bits(destination), source.map_or(0, bits)]);
@@ -70,8 +86,7 @@ pub fn interface_to(destination: IpAddr, source: Option<IpAddr>) -> Result<Optio
     if let Some(source) = source {
         message.attribute(RTA_SRC, &octets(source));
     }
-    let answers = Socket::route()?.request(message, &format!("look up the route to {destination}"))?;
-    Ok(answers.iter().find_map(|body| attribute_u32(body.get(ROUTE_BYTES..)?, libc::RTA_OIF)))
+    Socket::route()?.request(message, &format!("look up the route to {destination}"))
 }
 
 /// Every path MTU that the kernel remembers, of both IP versions.
@@ -129,6 +144,9 @@ mod tests {
         assert_eq!(way_to(own).expect("a route"), Way { source: own, mtu: mtu.min(65_535) });
         assert_eq!(interface_to(own, Some(own)).expect("a route"), Some(1));
         path_mtu_exceptions().expect("the kernel answers");
+        assert!(is_own(own).expect("the kernel answers"));
+        // TEST-NET-1 (RFC 5737), with a way to it or without.
+        assert!(!is_own([192, 0, 2, 1].into()).expect("the kernel answers"));
     }
 
     #[test]

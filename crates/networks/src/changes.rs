@@ -56,20 +56,39 @@ impl NetworkSpec {
         let mut spec = self.clone();
         spec.links.push(link.clone());
         let after = spec.network(hosts)?;
-        let Network { config, ends } = network;
-        let mut ports = Vec::new();
-        for (index, (old, new)) in config.ports.iter().zip(&after.config.ports).enumerate() {
-            let names = |node| names_of(ends, config, node);
-            if !link.fits(&names(old.from), &names(old.to)) {
-                continue;
-            }
-            let change = PortChange { up, ..difference(old, new) };
-            if change != PortChange::default() {
-                ports.push((PortIndex(index as u16), change));
-            }
-        }
-        Ok(NetworkChange { spec, network: after, ports })
+        let names = |node| names_of(&network.ends, &network.config, node);
+        let changed = |old: &PortConfig, new: &PortConfig| match link.fits(&names(old.from), &names(old.to)) {
+            true => PortChange { up, ..difference(old, new) },
+            false => PortChange::default(),
+        };
+        Ok(NetworkChange { ports: changes(network, &after, changed), spec, network: after })
     }
+
+    /// What becomes of this network of hosts, which is `network`, if that router has another MTU: the ports that it sends
+    /// by let no larger frames out. None if there is no such router.
+    pub fn with_router_mtu(
+        &self,
+        hosts: &[String],
+        network: &Network,
+        router: &str,
+        mtu: u32,
+    ) -> Option<Result<NetworkChange, String>> {
+        let mut spec = self.clone();
+        spec.topology.router_mut(router)?.mtu = Some(mtu);
+        let changed = spec.network(hosts).map(|after| (changes(network, &after, difference), after));
+        Some(changed.map(|(ports, after)| NetworkChange { ports, spec, network: after }))
+    }
+}
+
+/// What becomes different at which ports, by the change from one port to its successor.
+fn changes(
+    before: &Network,
+    after: &Network,
+    change: impl Fn(&PortConfig, &PortConfig) -> PortChange,
+) -> Vec<(PortIndex, PortChange)> {
+    let ports = before.config.ports.iter().zip(&after.config.ports).enumerate();
+    let changed = ports.map(|(index, (old, new))| (PortIndex(index as u16), change(old, new)));
+    changed.filter(|(_, change)| *change != PortChange::default()).collect()
 }
 
 /// Only what is different: to change nothing must not empty a queue into another of its kind.

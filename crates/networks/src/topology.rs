@@ -94,6 +94,14 @@ impl TopologySpec {
         }
     }
 
+    /// The router of this name, for a change.
+    pub(crate) fn router_mut(&mut self, name: &str) -> Option<&mut RouterSpec> {
+        match self {
+            TopologySpec::Custom { routers, .. } => routers.iter_mut().find(|router| router.name == name),
+            _ => None,
+        }
+    }
+
     /// Its ends: their owners, and the way from one to another.
     pub fn ends(&self, hosts: &[String]) -> Result<Ends, String> {
         self.graph(hosts).map(|graph| graph.ends()).map_err(|error| error.to_string())

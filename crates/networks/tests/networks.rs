@@ -1,6 +1,6 @@
 //! Networks as the pipe describes them.
 
-use framegauge_fabric::{FabricConfig, Limit, Process, QueueConfig};
+use framegauge_fabric::{FabricConfig, Limit, PortChange, Process, QueueConfig};
 use framegauge_frames::Picoseconds;
 use framegauge_networks::{NetworkSpec, QueueSpec, TopologySpec};
 
@@ -233,4 +233,23 @@ fn a_change_says_a_host_and_means_all_of_its_nics() {
     assert_eq!(changed, ["h2.1>switch", "h2.2>switch"]);
     let shapers = [("h2".to_owned(), 0, 4_995_000), ("h2".to_owned(), 1, 4_995_000)];
     assert_eq!(change.shapers(0.999), shapers);
+}
+
+#[test]
+fn another_mtu_of_a_router_is_that_of_the_ports_it_sends_by() {
+    let (asked, hosts) = (routed(), names(2));
+    let network = asked.network(&hosts).unwrap();
+    let change = asked.with_router_mtu(&hosts, &network, "r1", 9000).unwrap().unwrap();
+    let mut changed = change.ports.iter().map(|(port, change)| {
+        assert_eq!(change.output_mtu.map(|mtu| mtu.bytes()), Some(9000));
+        assert_eq!(PortChange { output_mtu: None, ..*change }, PortChange::default());
+        network.config.port_name(*port)
+    });
+    assert_eq!((changed.next(), changed.next()), (Some("r1.1>near".into()), Some("r1.2>far".into())));
+    assert_eq!(changed.next(), None);
+    // What holds from then on is where the next change begins.
+    let again = change.spec.with_router_mtu(&hosts, &change.network, "r1", 9000).unwrap().unwrap();
+    assert!(again.ports.is_empty());
+    assert!(asked.with_router_mtu(&hosts, &network, "h1", 9000).is_none());
+    assert!(asked.with_router_mtu(&hosts, &network, "r1", 0).unwrap().is_err());
 }

@@ -180,6 +180,10 @@ def test_what_is_up_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "end it:  framegauge rack down",
     ]
     assert "host-2 has gone" in errors
+    keeper.replace(str(path), state(hosts=[*state()["hosts"], gone], names=True))
+    assert cli.main(["rack", "show"]) == 0
+    hint = "hosts know each other by name: framegauge rack exec h1 -- ping host-2"
+    assert capsys.readouterr().out.splitlines()[-1] == hint
     assert cli.main(["rack", "list", "--json"]) == 0
     assert [host["running"] for host in json.loads(capsys.readouterr().out)["hosts"]] == [True, False]
 

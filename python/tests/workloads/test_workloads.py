@@ -9,7 +9,7 @@ from helpers.support import STUDY
 from hypothesis import given, strategies as st
 
 from framegauge.cli import commands
-from framegauge.errors import AgentError, MissingRequirement, ProgramFailure
+from framegauge.errors import AgentError, MissingRequirement, ProgramFailure, QuantityError
 from framegauge.experiment import planning
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
@@ -18,7 +18,7 @@ from framegauge.testbeds.base import Host
 from framegauge.testbeds.fake.testbed import Answered
 from framegauge.workloads import ftp, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
-from framegauge.workloads.programs import taken_stamp
+from framegauge.workloads.programs import substitute, taken_stamp
 from framegauge.workloads.rr import quantile, tail
 from framegauge.workloads.stream import Stream, busy_seconds
 
@@ -273,3 +273,28 @@ def test_what_cannot_be_proved_is_said_with_every_verdict(execute, tmp_path):
     assert all(not run.excluded for run in runs)
     verdict = summarise(read(tmp_path / "out"))["verdicts"][0]
     assert any("not proved: Nagle: iperf3 was given -N" in line for line in verdict["warnings"])
+
+
+ADDRESSES = {"h1": "10.77.0.1", "h2": "fd77::2", "h1.2": "10.77.1.1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{h2}", "fd77::2"),
+        ("ftp://[{h2}]/x?from={h1}", "ftp://[fd77::2]/x?from=10.77.0.1"),
+        ("{h1.2}:80", "10.77.1.1:80"),
+        ("no host", "no host"),
+        ("", ""),
+        ("{{h2}} is {h2}", "{h2} is fd77::2"),
+        ("awk '{ print $1 }' {} {", "awk '{ print $1 }' {} {"),
+    ],
+)
+def test_names_of_hosts_become_their_addresses(text, expected):
+    assert substitute(text, ADDRESSES) == expected
+
+
+def test_an_unknown_host_is_one_line_with_the_known_ones():
+    with pytest.raises(QuantityError) as error:
+        substitute("-c {h3} -t {h1}", ADDRESSES)
+    assert str(error.value) == 'found "{h3}", expected one of {h1}, {h2}, {h1.2}, or {{h3}} for the word itself'

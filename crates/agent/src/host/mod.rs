@@ -8,6 +8,7 @@ pub mod frames;
 pub mod handshakes;
 pub mod lease;
 pub mod meter;
+pub mod names;
 pub mod processes;
 pub mod read;
 pub mod set;

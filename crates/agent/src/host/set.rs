@@ -1,4 +1,4 @@
-//! `host.set`: the MTU of a rack's host, or the rate of a NIC's shaper, while it works.
+//! `host.set`: the MTU of a rack's host, or the rate and the packets of its shapers, while it works.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
@@ -12,6 +12,8 @@ use serde_json::json;
 #[serde(deny_unknown_fields)]
 struct Set {
     mtu: Option<u32>,
+    /// The largest packet that it sends to anybody, for its shapers.
+    packet_bytes: Option<u32>,
     shaper: Option<NicRate>,
 }
 
@@ -31,6 +33,9 @@ pub fn run(call: &Call) -> Answer {
     let applied = applied.ok_or_else(|| Failure::state("only a rack's own host is changed so"))?;
     if let Some(mtu) = asked.mtu {
         applied.change_mtu(mtu)?;
+    }
+    if let Some(packet_bytes) = asked.packet_bytes {
+        applied.change_packets(packet_bytes)?;
     }
     if let Some(NicRate { nic, bits_per_second }) = asked.shaper {
         applied.change_rate(nic, bits_per_second)?;

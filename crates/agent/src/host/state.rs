@@ -9,6 +9,7 @@ use crate::tools::helper::Helper;
 use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::host::Applied;
+use framegauge_drivers::host::names::Names;
 use framegauge_drivers::host::processes::Processes;
 use framegauge_drivers::meters::handshakes::HandshakeCapture;
 use framegauge_drivers::{PortRange, Result};
@@ -19,6 +20,8 @@ use std::sync::Mutex;
 pub struct HostState {
     /// The settings in force.
     pub applied: Mutex<Option<Applied>>,
+    /// The names of the others that it shows.
+    pub names: Mutex<Option<Names>>,
     /// The captures under way, one an interface.
     pub capture: Mutex<Option<Vec<HandshakeCapture>>>,
     /// The CPU meter at work.
@@ -57,6 +60,7 @@ impl HostState {
         Ok(Self {
             ports,
             applied: Mutex::default(),
+            names: Mutex::default(),
             capture: Mutex::default(),
             meter: Mutex::default(),
             serving: Mutex::default(),

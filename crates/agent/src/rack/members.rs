@@ -60,6 +60,13 @@ pub struct Member {
     pub packet_bytes: u32,
 }
 
+impl Member {
+    /// The name of one of its NICs, from 0.
+    fn end(&self, place: usize) -> String {
+        if self.nics.len() > 1 { format!("{}.{}", self.name, place + 1) } else { self.name.clone() }
+    }
+}
+
 impl Up {
     /// Hosts, then routers.
     pub fn members(&self, ends: &Ends, network: Option<&Network>) -> Vec<Member> {
@@ -157,15 +164,25 @@ impl Up {
         }
     }
 
+    /// What `host.names` is told: all of them by name, those with several NICs by each NIC's name too.
+    pub fn names_entries(&self, members: &[Member]) -> Value {
+        let of = |member: &Member| {
+            let own = json!({"name": member.name, "addresses": [self.used_address(member)]});
+            let nics = member.nics.iter().filter(|_| member.nics.len() > 1).enumerate();
+            let ends =
+                nics.map(|(place, nic)| json!({"name": member.end(place), "addresses": [nic.address]}));
+            std::iter::once(own).chain(ends).collect::<Vec<_>>()
+        };
+        members.iter().flat_map(of).collect()
+    }
+
     /// What is said of one of them.
     pub fn describe_member(&self, member: &Member, thread: u32, rack: &Rack) -> Value {
         let Member { owner, name, nics, .. } = member;
         let pid = rack.hosts[name].pid();
-        let several = nics.len() > 1;
         let described = nics.iter().enumerate().map(|(place, nic)| {
-            let end = if several { format!("{name}.{}", place + 1) } else { name.clone() };
-            let address = if several { nic.address } else { self.used_address(member) };
-            json!({"interface": nic.interface, "address": address, "mac": text(nic.hardware), "end": end})
+            let address = if nics.len() > 1 { nic.address } else { self.used_address(member) };
+            json!({"interface": nic.interface, "address": address, "mac": text(nic.hardware), "end": member.end(place)})
         });
         let described: Vec<Value> = described.collect();
         match owner {

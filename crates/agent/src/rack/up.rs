@@ -7,7 +7,7 @@ use crate::rack::params::{Host, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::speed;
 use crate::rack::state::Rack;
-use framegauge_drivers::host::Shaping;
+use framegauge_drivers::host::{Shaping, names};
 use framegauge_drivers::rack::cpus::plan_cpus;
 use framegauge_drivers::rack::join::{self, NicSpec};
 use framegauge_drivers::rack::kernel_switch::{self, KernelSwitch, KernelSwitchSpec};
@@ -54,6 +54,7 @@ impl Up {
         let ends = self.ends()?;
         let members = self.members(&ends, rack.network.as_ref().map(|(_, network)| network));
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+        rack.mtus = members.iter().map(|member| (member.name.clone(), self.mtu(member.owner))).collect();
         let threads = members::start(call, &names, rack)?;
         match (&rack.network, threads.as_slice()) {
             (Some((_, network)), _) => {
@@ -66,11 +67,14 @@ impl Up {
             (None, [first, second]) => join::join_by_veth(first.1, second.1)?,
             (None, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
         }
-        self.apply(rack, &members)?;
+        let names = names::can_be_shown().then(|| self.names_entries(&members));
+        self.apply(rack, &members, names.as_ref())?;
         if let Some(switch) = &rack.switch {
             switch.await_forwarding()?;
         }
-        self.describe(rack, &members, &threads)
+        let mut answer = self.describe(rack, &members, &threads)?;
+        answer["names"] = names.is_some().into();
+        Ok(answer)
     }
 
     fn nics(&self) -> NicSpec {
@@ -104,14 +108,20 @@ impl Up {
         if self.family == 6 { Family::V6 } else { Family::V4 }
     }
 
-    fn apply(&self, rack: &Rack, members: &[Member]) -> Result<(), Failure> {
+    /// Sets all of them up, and tells them the names of all if there are any to tell.
+    fn apply(&self, rack: &Rack, members: &[Member], names: Option<&Value>) -> Result<(), Failure> {
         std::thread::scope(|scope| {
             let threads: Vec<_> = members
                 .iter()
                 .map(|member| {
                     let agent = &rack.hosts[&member.name];
                     let settings = self.settings(member, &rack.cpus.hosts);
-                    scope.spawn(move || agent.call("host.apply", settings))
+                    scope.spawn(move || {
+                        agent.call("host.apply", settings)?;
+                        names.map_or(Ok(json!({})), |entries| {
+                            agent.call("host.names", json!({"entries": entries}))
+                        })
+                    })
                 })
                 .collect();
             threads.into_iter().try_for_each(|thread| {

@@ -1,6 +1,7 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 pub mod groups;
+pub mod names;
 mod napi;
 pub mod nics;
 mod overlay;
@@ -200,7 +201,8 @@ impl Applied {
             }
             settings.moderation_seconds.map_or(Ok(()), |seconds| moderate(&nic.interface, seconds))?;
         }
-        Ok(())
+        let inside = settings.overlay.iter().map(|overlay| overlay.address);
+        settings.nics.iter().map(|nic| nic.address).chain(inside).try_for_each(nics::await_own)
     }
 
     /// Makes an interface what the settings say, and brings it up.
@@ -266,6 +268,14 @@ impl Applied {
             rtnetlink::change_link(&nic.interface, change)?;
             self.shape(nic)
         })
+    }
+
+    /// Lets the shapers count by packets of another size. They are put in anew, and drop what waits.
+    pub fn change_packets(&mut self, packet_bytes: u32) -> Result<()> {
+        if let Some(shaping) = &mut self.settings.shaping {
+            shaping.packet_bytes = Some(packet_bytes);
+        }
+        self.settings.nics.iter().try_for_each(|nic| self.shape(nic))
     }
 
     /// Lets the shaper of one NIC pass another rate, if it has one.

@@ -1,10 +1,13 @@
 //! A NIC of a host or a router, and what gives it its address, neighbours and routes. All of them are static.
 
 use crate::host::subnet::{network, quiet_sysctls_of};
-use framegauge_linux::Result;
-use framegauge_linux::rtnetlink;
+use framegauge_linux::{OsError, Result, clock, routes, rtnetlink};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long the kernel may take to use an address; it takes a millisecond when it is not busy.
+const PATIENCE_NANOSECONDS: u64 = 5_000_000_000;
 
 /// One NIC, and where packets go by it.
 #[derive(Debug, Clone)]
@@ -35,6 +38,20 @@ impl Nic {
             rtnetlink::set_route(name, net, prefix, Some(*gateway), congestion_control)
         })
     }
+}
+
+/// Waits until this host takes in packets to an address that it was given. Of IPv6 the kernel sees to that later, when a
+/// worker has found the link to be up; what comes before is dropped, and a SYN that is sent again after a second asks for
+/// no ECN.
+pub fn await_own(address: IpAddr) -> Result<()> {
+    let deadline = clock::monotonic_nanoseconds() + PATIENCE_NANOSECONDS;
+    while !routes::is_own(address)? {
+        if clock::monotonic_nanoseconds() > deadline {
+            return Err(OsError::errno(format!("wait for the kernel to use {address}"), 110));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Ok(())
 }
 
 /// What makes a router of a host: it takes packets on, whichever way they came, and tells nobody of shorter ways.

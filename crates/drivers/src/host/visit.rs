@@ -1,6 +1,7 @@
-//! Enters a host of a rack: its network, its CPUs, its cgroup.
+//! Enters a host of a rack: its network, its names, its CPUs, its cgroup.
 
 use crate::host::groups::{cgroup_root, is_group};
+use crate::host::names::Shown;
 use framegauge_linux::cgroup::Group;
 use framegauge_linux::namespace::Network;
 use framegauge_linux::{OsError, Result, process, sched};
@@ -26,13 +27,15 @@ pub fn enter(pid: u32, start_ticks: u64) -> Result<()> {
     };
     alive()?;
     let group = group_of(pid).ok_or_else(|| refused(pid, "it is not the agent of a rack's host"))?;
-    let (network, cpus) =
-        (Network::of_thread(process::second_thread(pid)?)?, sched::allowed_cpus_of(pid as i32));
+    let thread = process::second_thread(pid)?;
+    let (network, names) = (Network::of_thread(thread)?, Shown::by_thread(thread)?);
+    let cpus = sched::allowed_cpus_of(pid as i32);
     group.join()?;
     // From here on the host's end is ours; but what was opened above must have been the host's.
     alive()?;
     sched::bind(0, &cpus)?;
-    network.enter()
+    network.enter()?;
+    names.map_or(Ok(()), |names| names.show_here())
 }
 
 /// The cgroup of a host by the command line of its agent; `None` for any other process. Anybody may start a program

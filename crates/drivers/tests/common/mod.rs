@@ -1,6 +1,7 @@
 //! Two hosts with real TCP stacks, for a fabric between them.
 
 use framegauge_drivers::fabric::Attachment;
+use framegauge_drivers::host::nics::await_own;
 use framegauge_drivers::{Result, rack::addresses as rack};
 use framegauge_linux::namespace::Network;
 use framegauge_linux::rtnetlink::{self, LinkChange};
@@ -43,6 +44,7 @@ fn host(index: usize, version: u8, tso: bool, workshop: &Network) -> Result<(Net
         rtnetlink::add_address(&name, rack::address(index, version), bits)?;
         rtnetlink::set_route(&name, net.parse().expect("an address"), bits, None, "reno")?;
         rtnetlink::add_neighbours(&name, &[(rack::address(1 - index, version), rack::hardware(1 - index))])?;
+        await_own(rack::address(index, version))?;
         Ok(tap)
     })?;
     let host = format!("h{}", index + 1);

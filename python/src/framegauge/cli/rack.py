@@ -22,7 +22,7 @@ _MORE = """\
 examples:
   framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
   framegauge rack up examples/faults/clean.yaml    or the network of a lab, with its faults
-  framegauge rack exec h1 -- ping -c 3 10.77.0.2   run a command in a host
+  framegauge rack exec h1 -- ping -c 3 h2          run a command in a host
   framegauge rack exec h2 -- bash                  or work there
   framegauge rack show --json                      what is up
   framegauge rack watch                            what its ports do, every second
@@ -51,13 +51,16 @@ The command has the host's network and CPUs; the terminal, folder, environment a
 where sudo is needed to get in, the command is no longer root's, and has your whole environment again, although sudo
 strips it (the variables that sudo adds are left out). For root's rights in the host, use sudo as the command.
 
+Hosts and routers know each other by name; one NIC of several is h1.1. The names are in the /etc/hosts that the command
+sees, before the lines of your own.
+
 It gets Ctrl-C and every other signal itself. The exit code is the command's (128 + n if signal n ended it, as the shell
 says); 127 if it is not found, 126 if it cannot be started. It ends with the rack.
 
 examples:
   framegauge rack exec h1 -- iperf3 -s
-  framegauge rack exec h2 -- iperf3 -c 10.77.0.1 -t 5
-  framegauge rack exec h2 -- ping -M do -s 8972 10.77.0.1
+  framegauge rack exec h2 -- iperf3 -c h1 -t 5
+  framegauge rack exec h2 -- ping -M do -s 8972 h1
   framegauge rack exec h1 -- sudo tcpdump -ni fg1
   framegauge rack exec h1 -- ss -tin
   framegauge rack exec r1 -- ip route              routers, and switches of a lab, too
@@ -91,8 +94,8 @@ examples:
 _SET = """\
 PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. * stands for any
 characters, and the name of a host or router for all of its NICs, which are h1.1 and h1.2. What is not named stays as it
-is. A port is one way: a link has two. Of a host, the MTU of its interfaces can be set. A rack that is built again has
-what its study says again.
+is. A port is one way: a link has two. Of a host or router, the MTU of its interfaces can be set. A rack that is built
+again has what its study says again.
 
 examples:
   framegauge rack set 'switch>h1' --rate 100Mb/s --queue red
@@ -101,6 +104,7 @@ examples:
   framegauge rack set 'switch>h1' --down
   framegauge rack set 'switch>h1' --up
   framegauge rack set h1 --mtu 9000
+  framegauge rack set r1 --mtu 9000                and what the router sends
 """
 _CAPTURE = """\
 PORT is FROM>TO, as `framegauge rack watch` names it; a shell needs it quoted, or switch:h1 instead. The file is pcapng
@@ -165,12 +169,14 @@ def parser() -> Verb:
     taken.add_argument(
         "--write", "-w", type=output.place, metavar="FILE", help="a new file (default: switch-h1.pcapng)"
     )
-    _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
+    _add_set(verb("set", "change a port, or the MTU of a host or router, while the rack is up", _SET))
     return whole
 
 
 def _add_set(change: argparse.ArgumentParser) -> None:
-    change.add_argument("where", metavar="PORT", help="such as 'switch>h1', switch:h1 or '*>h1'; or a host, such as h1")
+    change.add_argument(
+        "where", metavar="PORT", help="such as 'switch>h1', switch:h1 or '*>h1'; or a host or router, such as h1"
+    )
     change.add_argument("--rate", metavar="RATE", help="line rate, such as 100Mb/s")
     change.add_argument("--delay", metavar="TIME", help="propagation delay of the link behind it, such as 1ms")
     change.add_argument("--mtu", metavar="BYTES", help="of the port, or the host's interface, such as 9000")
@@ -315,7 +321,7 @@ def _text(state: Mapping[str, Any]) -> list[str]:
             # Racks of older versions have one NIC a host, and say no more of it.
             for place, nic in enumerate(each.get("nics", [each])):
                 rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(each["mtu"])))
-        return [*_table(rows), "", _summary(state), *_usage(hosts[0]["name"], hosts[-1]["address"])]
+        return [*_table(rows), "", _summary(state), *_usage(state, hosts[0], hosts[-1], hosts[-1]["address"])]
     rows = [("node", "kind", "interface", "MTU", "addresses")]
     for node in hosts:
         for place, each in enumerate(node["interfaces"]):
@@ -323,7 +329,7 @@ def _text(state: Mapping[str, Any]) -> list[str]:
             rows.append((name, kind, each["interface"], str(each["mtu"]), ", ".join(each["addresses"])))
     ends = [node for node in hosts if node["kind"] == "host"]
     # The last interface of a host is that of its overlay, if it has one.
-    usage = _usage(ends[0]["name"], ends[-1]["interfaces"][-1]["addresses"][0])
+    usage = _usage(state, ends[0], ends[-1], ends[-1]["interfaces"][-1]["addresses"][0])
     return [state["about"], "", *_table(rows), "", _summary(state), *usage]
 
 
@@ -355,8 +361,12 @@ def _summary(state: Mapping[str, Any]) -> str:
     )
 
 
-def _usage(first: str, last: str) -> list[str]:
-    return [
-        f"use it:  framegauge rack exec {first} -- ping -c 3 {last}",
+def _usage(state: Mapping[str, Any], first: Mapping[str, Any], last: Mapping[str, Any], address: str) -> list[str]:
+    lines = [
+        f"use it:  framegauge rack exec {first['name']} -- ping -c 3 {address}",
         "end it:  framegauge rack down",
     ]
+    # Hosts of older versions know no names.
+    if state.get("names"):
+        lines.append(f"hosts know each other by name: framegauge rack exec {first['name']} -- ping {last['name']}")
+    return lines

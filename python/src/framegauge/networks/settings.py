@@ -35,9 +35,9 @@ _QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
 
 
 def params(where: str, options: Mapping[str, str | None], up: bool | None = None) -> Json:
-    """Of a port (`switch>h1` or `switch:h1`, with stars) or a host, and the options by name.
+    """Of a port (`switch>h1` or `switch:h1`, with stars), a host or a router, and the options by name.
 
-    The options are rate, delay, mtu, buffer and queue; of a host, mtu alone. InputError says what is wrong.
+    The options are rate, delay, mtu, buffer and queue; of a host or router, mtu alone. InputError says what is wrong.
     """
     found: Json = {}
     for name, text in options.items():
@@ -63,8 +63,8 @@ def params(where: str, options: Mapping[str, str | None], up: bool | None = None
         return {"from": port[1], "to": port[2], **found}
     if found.keys() != {"mtu"}:
         raise InputError(
-            f"rack set: found more than --mtu, expected nothing else for the host {where}; a port is FROM>TO, such as "
-            f'"switch>{where}"'
+            f"rack set: found more than --mtu, expected nothing else for the host or router {where}; a port is "
+            f'FROM>TO, such as "switch>{where}"'
         )
     return {"host": where, **found}
 

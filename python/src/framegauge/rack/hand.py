@@ -66,7 +66,8 @@ def up(study: Study, name: str, say: Say) -> Json:
             }
             for host in built["hosts"]
         ]
-        return _described(agent, hosts, routers=_running(built["routers"]), conditions=conditions.as_json())
+        rest = {"routers": _running(built["routers"]), "conditions": conditions.as_json(), "names": built["names"]}
+        return _described(agent, hosts, **rest)
 
     return _kept({"testbed": study.testbed.kind, "study": name}, build, say)
 
@@ -76,7 +77,8 @@ def up_lab(lab: LabFile, name: str, say: Say) -> Json:
     from framegauge.testbeds.lab import LabTestbed
 
     def build(agent: Agent) -> Json:
-        return _described(agent, LabTestbed(agent).up(lab.network)["nodes"], about=lab.about)
+        built = LabTestbed(agent).up(lab.network)
+        return _described(agent, built["nodes"], about=lab.about, names=built["names"])
 
     return _kept({"testbed": "lab", "study": name}, build, say)
 
@@ -170,7 +172,7 @@ def looks(
 def change(asked: Json, say: Say) -> Json:
     """Change the rack while it runs by what `rack_settings.params` made: the names that were `changed`, and `when`."""
     with _asking("set", say) as (state, agent):
-        hosts = [host["name"] for host in state["hosts"]]
+        hosts = [host["name"] for host in members(state)]
         if "host" in asked and asked["host"] not in hosts:
             raise InputError(rack_settings.unknown_host(asked["host"], hosts))
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from framegauge.errors import AgentFailure, FramegaugeError, MissingRequirement
+from framegauge.errors import AgentError, AgentFailure, FramegaugeError, MissingRequirement
 from framegauge.labs.commands import Recipe, links, recipe, reminders
 from framegauge.labs.model import Network
 from framegauge.labs.plan import Interface, Plan, plan
@@ -60,7 +61,10 @@ class LabTestbed:
         self._plan: Plan | None = None
 
     def up(self, network: Network) -> Json:
-        """Build it; its nodes with process ids, interfaces and addresses. MissingRequirement without ip or nft."""
+        """Build it; its nodes with process ids, interfaces and addresses, and whether they know each other's `names`.
+
+        MissingRequirement without ip or nft.
+        """
         made = plan(network)
         recipes = {name: recipe(made, name) for name in network.nodes}
         _demand_programs(recipes)
@@ -78,13 +82,14 @@ class LabTestbed:
             self._run({next(iter(network.nodes)): _batch(links(made, threads))}, "join the nodes")
             self._run({name: _script(each) for name, each in recipes.items()}, "set the nodes up")
             self._frames_only()
+            known = self._tell_names()
             self._run({name: _awaiting(node) for name, node in self._nodes.items()}, "wait for the links")
             self._remind(made)
         except BaseException:
             with contextlib.suppress(AgentFailure):
                 self._forget()
             raise
-        return {"nodes": [_described(node) for node in self._nodes.values()]}
+        return {"nodes": [_described(node) for node in self._nodes.values()], "names": known}
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that are up, without routers and switches; the address of each is its IPv4 one where it has one."""
@@ -128,6 +133,26 @@ class LabTestbed:
         ]
         for each in asked:
             each.result()
+
+    def _tell_names(self) -> bool:
+        """Every node knows all of them by name; False if this machine has no hosts file."""
+        entries = [
+            {"name": name, "addresses": found} for name, node in self._nodes.items() if (found := self._known_by(node))
+        ]
+        asked = [node.agent.begin("host.names", {"entries": entries}) for node in self._nodes.values()]
+        try:
+            for each in asked:
+                each.result()
+        except AgentError as error:
+            if error.data.get("errno") != errno.ENOENT:
+                raise
+            return False
+        return True
+
+    def _known_by(self, node: LabNode) -> list[str]:
+        """All addresses of a node, those first that the truth is about; none of a switch."""
+        first = self.addresses(node.name).values()
+        return list(dict.fromkeys([*first, *(each for own in node.interfaces for each in own.addresses.values())]))
 
     def _remind(self, made: Plan) -> None:
         for each in reminders(made):

@@ -6,7 +6,6 @@ sign and in words, never by colour alone.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from framegauge.printable import printable
+from framegauge.printable import escaped as _text, printable
 
 __all__ = ["line", "svg", "words"]
 
@@ -148,10 +147,6 @@ class _Box:
 
 
 _LETTER, _LINE, _GAP, _DROP, _TOP, _WIDE_NODES = 7.4, 16.0, 104.0, 52.0, 14.0, 6
-
-
-def _text(value: object) -> str:
-    return html.escape(printable(str(value)), quote=True)
 
 
 def _lines(node: Mapping[str, Any]) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ _HOST = {
     "check.trace": "hops patient small_bytes traces",
     "check.close": "",
     "host.frames": "interfaces",
+    "host.names": "entries",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
@@ -123,7 +124,8 @@ class FakeAgent:
             "check.echo": self._check.echo,
             "check.trace": self._check.trace,
             "check.close": self._check.close,
-            "host.frames": self._frames,
+            "host.frames": self._not_ours,
+            "host.names": self._not_ours,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
             "process.signal": self._signal,
@@ -146,7 +148,7 @@ class FakeAgent:
         self.ended = True
         return {}
 
-    def _frames(self, _: Json) -> Json:
+    def _not_ours(self, _: Json) -> Json:
         what = "this host is not a rack's"
         raise FakeError(-32006, what, {"what": what})
 

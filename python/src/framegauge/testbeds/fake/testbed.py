@@ -145,6 +145,7 @@ class FakeRack:
             "routers": fake_network.routers(rack, self._fault),
             "ceilings": {host["name"]: ceilings(params, host["mtu"]) for host in params["hosts"]},
             "network": fake_network.answer(rack, self._fault),
+            "names": True,
         }
 
     def _set(self, params: Json) -> Json:
