@@ -4,11 +4,13 @@
         [--case '12 to 1' --mtu 1500]
 
 Cases: a pair, twelve senders to one, and fifteen to one on a fat-tree of sixteen; MTU 1500 and 9000, offloads off and
-on; cubic. Of each, at 1 Gb/s: goodput as a share of the ceiling, slow start and what was on its way at the end
-included; CPU of the fabric's thread; CPU seconds a gigabyte of the whole machine; how late deliveries were; and for
-how much of the time something else held a CPU of the hosts. And the most it carries when links have 40 Gb/s. All
-testbeds are measured in turn within a round. Then how long a fat-tree takes to be there and to be gone. Mininet's
-switches are Linux bridges, which cannot have the loops of a fat-tree: of that it shows only how long it takes.
+on; cubic. Of each, at 1 Gb/s: goodput as a share of the ceiling; CPU of the fabric's thread; CPU seconds per gigabyte
+of the whole machine; how late deliveries were; and for how much of the time something else held a CPU of the hosts.
+And the most it carries when links have 40 Gb/s. Goodput is that of the steady part of the run, by the rule of studies
+(framegauge.evidence.steady): slow start and the end of the streams do not count. Mininet's is iperf3's, of the whole
+run. All testbeds are measured in turn within a round. Then how long a fat-tree takes to be there and to be gone.
+Mininet's switches are Linux bridges, which cannot have the loops of a fat-tree: of that it shows only how long it
+takes.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -33,6 +35,7 @@ from bench.common import save, say, spread, warn_if_busy
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent, read_spool
+from framegauge.evidence import steady
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream
@@ -90,7 +93,7 @@ def ours(agent: Agent, asked: Mapping[str, Any], seconds: float) -> Figures:
     tables = {
         each.name: pyarrow.ipc.open_file(io.BytesIO(read_spool(agents[each.host], each.number))).read_all()
         for each in executed.spools
-        if each.name.startswith("transfers")
+        if each.name.startswith(("transfers", "samples"))
     }
     done = executed.record | work.evidence(executed.record, tables)
     began = time.monotonic()
@@ -98,7 +101,9 @@ def ours(agent: Agent, asked: Mapping[str, Any], seconds: float) -> Figures:
     found["down_seconds"] = time.monotonic() - began
     rested = sum(cpu[f"{state}_seconds"] for cpu in measured["cpus"] for state in RESTING)
     busy = len(measured["cpus"]) * measured["elapsed_seconds"] - rested
-    found["goodput_bits_per_second"] = work.metrics(done, tables)["goodput"]
+    part = steady.of_streams(done, tables)
+    whole = work.metrics(done, tables)["goodput"]
+    found["goodput_bits_per_second"] = whole if part is None else part.bits_per_second
     found["cpu_seconds_per_gigabyte"] = busy / done["bytes"] * 1e9
     found["ceiling_bits_per_second"] = next(iter(built["ceilings"].values()))["goodput_bits_per_second"] or 0.0
     fabric = measured["fabric"]
@@ -201,7 +206,7 @@ def main() -> None:
     """Measure, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="of all cases (default 3)")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each transfer (default 2)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each transfer, at least 0.5 (default 2)")
     parser.add_argument("--moderation", type=float, default=50.0, help="of interrupts, in us (default 50, as studies)")
     parser.add_argument("--case", action="append", choices=list(CASES), help="this one only; may be repeated")
     parser.add_argument("--mtu", action="append", type=int, choices=MTUS, help="this one only")
