@@ -262,7 +262,7 @@ def test_a_metric_that_nobody_has_is_named_with_the_reason(execute, tmp_path):
     found = summarise(read(tmp_path / "out"))
     assert {each["metric"] for each in found["verdicts"]} == {"latency_p50"}
     assert found["not_measured"] == [
-        {"metric": "fairness", "why": "no workload of this study has it"},
+        {"metric": "fairness", "why": "no workload of this study measures it"},
         {"metric": "latency_p999", "why": "a run has 100 requests, and 99.9% needs 1000"},
     ]
 

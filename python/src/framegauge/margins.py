@@ -1,4 +1,4 @@
-"""The smallest relative effects worth acting on, by metric, where nobody declares others."""
+"""The default margins: the smallest relative effect worth acting on, by metric, where a study declares no other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 __all__ = ["OTHERWISE", "USUAL", "usual"]
 
-# About what repeated measurements of a quiet machine differ by, and nobody would act on.
+# Repeated measurements on a quiet machine differ by about this much, and such differences call for no action.
 USUAL: Mapping[str, float] = {
     "goodput": 0.02,
     "completion_time": 0.02,
@@ -20,5 +20,5 @@ OTHERWISE = 0.05
 
 
 def usual(metric: str) -> float:
-    """The metric's usual margin, as a share."""
+    """The metric's default margin, as a share."""
     return USUAL.get(metric, OTHERWISE)

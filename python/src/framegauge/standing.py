@@ -1,4 +1,4 @@
-"""Connections that stood before an MTU was raised: they keep the segments that they agreed on (RFC 9293, 3.7.1)."""
+"""Connections that were open before an MTU was raised: they keep the MSS that they agreed on (RFC 9293, 3.7.1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 __all__ = ["caveats", "connections"]
 
-MOST = 20  # listed a host
-NAMED = 3  # in a sentence
-MANY = ("connections", "keep their segments until they are")
+MOST = 20  # connections that are listed per host
+NAMED = 3  # connections that a sentence names
+MANY = ("connections were", "they keep their segment size until they are")
 
 
 def connections(sockets: Iterable[Mapping[str, Any]], address: str) -> dict[str, Any]:
-    """Those of a host's sockets (`sockets.read`) that stand at this address of its: so many, and the first of them."""
+    """The established ones of a host's sockets (`sockets.read`) at one of its addresses: count and first few."""
     found = [
         {"local": each["local"], "remote": each["remote"], "mss_bytes": each["mss_bytes"]}
         for each in sockets
@@ -23,7 +23,7 @@ def connections(sockets: Iterable[Mapping[str, Any]], address: str) -> dict[str,
 
 
 def caveats(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What to know of them, a line a host: of the readings of runs, the most that stood at once."""
+    """One line per host about such connections, from the run in which most of them were open."""
     most: dict[str, Mapping[str, Any]] = {}
     for readings in runs:
         for host, found in (readings.get("old_connections") or {}).items():
@@ -32,9 +32,9 @@ def caveats(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for host, found in sorted(most.items()):
         named = [f"{each['local']} to {each['remote']} ({each['mss_bytes']} B)" for each in found["connections"]]
         rest = found["count"] - len(named[:NAMED])
-        stood, keep = ("connection", "keeps its segments until it is") if found["count"] == 1 else MANY
+        were, keep = ("connection was", "it keeps its segment size until it is") if found["count"] == 1 else MANY
         yield (
-            f"{host}: {found['count']} {stood} stood when the MTU was raised, and {keep} made anew: "
+            f"{host}: {found['count']} {were} open when the MTU was raised; {keep} reopened: "
             f"{', '.join(named[:NAMED])}" + (f" and {rest} more" if rest else "")
         )
 

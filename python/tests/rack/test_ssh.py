@@ -411,7 +411,7 @@ def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Sit
             assert f"{there.hosts[host].address}:22" in {line["local"] for line in found["connections"]}, found
     assert all("old_connections" not in run.readings for run in runs if run.level == 1500)
     summary = json.loads((tmp_path / "out/summary.json").read_text())
-    assert any(line.startswith("alpha: 1 connection stood when the MTU was raised") for line in summary["caveats"])
+    assert any(line.startswith("alpha: 1 connection was open when the MTU was raised") for line in summary["caveats"])
 
 
 def test_a_stranger_at_a_data_port_gets_nothing_and_is_counted(there: Site, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Names that come from outside, made fit to be shown."""
+"""Names from outside, made safe to print."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["printable"]
 
 
 def printable(text: str) -> str:
-    """What would move a cursor, or is no character at all, is replaced."""
+    """The text with control characters and everything else that cannot be printed replaced."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

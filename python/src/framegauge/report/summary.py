@@ -28,25 +28,25 @@ from framegauge.statistics.verdict import Verdict
 __all__ = ["compare", "factor_key", "interval", "is_evidence", "is_settled", "spreads", "summarise", "text"]
 
 SCHEMA = 1
-MOST_LOST = 0.25  # of a study's comparisons: with so many and more of them gone, the rest is not what was planned
-# How a factor is named in `baseline` and `treatment`: with its unit, where the value has one.
+MOST_LOST = 0.25  # a study that lost this share of its comparisons, or more, is not what was planned
+# The names of factors in `baseline` and `treatment`, with the unit where the value has one.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
 }  # fmt: skip
 
 
 def factor_key(treatment: str) -> str:
-    """The treatment's key in the two sides of a verdict: with its unit, where it has one."""
+    """The treatment's key in the two sides of a verdict, with the unit where it has one."""
     return _KEYS.get(treatment, treatment)
 
 
 def compare(saved: Saved) -> list[Comparison]:
-    """Every comparison of the folder's runs."""
+    """All comparisons of a folder's runs."""
     return judge([_row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
 
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
-    """Whether a study of this plan may stop after so many blocks: it looks now, and everything has its verdict."""
+    """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
     rule = _rule(plan)
     if not rule.looks_after(blocks):
         return False
@@ -54,13 +54,13 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
 
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
-    """Whether a comparison has no verdict only because too few runs tell if the excluded ones were lost at random."""
+    """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
     found = judge([_row(run) for run in runs], plan["margins"], _rule(plan), explain=False)
     return any(each.wants_runs for each in found)
 
 
 def spreads(saved: Saved) -> dict[str, list[float]]:
-    """Standard deviations of the log ratios of blocks, by metric, of every cell and arm with three blocks or more."""
+    """The standard deviations of the log ratios of blocks, by metric, for every cell and arm with at least three."""
     rows = [_row(run) for run in saved.runs]
     found: dict[str, list[float]] = {}
     for metric in METRICS:
@@ -71,7 +71,7 @@ def spreads(saved: Saved) -> dict[str, list[float]]:
 
 
 def _rule(plan: Mapping[str, Any]) -> StoppingRule:
-    """Folders that were written before studies could stop have no such key."""
+    """The stopping rule of a plan. Older folders, from before studies could stop early, lack the key."""
     return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
 
 
@@ -83,7 +83,7 @@ def _row(run: Run) -> Row:
 
 
 def summarise(saved: Saved) -> dict[str, Any]:
-    """The summary. An A/A control is a verdict whose two levels are the same."""
+    """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
     found = compare(saved)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     return {
@@ -137,7 +137,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
 
 
 def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
-    """Where the whole system's CPU time went, in the median run: shares of it, and what the meter itself took."""
+    """The shares of the whole system's CPU time in the median run, and the time that the meter itself took."""
     names = ("hosts", "fabric", "framegauge", "unattributed")
     keys = {**{name: f"cpu_share_{name}" for name in names}, "meter_seconds": "meter_seconds"}
     rows = [run.readings for run in runs if not run.excluded]
@@ -146,49 +146,50 @@ def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
 
 
 def _caveats(metrics: Collection[str], scope: str) -> list[str]:
-    """What a figure is no evidence for, and which of them repeat (docs/cpu-cost.md)."""
+    """The limits of CPU figures as evidence (docs/cpu-cost.md)."""
     lines = []
     if scope == "measured":
         if any(metric.endswith("_cpu_cost") for metric in metrics):
             lines.append(
-                "CPU figures are of whole hosts: what else ran there is in them, less what ran before each run"
+                "CPU figures are for whole hosts: they include whatever else ran there, less its use before each run"
             )
         return lines
     if any(METRICS[metric].unit.endswith("_per_gigabyte") for metric in metrics):
-        lines.append("CPU figures are of this machine's kernel and a virtual NIC: no evidence about hardware")
+        lines.append("CPU figures are for this machine's kernel and a virtual NIC: not evidence about hardware")
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
-        lines.append("CPU time and cycles move with neighbours and caches; instructions repeat: judge by those")
+        lines.append("CPU time and cycles vary with caches and other load; instruction counts repeat: judge by those")
     return lines
 
 
 def _refused(runs: Sequence[Run]) -> list[str]:
-    """That others than the study's own ends connected to its data ports."""
+    """A note if anything but the study's own hosts connected to its data ports."""
     count = sum(run.readings.get("refused_connections", 0) for run in runs)
-    return [f"{count} connections without their run's token were refused, and got nothing"] if count else []
+    were = "connection without its run's token was" if count == 1 else "connections without their run's token were"
+    return [f"{count} {were} refused"] if count else []
 
 
 def _suspect(found: Sequence[Comparison]) -> list[str]:
-    """Why the study as a whole is suspect, a line each: whatever makes an A/A control differ may act everywhere. Runs
-    that were not lost at random cost their own comparison only, unless they cost many."""
+    """Why the study as a whole is suspect, one line for each reason: whatever makes an A/A control differ may affect
+    every comparison. Runs that were not lost at random affect their own comparison only, unless many are affected."""
     many = _lost_many(found)
     mine = [each for each in found if each.verdict is Verdict.SUSPECT and (each.control_differs or many)]
     return list({each.warnings[0]: None for each in mine if each.warnings})
 
 
 def _lost_many(found: Sequence[Comparison]) -> bool:
-    """Of all comparisons, or of those of the treatments."""
+    """Whether too many comparisons lack a verdict, among all of them or among those of treatments."""
     lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found]
     treated = [gone for gone, each in zip(lost, found, strict=True) if each.role != "control"]
     return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
 
 
 def is_faithful(found: Sequence[Comparison]) -> bool:
-    """Whether the study is evidence for what it judges: no A/A control differs, and few comparisons lost their runs."""
+    """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs."""
     return bool(found) and not _lost_many(found) and not any(each.control_differs for each in found)
 
 
 def is_evidence(summary: Mapping[str, Any]) -> bool:
-    """Whether the study answers anything: faithful, and at least one treatment judged."""
+    """Whether the study can answer its question: it is faithful, and has verdicts."""
     return bool(summary["faithful"]) and bool(summary["verdicts"])
 
 
@@ -215,10 +216,10 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
 
 
 def interval(found: Ratio | None) -> list[float] | None:
-    """As it is written: low and high, or none."""
+    """An interval as it is written: low and high, or None."""
     return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 
 
 def text(summary: Mapping[str, Any]) -> str:
-    """As it is written to summary.json and printed by --json."""
+    """The text of summary.json, which --json prints, too."""
     return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

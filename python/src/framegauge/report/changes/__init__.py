@@ -1,1 +1,1 @@
-"""What changed while runs were under way."""
+"""The report on changes made while runs were under way."""

@@ -1,1 +1,1 @@
-"""What each flow got, and where drops came in runs."""
+"""The goodput of each flow to a shared receiver, and runs of consecutive drops."""
