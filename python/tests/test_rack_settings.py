@@ -30,7 +30,7 @@ def test_what_is_asked(where: str, options: dict[str, str], up: bool | None, ask
     [
         ("switch>h1", {}, "found nothing to set, expected --rate"),
         ("h1", {}, "found nothing to set, expected --mtu after h1"),
-        ("h1", {"rate": "1 Gb/s"}, 'found more than --mtu, expected nothing else for the host h1; .* "switch>h1"'),
+        ("h1", {"rate": "1 Gb/s"}, 'found more than --mtu, expected only --mtu for host h1; .* "switch>h1"'),
         ("switch>", {"mtu": "9000"}, 'found "switch>", expected a port such as "switch>h1"'),
         ("a>b>c", {"mtu": "9000"}, 'found "a>b>c", expected a port'),
         ("switch>h1", {"rate": "100"}, '--rate: found "100", expected a rate such as 1 Gb/s'),

@@ -87,7 +87,7 @@ def test_sizes_by_mtu_are_those_of_each_mtu(first, second):
 
 WHERE = "study.yaml:6: workloads.0.stream"
 BAD = {
-    "{1500: {message: 1}}": f'{WHERE}.sizes: found "sizes by MTU 1500", expected some for MTU 9000 too: it is a level of factors.mtu',
+    "{1500: {message: 1}}": f'{WHERE}.sizes: found "sizes by MTU 1500", expected sizes for MTU 9000, too: it is a level of factors.mtu',
     "{1500: {message: 1}, 4000: {message: 1}, 9000: {message: 1}}": f'{WHERE}.sizes.4000: found "4000", expected a level of factors.mtu: 1500, 9000',
     "{1500: {mesage: 1}, 9000: {message: 1}}": f'{WHERE}.sizes.1500.mesage: found an unknown key, expected "message"',
     "[null, {socket_bufer: 1}]": f'{WHERE}.sizes.1.socket_bufer: found an unknown key, expected "socket_buffer"',
@@ -98,7 +98,7 @@ BAD = {
     "{message: 17 MiB}": f'{WHERE}.sizes.message: found "17 MiB", expected at most 16777216',
     "{}": f'{WHERE}.sizes: found "nothing", expected socket_buffer, message, or both',
     "5": f"{WHERE}.sizes: found 5, expected a mapping",
-    "null, nics: [1, 2]": f"{WHERE}.nics: found 2, expected at most 1: that is how many NICs every host has (topology: {{rack: {{nics: 2}}}} gives each two)",
+    "null, nics: [1, 2]": f"{WHERE}.nics: found 2, expected at most 1, the number of NICs that every host has (topology: {{rack: {{nics: 2}}}} gives each two)",
     "null, nics: 0": f"{WHERE}.nics: found 0, expected at least 1",
 }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_is_one_line(text):
 
 
 def test_sizes_by_mtu_follow_one_mtu_of_all_hosts():
-    with pytest.raises(StudyError, match="expected the same sizes at any MTU: at a level hosts differ in theirs"):
+    with pytest.raises(StudyError, match="expected the same sizes at any MTU: hosts have different MTUs at a level"):
         sized(PUBLISHED, **{"9000]": "9000, {h1: 9000, h2: 1500}]"})
 
 
