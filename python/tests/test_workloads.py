@@ -73,7 +73,7 @@ def test_quantiles_are_ranks_and_count_what_was_never_answered():
     assert quantile(values[:999], 0.999) is None
     found, why = tail(values[:150], 0)
     assert set(found) == {"latency_p50", "latency_p99"}
-    assert why == {"latency_p999": "a run has 150 requests, and 99.9% needs 1000"}
+    assert why == {"latency_p999": "a run has 150 requests, but 99.9% needs 1000"}
 
 
 def test_patterns():
@@ -225,7 +225,7 @@ def test_a_log_of_curl_says_when_transfers_ended(first, error, gaps, offset):
         minutes, rest = divmod(micros, 60_000_000)
         lines.append(f"{minutes // 60:02}:{minutes % 60:02}:{rest / 1e6:09.6f} < 226 Transfer complete.\n")
     assert ftp.completions("".join(lines), first + error, len(ends)) == pytest.approx(ends, abs=1e-4)
-    with pytest.raises(ProgramFailure, match=f"found {len(ends)} transfers that were confirmed"):
+    with pytest.raises(ProgramFailure, match=f"found {len(ends)} confirmed transfers"):
         ftp.completions("".join(lines), first, len(ends) + 1)
 
 
@@ -263,7 +263,7 @@ def test_a_metric_that_nobody_has_is_named_with_the_reason(execute, tmp_path):
     assert {each["metric"] for each in found["verdicts"]} == {"latency_p50"}
     assert found["not_measured"] == [
         {"metric": "fairness", "why": "no workload of this study measures it"},
-        {"metric": "latency_p999", "why": "a run has 100 requests, and 99.9% needs 1000"},
+        {"metric": "latency_p999", "why": "a run has 100 requests, but 99.9% needs 1000"},
     ]
 
 

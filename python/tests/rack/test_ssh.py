@@ -378,7 +378,7 @@ def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp
     printed = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stdout
     assert "1500 of 65535" in printed
     said = subprocess.run([*asked, "--explain"], capture_output=True, text=True, timeout=60, check=False).stdout
-    assert "TCP ports 32768 to 60999 (its own ephemeral ones" in said
+    assert "TCP ports 32768 to 60999 (its ephemeral ports" in said
 
 
 @pytest.mark.needs("nft")
@@ -448,7 +448,9 @@ def test_another_kind_of_machine_is_said_and_nothing_is_copied(roomy: Path) -> N
     place = roomy / "riscv"
     place.mkdir()
     with sshd.site(place, ["gamma"], sudoers="", programs=programs) as site:
-        with pytest.raises(AgentMissing, match=r"gamma: found a machine of kind riscv64, expected .*name the file"):
+        with pytest.raises(
+            AgentMissing, match=r"gamma: found a machine of type riscv64, expected .*set `agent` of the host"
+        ):
             open_agent(remote(site, "gamma"), ["host"], print)
         gamma = site.hosts["gamma"]
         until = time.monotonic() + 10  # its shell tries a folder first, and then notices that nothing is sent
