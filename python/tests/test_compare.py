@@ -107,7 +107,7 @@ def test_runs_lost_on_one_side_make_it_suspect(studies, tmp_path, capsys):
     lines = [json.loads(line) for line in (damaged / "runs.jsonl").read_text().splitlines()]
     for line in lines:
         if line["level"] == 9000 and line["block"] < 3:
-            line["excluded"] = ["proof: MTU of h2: asked 9000, found 1500"]
+            line["excluded"] = ["proof: MTU of h2: requested 9000, found 1500"]
     (damaged / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     document = compare(capsys, studies / "before", damaged)
     found = by_level(document)

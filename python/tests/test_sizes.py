@@ -310,8 +310,8 @@ def test_real_agents_have_the_sizes_and_serve_both_addresses(real_hosts, reverse
         capped = Stream(size_bytes=1, repeat_seconds=0.0, socket_buffer_bytes=2**29).run(real_hosts, "ab" * 16, None)
         lines = proved(capped.record["sockets"], capped.record["sizes"])
         assert lines == [
-            f"{way} buffer of live sockets on {host}: asked 536870912 bytes, kept as 1073741824, found {2 * limit}: "
-            f"raise net.core.{name}_max of its kernel to 536870912 or more"
+            f"{way} buffer of live sockets on {host}: requested 536870912 bytes, kept as 1073741824, found {2 * limit}: "
+            f"raise net.core.{name}_max on that host to 536870912 or more"
             for host in ("h1", "h2")
             for way, name, limit in zip(("send", "receive"), ("wmem", "rmem"), limits, strict=True)
         ]
@@ -328,18 +328,18 @@ def test_buffers_and_calls_are_proved():
     good = {"send_buffer_bytes": 114_688, "receive_buffer_bytes": 114_688, "largest_call_bytes": 16_384}
     assert proved({"h1": good, "h2": {**good, "largest_call_bytes": 1}}, SMALL) == []
     assert proved({"h1": {**good, "send_buffer_bytes": 80_000}}, SMALL) == [
-        "send buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 80000: "
-        "raise net.core.wmem_max of its kernel to 57344 or more"
+        "send buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 80000: "
+        "raise net.core.wmem_max on that host to 57344 or more"
     ]
     assert proved({"h1": {**good, "receive_buffer_bytes": 80_000}}, SMALL) == [
-        "receive buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 80000: "
-        "raise net.core.rmem_max of its kernel to 57344 or more"
+        "receive buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 80000: "
+        "raise net.core.rmem_max on that host to 57344 or more"
     ]
     assert proved({"h1": {**good, "receive_buffer_bytes": 131_072}}, SMALL) == [
-        "receive buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 131072"
+        "receive buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 131072"
     ]
     assert proved({"h1": {**good, "largest_call_bytes": 16_385}}, SMALL) == [
-        "bytes of the largest write or read on h1: asked at most 16384, found 16385"
+        "bytes of the largest write or read on h1: requested at most 16384, found 16385"
     ]
     nothing = dict.fromkeys(good)
     assert len(proved({"h1": nothing}, SMALL)) == 3
