@@ -187,7 +187,12 @@ workloads: [{{{workload}: {{duration: 1 s}}}}]
         ("machines: [a]", "", "stream", "testbed.machines: found 1, expected two hosts or more"),
         ("machines: [a, a]", "", "stream", "expected each host once"),
         ("machines: [a, b], inventory: x", "", "stream", "expected either machines, or the name of an inventory file"),
-        ("machines: [a, b], hosts: 3", "", "stream", "expected no such key with kind: ssh, whose hosts are its machines"),
+        (
+            "machines: [a, b], hosts: 3",
+            "",
+            "stream",
+            "expected no such key with kind: ssh, whose hosts are its machines",
+        ),
         ("machines: [a, b]", ", rtt: 1 ms", "stream", "expected 0 on testbed ssh: it cannot delay"),
         ("machines: [a, b]", ", moderation: 10 us", "stream", "moderation is left unchanged there"),
         ("machines: [a, b]", ", qdisc: Fq", "stream", "factors.qdisc"),

@@ -337,7 +337,10 @@ def test_a_router_is_a_name_or_more_and_yaml_reads_on_as_true():
     ("bed", "line"),
     [
         (ROUTED, 'found "vxlan", expected none with routers (r1): the overlay spans one segment'),
-        ("topology: {pair: {nics: 2}}", 'found "vxlan", expected none where hosts have two NICs (h1): the overlay uses one'),
+        (
+            "topology: {pair: {nics: 2}}",
+            'found "vxlan", expected none where hosts have two NICs (h1): the overlay uses one',
+        ),
         (
             "topology: {custom: {switches: [a], links: [[h1, a], [h2, a], [h2, a]]}}",
             'found "vxlan", expected none where hosts have two NICs (h2): the overlay uses one',
@@ -513,7 +516,9 @@ def test_studies_of_queues_are_reported_and_compared(tmp_path, capsys):
     assert {str(one.level) for one, _, _ in matched} == {str(each.level) for each in sides[0].values()}
     assert alone == []
     _, alone = alike(sides[0], sides[2])
-    assert any("the most similar ones have queue taildrop instead of red (from 30 KiB, ECN)" in each["why"] for each in alone)
+    assert any(
+        "the most similar ones have queue taildrop instead of red (from 30 KiB, ECN)" in each["why"] for each in alone
+    )
 
     capsys.readouterr()
     assert cli.main(["compare", str(tmp_path / "a"), str(tmp_path / "c"), "--json"]) in (0, 1)
@@ -528,7 +533,7 @@ def test_what_of_the_network_is_no_condition_is_said_with_the_method(execute, tm
     execute(study_file.parse(NETWORK.replace("queue: sfq", "queue: {codel: {target: 1 ms, ecn: on}}"), "x"))
     saved = results.read(tmp_path / "out")
     found = material.gather(saved, summarise(saved))
-    said = [line for line in method.design(found) if line.startswith(("Shared", "Links", "Background"))]
+    said = [line for line in method.design(found) if line.startswith(("Shared", "Link with", "Background"))]
     assert said == [
         "Shared buffer of each switch: bytes 9 MB, alpha 0.5",
         "Link with its own settings: edge4-1 to h13: rate 100 Mb/s, buffer 64 KiB, delay 1 ms, mtu 1500, skew 125 ppm, "
