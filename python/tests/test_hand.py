@@ -191,7 +191,7 @@ def test_one_that_is_up_or_coming_is_not_built_again(path: Path, capsys: pytest.
             f"{what} already (kept by process {os.getpid()}), expected none: run `framegauge rack down` first" in errors
         )
     assert cli.main(["rack", "exec", "h1", "--", "ls"]) == 2
-    assert "found a rack that is being built" in capsys.readouterr().err
+    assert "the rack is still being built" in capsys.readouterr().err
 
 
 def test_what_is_up_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

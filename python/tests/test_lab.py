@@ -105,7 +105,7 @@ BAD = {
     "truth of nobody": ("source: a", "source: r1", 'lab.yaml:10: truth.0.source: found "r1", expected any, or one of the hosts a, b'),
     "truth above the target": ("path_mtu_bytes: 1500", "path_mtu_bytes: 9000", "lab.yaml:10: truth.0.path_mtu_bytes: found 9000, expected less than 9000: black_hole"),
     "truth below the target": ("black_hole", "carries_target", "lab.yaml:10: truth.0.path_mtu_bytes: found 1500, expected check.target_mtu 9000: carries_target"),
-    "no way": ("loss: 1 %", "family: 4", 'lab.yaml:10: truth.0: found "black_hole over IPv6 from a to b", expected unreachable where there is no way'),
+    "no way": ("loss: 1 %", "family: 4", 'lab.yaml:10: truth.0: found "black_hole over IPv6 from a to b", expected unreachable where there is no path'),
     "no YAML": ("{target_mtu: 9000}", "{target_mtu: 9000", "lab.yaml:"),
     "no target": ("check: {target_mtu: 9000}", "", "lab.yaml:1: check: found nothing, expected this key"),
 }  # fmt: skip
@@ -209,7 +209,7 @@ def test_a_program_that_is_not_there_is_named_with_its_package(monkeypatch: pyte
     with pytest.raises(MissingRequirement) as error:
         bed._demand_programs(recipes)
     assert str(error.value) == (
-        "missing nft (needed for packets that vanish, or are rewritten): found no such program; apt-get install nftables"
+        "missing nft (needed for packets that are dropped or rewritten): found no such program; apt-get install nftables"
     )
     bed._demand_programs({"a": recipes["a"]})  # nothing of a needs it
 

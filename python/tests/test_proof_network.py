@@ -301,8 +301,8 @@ def test_how_many_nics_a_host_has_is_proven_by_what_was_built_and_by_what_it_rea
     [
         # Segments of 1460 bytes at most: a thousand frames carry 1,460,000 bytes.
         (False, 1_460_000, []),
-        (False, 1_460_001, ["frames that h1.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
-        (True, 1_460_001, ["frames that h2.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
+        (False, 1_460_001, ["frames that h1.2 sent: expected 1001 or more for 1460001 bytes, found 1000"]),
+        (True, 1_460_001, ["frames that h2.2 sent: expected 1001 or more for 1460001 bytes, found 1000"]),
     ],
 )
 def test_every_nic_of_a_sender_carried_what_its_flows_delivered(reverse, second, fits):

@@ -195,7 +195,7 @@ def test_curl_is_understood():
         ({"exitcode": 18, "errormsg": "closed"}, r"transfer 1: found exit code 18 \(closed\), expected 0"),
         ({"size_download": 9}, "transfer 1: found 9 bytes, expected 10"),
         ({"time_total": "1"}, "time_total: found '1', expected a number"),
-        ({"time_total": 0.0005}, "found its end before its connection"),
+        ({"time_total": 0.0005}, "found an end before its connection"),
     ],
 )
 def test_what_curl_says_wrong_is_named(change, message):
@@ -272,4 +272,4 @@ def test_what_cannot_be_proved_is_said_with_every_verdict(execute, tmp_path):
     _, runs = execute(study_file.parse(text, "x"))
     assert all(not run.excluded for run in runs)
     verdict = summarise(read(tmp_path / "out"))["verdicts"][0]
-    assert any("not proved: Nagle: iperf3 was given -N" in line for line in verdict["warnings"])
+    assert any("not proved: Nagle: iperf3 was started with -N" in line for line in verdict["warnings"])
