@@ -1,23 +1,36 @@
 # Thin: calls what people would type.
 #   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
 #   make test    every check that can run here
+#   make quick   those that need neither root nor real hosts
+#   make soak    the long forms of tests, which a release needs; hours
 #   make bench   figures side by side with peers; wants a quiet machine
+#   make wheel   dist/framegauge-*.whl, with the agent for this kind of machine (ARCH=aarch64: for another)
+#   make man     build/man/*.1
 SHELL = /bin/sh
 VENV = .venv
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 AGENT = target/$(HOST)/release/framegauge-agent
+ARCH = $(firstword $(subst -, ,$(HOST)))
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench build lint clean preflight agent
+.PHONY: demo test quick soak lint bench build clean preflight agent man wheel
 
 demo: build
 	$(VENV)/bin/framegauge study --preset demo
 
-test: build
+test: $(VENV)/installed
 	@scripts/preflight test
-	@$(VENV)/bin/python scripts/checks.py lint test
+	@$(VENV)/bin/python scripts/checks.py test
 
-lint: build
+quick: $(VENV)/installed
+	@scripts/preflight lint
+	@$(VENV)/bin/python scripts/checks.py quick
+
+soak: $(VENV)/installed
+	@scripts/preflight test
+	@$(VENV)/bin/python scripts/checks.py soak
+
+lint: $(VENV)/installed
 	@scripts/preflight lint
 	@$(VENV)/bin/python scripts/checks.py lint
 
@@ -37,6 +50,13 @@ bench: build
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
 
+man: $(VENV)/installed
+	$(VENV)/bin/python scripts/man.py
+
+# That of this machine is the one that `make agent` made; another is compiled across.
+wheel: build man
+	scripts/wheel $(ARCH) $(AGENT) $(VENV)/bin/python
+
 build: agent $(VENV)/installed
 
 preflight:
@@ -55,4 +75,4 @@ $(VENV)/installed: pyproject.toml | preflight
 	@touch $@
 
 clean:
-	rm -rf target build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info
+	rm -rf target build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis python/src/*.egg-info

@@ -1,8 +1,8 @@
-"""The published study's figures beside ours, from full runs of the examples: docs/reproduction.md.
+"""The published study's figures next to ours, from full runs of the examples: docs/measured/reproduction.md.
 
     .venv/bin/framegauge study examples/jumbo-rack.yaml --out results/jumbo-rack         (and -half, -long, nagle)
     .venv/bin/python -m bench.reproduction results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
-        results/nagle --write docs/reproduction.md
+        results/nagle --write docs/measured/reproduction.md
 
 With --run it runs the examples first, into results/ (about an hour). A published figure is a range, as wide as its
 rounding; it agrees with ours if our 95 % interval touches that range. Why they differ is said only where an arm
@@ -18,14 +18,16 @@ import math
 import platform
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import causes, words
-from framegauge.report.summary import summarise
+from framegauge.report import causes
 from framegauge.results.journal import Saved, read
+from framegauge.summary import words
+from framegauge.summary.document import summarise
 
 EXAMPLES = ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")
 MORE = math.inf
@@ -64,7 +66,7 @@ PUBLISHED = (
     Published("+11 %", 1.105, 1.115, _stream("many-to-one", 1e6)),
     Published("+5.5 %", 1.0545, 1.0555, _stream("many-to-one", 1e8)),
     Published("small files +7 %", 1.065, 1.075, _stream("half-to-half", 1e5), remark=SLOWED),
-    Published("830 → 860 Mb/s a receiver, +3.6 %", 1.03, 1.042, _stream("half-to-half", 5e6), remark=SLOWED),
+    Published("830 → 860 Mb/s per receiver, +3.6 %", 1.03, 1.042, _stream("half-to-half", 5e6), remark=SLOWED),
     Published("receiver's cycles −13 %", 0.865, 0.875, _stream("one-to-one", 1e8), metric="receiver_cpu_cost"),
     Published("receiver's cycles −17 %", 0.825, 0.835, _stream("many-to-one", 1e8), metric="receiver_cpu_cost"),
     Published("web: times equal", 0.98, 1.02, _rr(nagle=False), metric="latency_p50"),
@@ -139,15 +141,15 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "# A published study, run again",
         "",
         f"Written by `{source}` from full runs of the examples, on {platform.machine()}, Linux {_kernel()}, two CPUs.",
-        "Published: *Jumbo Frames or Not: That is the Question!* (Purdue TR 13-006, 2013):",
-        "twelve servers on one switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and interrupt",
-        "coalescing, FTP. Ours: the same shape on the emulated rack: one new TCP connection a transfer instead of FTP,",
-        "a virtual NIC, and this kernel.",
+        "Published: *Jumbo Frames or Not: That is the Question!* (Purdue TR 13-006, 2013): twelve servers on one",
+        "switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and interrupt coalescing, FTP. Ours: the same design",
+        "on the emulated rack, with one new TCP connection per transfer instead of FTP, a virtual NIC, and this",
+        "kernel.",
         "",
-        f"**{agreed} of {len(table)} figures agree**: our 95 % interval touches the published figure, as wide as it is",
-        "rounded; one that also holds no effect at all cannot tell, and a suspect one is no evidence. Why one does",
-        "not is said only where an arm of a study isolates the cause; else it is *unexplained*.",
-        "Candidates that nobody has isolated: the virtual NIC, and a kernel fifteen years younger.",
+        f"**{agreed} of {len(table)} figures agree**: our 95 % interval overlaps the published figure with its",
+        'rounding. An interval that also contains "no effect" cannot tell, and a suspect one is no evidence. A reason',
+        "for a difference is given only if an arm of a study isolates the cause; else it is *unexplained*. Candidates",
+        "that have not been isolated: the virtual NIC, and a kernel fifteen years younger.",
         "",
         "| case | published | ours | 95 % interval | verdict | agree | why not |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -155,7 +157,7 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "",
         "## What our own changes are made of",
         "",
-        "Each change of goodput as the product of its parts ([statistics.md](statistics.md)).",
+        "Each change of goodput as the product of its parts ([statistics.md](../why/statistics.md)).",
         "",
     ]
     for saved, summary in zip(studies, summaries, strict=True):
@@ -164,16 +166,20 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         lines.append(
             f"`{saved.folder.name}`: {len(saved.runs)} runs in {blocks} blocks, {excluded} excluded; {_faith(summary)}."
         )
-        lines += ["", *(f"- {line}" for line in said), *([""] if said else [])]
+        lines += ["", *(_item(line) for line in said), *([""] if said else [])]
     lines += [
         "## What was not carried at full rate",
         "",
-        "Six senders and six receivers at once are more than one thread of the fabric carries at 1 Gb/s on two CPUs",
-        "without losing fidelity: that case runs at 100 Mb/s a link, with sizes to match; whether that was carried is",
-        "said above. Hadoop is not here, the web site only as requests of its size. CPU is that of a virtual NIC:",
-        "time, where the study counted cycles.",
+        "Six senders and six receivers at the same time are more than one thread of the fabric carries at 1 Gb/s",
+        "on two CPUs without losing fidelity. That case runs at 100 Mb/s per link, with sizes to match; whether",
+        "that was carried is stated above. Hadoop is not included, and the web site only as requests of its size.",
+        "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _item(line: str) -> str:
+    return textwrap.fill(line, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _kernel() -> str:

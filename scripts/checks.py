@@ -1,37 +1,81 @@
-"""Runs the checks of `make lint` and `make test`, all of them, and ends with one line that sums them up.
+"""Runs the checks of `make lint`, `make quick`, `make test` or `make soak`, and ends with one line that sums them up.
 
-    scripts/checks.py lint test
+    scripts/checks.py lint|quick|test|soak
 
-Standard library only. Every check is a command that people could type; a check that fails does not
-keep the others from running.
+Standard library only. Every check is a command that people could type; a check that fails does not keep the others
+from running. Checks of one lane run one after another, lanes run side by side, and what needs the machine for itself
+(real hosts, a browser) runs at the end:
+
+    rust     agent ── rustfmt ── clippy ── cargo test ─┐
+                └──────────────────────────┐           ├── pytest, real hosts
+    python   ruff ── mypy ── contracts ── pytest ──────┘
 """
 
 # ruff: noqa: T201 (its output is its purpose)
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from dataclasses import dataclass
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+CPUS = len(os.sched_getaffinity(0))
+REAL = ["python/tests/rack", "python/tests/browser", "python/tests/install"]
+SLOWEST = 20
+WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
-LINT = {
-    "rustfmt": ["cargo", "fmt", "--check"],
-    "clippy": ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
-    "ruff": [f"{BIN}/ruff", "check", "python", "bench", "scripts"],
-    "ruff format": [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts"],
-    "mypy": [f"{BIN}/mypy"],
+
+@dataclass(frozen=True)
+class Check:
+    """A command. `after`: a check of another lane that must have ended; `report`: pytest writes its times."""
+
+    name: str
+    command: Sequence[str]
+    lane: str
+    after: str = ""
+    report: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+def pytest(name: str, lane: str, *words: str, after: str = "", soak: bool = False) -> Check:
+    """A run of pytest whose slowest tests are listed at the end."""
+    command = [f"{BIN}/python", "-m", "pytest", *words]
+    return Check(name, command, lane, after, report=True, environment=(("FRAMEGAUGE_SOAK", "1"),) if soak else ())
+
+
+AGENT = Check("agent", ["make", "--no-print-directory", "agent"], "rust")
+LINT = [
+    Check("rustfmt", ["cargo", "fmt", "--check"], "rust"),
+    Check("clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], "rust"),
+    Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"], "python"),
+    Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"], "python"),
+    Check("mypy", [f"{BIN}/mypy"], "python"),
+    Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
+]
+QUICK = [
+    AGENT,
+    *LINT,
+    Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
+    pytest(
+        "pytest", "python", "python/tests", *(f"--ignore={each}" for each in REAL), "-n", str(CPUS), after="agent"
+    ),
+]  # fmt: skip
+GROUPS = {
+    "lint": LINT,
+    "quick": QUICK,
+    "test": [*QUICK, pytest("pytest, real hosts", "alone", *REAL)],
+    "soak": [AGENT, pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True)],
 }
-TEST = {
-    "cargo test": ["cargo", "test", "--workspace", "--locked"],
-    "pytest": [f"{BIN}/python", "-m", "pytest", "python/tests"],
-}
-GROUPS = {"lint": LINT, "test": TEST}
 
 # "test result: ok. 12 passed; 0 failed; 1 ignored; …" and "3 failed, 210 passed, 4 skipped in 12.3s"
 RUST_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
@@ -54,8 +98,8 @@ class Tally:
             self.passed, self.failed, self.not_run = self.passed + passed, self.failed + failed, self.not_run + ignored
         elif PYTHON_RESULT.search(line):
             for count, kind in PYTHON_COUNT.findall(line):
-                field = {"passed": "passed", "skipped": "not_run"}.get(kind, "failed")
-                setattr(self, field, getattr(self, field) + int(count))
+                name = {"passed": "passed", "skipped": "not_run"}.get(kind, "failed")
+                setattr(self, name, getattr(self, name) + int(count))
 
     def text(self) -> str:
         """Such as `210 tests passed, 4 not run here (listed above)`; empty if none was run."""
@@ -65,46 +109,120 @@ class Tally:
         return ", ".join(parts)
 
 
-def run(command: list[str], tally: Tally) -> bool:
-    """Run one check, its output passed through."""
+@dataclass
+class Results:
+    """What has ended so far, and what is running."""
+
+    folder: Path
+    seconds: dict[str, float] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    running: dict[str, float] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    ended: threading.Condition = field(default_factory=threading.Condition)
+
+    def report_of(self, check: Check) -> Path:
+        """Where pytest writes how long each test took."""
+        return self.folder / f"{check.name.replace(' ', '-').replace(',', '')}.xml"
+
+    def slowest(self) -> Iterator[tuple[float, str]]:
+        """All tests whose times are known, the slowest first."""
+        found = []
+        for path in self.folder.glob("*.xml"):
+            for case in ElementTree.parse(path).iter("testcase"):
+                found.append((float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}"))
+        yield from sorted(found, reverse=True)
+
+
+def run(check: Check, results: Results, live: bool) -> None:
+    """Run one check. Its output is passed on line by line if `live`, else whole when it has ended."""
+    began = time.monotonic()
+    words = [*check.command, f"--junitxml={results.report_of(check)}"] if check.report else list(check.command)
+    title = f"\n== {check.name}: {' '.join(check.command).replace(f'{BIN}/', '')}"
+    lines: list[str] = []
+    if live:
+        print(title, flush=True)
     try:
         with subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process:
+            words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", env={**os.environ, **dict(check.environment)},
+        ) as process:  # fmt: skip
             assert process.stdout is not None
             for line in process.stdout:
-                print(line, end="", flush=True)
-                tally.read(line)
+                lines.append(line)
+                if live:
+                    print(line, end="", flush=True)
+        passed = process.returncode == 0
     except OSError as error:
-        print(f"{command[0]}: {error.strerror}")
-        return False
-    return process.returncode == 0
+        lines, passed = [f"{check.command[0]}: {error.strerror}\n"], False
+    with results.ended:
+        took = results.seconds[check.name] = time.monotonic() - began
+        results.running.pop(check.name, None)
+        results.failed += [] if passed else [check.name]
+        for line in lines:
+            results.tally.read(line)
+        print("" if live else f"{title}\n{''.join(lines)}", end="")
+        print(f"-- {check.name}: {'passed' if passed else 'FAILED'}, {took:.0f} s", flush=True)
+        results.ended.notify_all()
+
+
+def run_lane(checks: Sequence[Check], results: Results, live: bool) -> None:
+    """One check after another."""
+    for check in checks:
+        with results.ended:
+            results.ended.wait_for(lambda after=check.after: not after or after in results.seconds)
+            results.running[check.name] = time.monotonic()
+        run(check, results, live)
+
+
+def run_all(checks: Sequence[Check], results: Results) -> None:
+    """Lanes side by side, then what needs the machine for itself."""
+    lanes: dict[str, list[Check]] = {}
+    for check in checks:
+        lanes.setdefault(check.lane, []).append(check)
+    alone = lanes.pop("alone", [])
+    threads = [
+        threading.Thread(target=run_lane, args=(lane, results, len(lanes) == 1), daemon=True)
+        for lane in lanes.values()
+    ]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(WAITING_SECONDS)
+            with results.ended:
+                running = [f"{name} ({time.monotonic() - began:.0f} s)" for name, began in results.running.items()]
+            if thread.is_alive() and running:
+                print(f"   running: {', '.join(running)}", flush=True)
+    run_lane(alone, results, live=True)
 
 
 def main(groups: list[str]) -> int:
-    """Run the groups named; 0 if every check passed."""
-    unknown = [name for name in groups if name not in GROUPS]
-    if unknown or not groups:
-        print(f"usage: scripts/checks.py {'|'.join(GROUPS)} ...", file=sys.stderr)
+    """Run a group; 0 if every check passed."""
+    if len(groups) != 1 or groups[0] not in GROUPS:
+        print(f"usage: scripts/checks.py {'|'.join(GROUPS)}", file=sys.stderr)
         return 2
+    checks = GROUPS[groups[0]]
     began = time.monotonic()
-    tally = Tally()
-    checks = {name: command for group in groups for name, command in GROUPS[group].items()}
-    failed = []
-    for name, command in checks.items():
-        print(f"\n== {name}: {' '.join(command).replace(f'{BIN}/', '')}", flush=True)
-        if not run(command, tally):
-            failed.append(name)
-    verdict = f"FAILED: {', '.join(failed)}" if failed else "passed"
-    parts = [f"{len(checks) - len(failed)} of {len(checks)} checks", tally.text(), f"{time.monotonic() - began:.0f} s"]
+    with tempfile.TemporaryDirectory(prefix="framegauge-checks-") as folder:
+        results = Results(Path(folder))
+        try:
+            run_all(checks, results)
+        except KeyboardInterrupt:
+            print("\ninterrupted")
+            return 130
+        slowest = [each for each in list(results.slowest())[:SLOWEST] if each[0] >= 0.5]
+    if slowest:
+        print("\nthe slowest tests:")
+        for seconds, name in slowest:
+            print(f"  {seconds:6.1f} s  {name}")
+    print("\nby part:")
+    for name, seconds in results.seconds.items():
+        print(f"  {seconds:6.0f} s  {name}")
+    verdict = f"FAILED: {', '.join(results.failed)}" if results.failed else "passed"
+    parts = [f"{len(checks) - len(results.failed)} of {len(checks)} checks", results.tally.text()]
+    parts.append(f"{time.monotonic() - began:.0f} s")
     print(f"\n{verdict} ({'; '.join(part for part in parts if part)})", flush=True)
-    return 1 if failed else 0
+    return 1 if results.failed else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 One flow at 1 Gb/s, ten interleaved blocks with A/A controls: the verdicts with their intervals, by instructions where
 the machine counts them, by CPU time everywhere. How much figures of one arm scatter says which of them to believe.
 With --emulated the rack is in a machine that qemu emulates, whose counter of instructions is exact wherever this
-machine hides its own (docs/cpu-cost.md).
+machine hides its own (docs/why/cpu-cost.md).
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -21,9 +21,10 @@ from bench.common import build_machine, opener_in, save, say, warn_if_busy
 from rich.console import Console
 
 from framegauge.cli import commands
-from framegauge.report import summary, terminal
+from framegauge.report import terminal
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
 
 STUDY = """
 question: What does a gigabyte cost its receiver?

@@ -17,7 +17,8 @@ from collections import defaultdict
 from bench.common import save, say, spread, warn_if_busy
 from bench.peers.traffic import TOKEN, conditions
 
-from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.workloads.stream import Stream
 

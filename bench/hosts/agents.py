@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests"))
 
-from rack import sshd
+from helpers import sshd
 
 from framegauge.agents.pipe import Agent
 from framegauge.agents.ssh import Remote

@@ -27,8 +27,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests"))
 
-from rack import sshd
-from rack.sshd import Site, SshHost
+from helpers import sshd
+from helpers.sshd import Site, SshHost
 
 LEASE_SECONDS = 8
 DROP_LEASES = 1.5  # as 90 s of a lease of 60

@@ -30,8 +30,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests"))
 
 from bench.common import save, say
-from rack import sshd
-from rack.sshd import Site
+from helpers import sshd
+from helpers.sshd import Site
 
 from framegauge.check.judgement.findings import CATALOGUE
 from framegauge.testbeds.listed import AT_ONCE

@@ -31,7 +31,8 @@ from typing import Any
 import pyarrow.ipc
 from bench.common import save, say, spread, warn_if_busy
 
-from framegauge.agents.pipe import Agent, find_agent, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, read_spool
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream

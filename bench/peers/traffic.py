@@ -7,7 +7,7 @@ MTU 1500 and 9000, offloads off and on; goodput, and what both hosts' programs c
 or where the machine hides its counters CPU time. rr and sockperf's ping-pong over TCP: 64 bytes each way, median
 and 99 % round trip (sockperf states half of it). Both run on every rack, in alternating order; figures are ratios.
 With --emulated stream and iperf3 are on a rack in a machine that qemu emulates, whose counter of instructions is exact
-wherever this machine hides its own (docs/cpu-cost.md): our fabric only, 200 Mb/s.
+wherever this machine hides its own (docs/why/cpu-cost.md): our fabric only, 200 Mb/s.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -29,7 +29,8 @@ from typing import Any
 import pyarrow.ipc
 from bench.common import build_machine, emulated_rack, save, say, spread, warn_if_busy
 
-from framegauge.agents.pipe import Agent, find_agent, privileged, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged, read_spool
 from framegauge.testbeds.base import Conditions
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.testbeds.veth import VethTestbed

@@ -1,6 +1,6 @@
 """Are the statistics as good as they say? Synthetic studies with a known truth, judged as real ones are.
 
-    .venv/bin/python -m bench.truth.calibration [--studies N] [--write docs/calibration.md]
+    .venv/bin/python -m bench.truth.calibration [--studies N] [--write docs/measured/calibration.md]
 
 Noise is drawn from formulas (normal, drifting, correlated in time, heavy tails, bursts) and resampled from what real
 studies on the rack showed (bench/truth/noise.json: log values of three arms about their means, in the order of
@@ -231,15 +231,17 @@ def page(rows: Sequence[Mapping[str, Any]], table: Sequence[Mapping[str, Any]], 
     lines = [
         "# Calibration",
         "",
-        f"Written by `python -m bench.truth.calibration --studies {studies} --write docs/calibration.md`: synthetic",
-        "studies whose truth is known, judged by the same code as real ones. What the columns must show is in",
-        "[statistics.md](statistics.md).",
+        f"Written by `python -m bench.truth.calibration --studies {studies} --write docs/measured/calibration.md`.",
+        "Synthetic studies whose truth is known are judged by the same code as real ones.",
+        "[statistics.md](../why/statistics.md) has what the columns must show.",
         "",
-        "Coverage is the share of 95 % intervals that hold the truth: after 12 and 20 blocks fixed beforehand, and",
-        "where a study of at most 30 blocks stopped by itself (no effect, a large one, one as large as the margin).",
-        "Width: over that of an interval after as many blocks fixed beforehand. Equality: how often an effect as large",
-        "as the margin is called no practical difference. False claims: studies of four cells of equal arms with",
-        "controls, at most 8 and 20 blocks, that call anything better or worse, or are suspect.",
+        "- **Coverage**: the share of 95 % intervals that contain the truth, after 12 and 20 blocks fixed",
+        "  beforehand, and for studies of at most 30 blocks that stopped by themselves (no effect, a large one,",
+        "  one as large as the margin).",
+        "- **Width**: relative to an interval after equally many blocks fixed beforehand.",
+        "- **Equality**: how often an effect as large as the margin is called no practical difference.",
+        "- **False claims**: the share of studies of four cells of equal arms with controls, at most 8 and 20",
+        "  blocks, that call anything better or worse, or are suspect.",
         "",
         "| noise | coverage, fixed | coverage, stopped | width | equality | false claims |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -255,8 +257,9 @@ def page(rows: Sequence[Mapping[str, Any]], table: Sequence[Mapping[str, Any]], 
         )
     lines += [
         "",
-        "Power: how often an effect of so many margins comes out *better* (in brackets *no practical difference*, and",
-        "the median of the blocks), for normal noise whose log ratios spread as much as the margin, one comparison.",
+        "Power: how often an effect of this many margins comes out *better* (in brackets *no practical",
+        "difference*, and the median number of blocks), for one comparison and normal noise whose log ratios",
+        "spread as much as the margin.",
         "",
         "| at most | " + " | ".join(name for name in table[0] if name != "blocks") + " |",
         "| --- |" + " --- |" * (len(table[0]) - 1),

@@ -25,7 +25,8 @@ import pyarrow.ipc
 from bench.common import save, say, spread, warn_if_busy
 from bench.peers.traffic import TOKEN, conditions
 
-from framegauge.agents.pipe import Agent, find_agent, privileged, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged, read_spool
 from framegauge.evidence import waits as queueing
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.workloads.mixed import Mixed

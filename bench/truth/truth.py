@@ -20,9 +20,9 @@ from typing import Any
 from bench.common import save, say, spread, warn_if_busy
 
 from framegauge.cli import commands
-from framegauge.report.summary import compare
 from framegauge.results.journal import Run, read
 from framegauge.study import file as study_file
+from framegauge.summary.judging import compare
 
 HERE = Path(__file__).parent
 

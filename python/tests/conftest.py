@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -12,15 +13,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from support import STUDY
 
 from framegauge.experiment.runner import Event, Outcome, Runner
-from framegauge.report.summary import wants_runs
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
+from framegauge.summary.judging import wants_runs
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
 
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
@@ -30,6 +31,38 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("framegauge")
+
+not_run = NotRun()
+
+
+def _lacking(item: pytest.Item) -> str | None:
+    names = [name for mark in item.iter_markers("needs") for name in mark.args if shutil.which(name) is None]
+    return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if lacks := _lacking(item):
+        not_run.stop(lacks)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    not_run.tell(terminalreporter)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Count what cannot run here; in a soak, list what there is to do and how long it takes."""
+    for item in items:
+        if lacks := _lacking(item):
+            not_run.count(lacks)
+    if not SOAK:
+        return
+    minutes = {item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("soak")}
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    reporter.write_line(f"{len(minutes)} long forms, about {sum(minutes.values()):.0f} minutes:")
+    for name, each in minutes.items():
+        reporter.write_line(f"  {each:5.1f} min  {name}")
 
 
 @pytest.fixture

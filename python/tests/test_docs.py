@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from other_tools import flent_folder, iperf3_folder
-from support import ROOT, STUDY
+from helpers.other_tools import flent_folder, iperf3_folder
+from helpers.support import ROOT, STUDY
 
 from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, rack as cli_rack
 from framegauge.compare import windows
 from framegauge.labs import file as lab_file
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "pipe/README.md"])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -108,3 +108,16 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)\)", path.read_text()):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+def test_the_guide_names_files_that_are_there() -> None:
+    """Paths in CONTRIBUTING.md, from the root or from the Python package; NAME stands for a new file."""
+    package = ROOT / "python/src/framegauge"
+    named = set(re.findall(r"`([\w./-]+(?:/|\.(?:py|rs|md|json|toml)))`", (ROOT / "CONTRIBUTING.md").read_text()))
+    assert len(named) > 50
+    beside = {path.name for path in (package / "check/judgement").iterdir()}
+    gone = [
+        name for name in named
+        if "NAME" not in name and name not in (*beside, "summary.json") and not (ROOT / name).exists() and not (package / name).exists()
+    ]  # fmt: skip
+    assert gone == []

@@ -1,6 +1,6 @@
-//! The command line, such as it is: people use `framegauge`, which starts this.
+//! The agent's command line. People use `framegauge`, which starts this.
 
-use framegauge_drivers::{PortRange, Result, namespace, sched};
+use framegauge_drivers::{PortRange, Result, own};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,11 +10,15 @@ framegauge-agent: the measuring end of framegauge; started by `framegauge`, not 
   framegauge-agent rack    builds emulated racks (needs root)
   framegauge-agent host    measures on this host; --netns NAME: in that network namespace (see `ip netns`; needs root)
   framegauge-agent exec    becomes a program inside a host of a rack (see `framegauge-agent exec --help`)
+  framegauge-agent lease SECONDS SETTING=VALUE...
+                           changes settings of this host, and puts them back unless a line `renew` comes in time
+  framegauge-agent counters
+                           counts the instructions and cycles of this whole host, one answer per line of input
 
   host --ports LOW-HIGH    opens ports for data and probes among these only
   host --patience SECONDS  ends when its input is silent for so long (an empty line is enough)
 
-The first two speak JSON-RPC 2.0, one message a line, on standard input and output; they put everything back
+`rack` and `host` speak JSON-RPC 2.0, one message a line, on standard input and output; they put everything back
 and end when their input ends. Try:
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1,\"client\":\"me\"}}' | framegauge-agent host
 ";
@@ -76,10 +80,10 @@ impl Role {
     pub fn prepare(&self) -> Result<()> {
         if let Self::Host { network, cpus, .. } = self {
             if let Some(name) = network {
-                namespace::enter_named(name)?;
+                own::enter_named(name)?;
             }
             if !cpus.is_empty() {
-                sched::bind(0, cpus)?;
+                own::bind(0, cpus)?;
             }
         }
         Ok(())
@@ -96,7 +100,9 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
         }
         Some("--help" | "-h") | None => return Ok(Arguments::Text(HELP.into())),
         Some(other) => {
-            return Err(format!("{other:?} is not a command; expected rack, host, exec or --help"));
+            return Err(format!(
+                "{other:?} is not a command; expected rack, host, exec, lease, counters or --help"
+            ));
         }
     };
     match words.next() {
@@ -167,7 +173,7 @@ mod tests {
     fn says_what_is_wrong() {
         assert_eq!(
             words("server"),
-            Err("\"server\" is not a command; expected rack, host, exec or --help".into())
+            Err("\"server\" is not a command; expected rack, host, exec, lease, counters or --help".into())
         );
         assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));
         assert_eq!(

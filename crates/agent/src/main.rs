@@ -1,21 +1,23 @@
 //! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
-//! and ends, putting everything back, when its input ends. One command, `exec`, is for people instead.
+//! and ends, putting everything back, when its input ends. Three commands do not speak on the pipe: `exec` becomes a
+//! program inside a host of a rack; an agent starts `lease` and `counters`, which may need more privilege than it has.
 #![allow(clippy::disallowed_methods)]
 
 mod arguments;
-mod child;
-mod commands;
-mod counters;
-mod exec;
-mod helper;
-mod lease;
-mod message;
-mod rack_state;
-mod session;
+mod check;
+mod dispatch;
+mod general;
+mod generators;
+mod host;
+mod pipe;
+mod rack;
+mod tools;
 
 use arguments::{Arguments, Role};
-use framegauge_drivers::namespace;
+use framegauge_drivers::own;
+use pipe::serve::serve;
 use std::process::ExitCode;
+use tools::{counters, exec, lease};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -40,12 +42,12 @@ fn main() -> ExitCode {
 
 fn run(role: Role) -> ExitCode {
     // Signals first: every later thread inherits the mask.
-    let outcome = framegauge_drivers::poll::termination_signals().and_then(|signals| {
+    let outcome = own::termination_signals().and_then(|signals| {
         role.prepare()?;
         if role.works_apart() {
-            namespace::apart(|| session::serve(role, signals))
+            own::apart(|| serve(role, signals, dispatch::dispatch))
         } else {
-            session::serve(role, signals)
+            serve(role, signals, dispatch::dispatch)
         }
     });
     match outcome {

@@ -1,9 +1,9 @@
 //! Captures in memory: their bound, and what the field's own tools read of them.
 #![allow(clippy::disallowed_methods, reason = "these tests run programs")]
 
-use framegauge_drivers::capture::{Capture, CaptureCounts};
-use framegauge_drivers::pcapng::{Captured, Direction, Reader};
+use framegauge_drivers::fabric::capture::{Capture, CaptureCounts};
 use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, udp_frame};
+use framegauge_packets::pcapng::{Captured, Direction, Reader};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
 use std::process::{Command, Stdio};

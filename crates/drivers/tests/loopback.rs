@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "these tests use real sockets")]
 
 use framegauge_drivers::PortRange;
-use framegauge_drivers::serving::Serving;
-use framegauge_drivers::streaming::{Sizes, StreamOrder, StreamOutcome, run};
-use framegauge_drivers::traffic::{Amount, StreamSpec};
+use framegauge_drivers::generators::stream::client::{Sizes, StreamOrder, StreamOutcome, run};
+use framegauge_drivers::generators::stream::server::Serving;
+use framegauge_traffic::{Amount, StreamSpec};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::num::NonZeroU32;

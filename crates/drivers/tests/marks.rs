@@ -6,11 +6,11 @@
 mod common;
 
 use framegauge_drivers::fabric::{Meters, RunningFabric};
-use framegauge_drivers::frames::{BitRate, Mtu, Picoseconds};
-use framegauge_drivers::{OsError, rack};
+use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::{
     FabricConfig, HostConfig, LinkConfig, NicConfig, PortInterval, QueueConfig, SwitchConfig, star,
 };
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use framegauge_linux::namespace::Network;
 use framegauge_metering::{Counters, parse_netstat, parse_snmp, parse_snmp6};
 use std::fs::read_to_string;

@@ -1,10 +1,10 @@
 //! Request and response over loopback: every request is answered, in one thread or several, and strangers get nothing.
 #![allow(clippy::disallowed_methods, reason = "these tests use real sockets")]
 
-use framegauge_drivers::rr_client::{RrOrder, RrOutcome, run};
-use framegauge_drivers::rr_serving::RrServing;
-use framegauge_drivers::traffic::{Arrivals, Load, RrSpec};
+use framegauge_drivers::generators::rr::client::{RrOrder, RrOutcome, run};
+use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::{PortRange, Result};
+use framegauge_traffic::{Arrivals, Load, RrSpec};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 

@@ -6,10 +6,10 @@
 mod common;
 
 use framegauge_drivers::fabric::{Meters, RunningFabric};
-use framegauge_drivers::network::{NetworkSpec, TopologySpec};
-use framegauge_drivers::{OsError, rack};
+use framegauge_drivers::{OsError, rack::addresses as rack};
 use framegauge_fabric::FabricConfig;
 use framegauge_linux::clock::monotonic_nanoseconds;
+use framegauge_networks::{NetworkSpec, TopologySpec};
 use std::net::UdpSocket;
 use std::time::Duration;
 

@@ -7,10 +7,10 @@
 mod common;
 
 use framegauge_drivers::fabric::{Meters, Record, RunningFabric};
-use framegauge_drivers::network::{NetworkSpec, QueueSpec, TopologySpec};
-use framegauge_drivers::{OsError, rack};
-use framegauge_fabric::{Fabric, FabricConfig, HostIndex, PortEvent, PortIndex, Sink};
+use framegauge_drivers::{OsError, rack::addresses as rack};
+use framegauge_fabric::{Fabric, FabricConfig, HostIndex, Sink};
 use framegauge_frames::Picoseconds;
+use framegauge_networks::{NetworkSpec, QueueSpec, TopologySpec};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -80,10 +80,6 @@ impl Sink for Replay {
     fn mark(&mut self, aggregate: u32, frame: u16) {
         self.0.marked.push((aggregate, frame));
     }
-
-    fn waited(&mut self, _: PortIndex, _: PortIndex, _: Picoseconds) {}
-
-    fn seen(&mut self, _: &PortEvent) {}
 }
 
 fn in_virtual_time(network: &FabricConfig, record: &Record) -> Record {

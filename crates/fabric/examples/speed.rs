@@ -4,8 +4,7 @@
 use std::time::Instant;
 
 use framegauge_fabric::{
-    Aggregate, Ecn, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, PortEvent, PortIndex, Sink,
-    SwitchConfig, star,
+    Aggregate, Ecn, Fabric, HostConfig, HostIndex, LinkConfig, NicConfig, Sink, SwitchConfig, star,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
@@ -20,15 +19,9 @@ impl Sink for Count {
         self.delivered += frames.len() as u64;
     }
 
-    fn mark(&mut self, _aggregate: u32, _frame: u16) {}
-
     fn discard(&mut self, _aggregate: u32, _frame: u16) {
         self.discarded += 1;
     }
-
-    fn seen(&mut self, _event: &PortEvent) {}
-
-    fn waited(&mut self, _port: PortIndex, _input_port: PortIndex, _wait: Picoseconds) {}
 }
 
 /// Every host but the last sends to the last, in aggregates of 44 frames.

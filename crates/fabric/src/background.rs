@@ -5,10 +5,7 @@ use std::collections::BinaryHeap;
 
 use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes, mixed, wire_bytes};
 
-use crate::bounds::Bounds;
-use crate::port::Peer;
-use crate::uplink::Uplink;
-use crate::{Ecn, Fabric, FabricConfig, Frame, HostIndex};
+use crate::{Ecn, FabricConfig, Frame, HostIndex};
 
 /// Frames from one host's NIC to another's, over the same links as everybody's; the hosts never see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +244,7 @@ impl Backgrounds {
     }
 
     /// The next frame if it enters the network by `now`, with its host.
-    fn take_due(&mut self, now: Picoseconds) -> Option<(usize, Frame)> {
+    pub(crate) fn take_due(&mut self, now: Picoseconds) -> Option<(usize, Frame)> {
         let time = self.next().filter(|time| *time <= now)?;
         let Reverse((_, number)) = self.due.pop()?;
         let Background { from, frame, schedule, counters } = &mut self.sources[number];
@@ -261,6 +258,11 @@ impl Backgrounds {
         Some((*from, Frame { since: time, ..*frame }))
     }
 
+    /// The next frame of each: when it enters the network, and by which host's NIC.
+    pub(crate) fn due(&self) -> impl Iterator<Item = (Picoseconds, usize)> {
+        self.due.iter().map(|Reverse((time, number))| (*time, self.sources[*number].from))
+    }
+
     /// Takes a frame out of the network that has come to its end.
     #[cold]
     pub(crate) fn deliver(&mut self, frame: &Frame) {
@@ -271,43 +273,6 @@ impl Backgrounds {
 
     pub(crate) fn counters(&self) -> Vec<BackgroundCounters> {
         self.sources.iter().map(|source| source.counters).collect()
-    }
-}
-
-impl Fabric {
-    /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
-    /// uplink, so that they may come there before what happens elsewhere earlier.
-    #[cold]
-    pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
-        while let Some((host, frame)) = self.backgrounds.take_due(now) {
-            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
-            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
-            let was_idle = port.next_arrival().is_none();
-            if let Err(reason) = port.offer(frame.since, frame, u32::MAX) {
-                port.note_refused(frame.since, frame, reason, port.buffered_bytes());
-                self.unsettled.push(uplink);
-                continue;
-            }
-            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
-            self.drops.end_runs(uplink, uplink);
-            if was_idle {
-                self.schedule_arrival(uplink.0.into());
-            }
-        }
-    }
-
-    /// Before this time no frame of a background that has not entered the network yet is handled by a host's NIC.
-    pub(crate) fn next_background_delivery(&self, bounds: &Bounds) -> Option<Picoseconds> {
-        let bound = |&Reverse((time, number)): &Reverse<(Picoseconds, usize)>| {
-            let uplink = self.uplinks[self.backgrounds.sources[number].from].port;
-            let port = &self.ports[usize::from(uplink.0)];
-            let rest = match port.peer {
-                Peer::Switch(_) => bounds.rest(self.routes.table(uplink), None),
-                Peer::Host(_) => Picoseconds::ZERO,
-            };
-            time + port.delay() + rest
-        };
-        self.backgrounds.due.iter().map(bound).min()
     }
 }
 

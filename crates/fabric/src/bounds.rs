@@ -1,15 +1,11 @@
-//! Before when nothing can be delivered.
-
-use std::cmp::Reverse;
+//! How soon a frame can be at a host, by where it is.
 
 use framegauge_frames::{Picoseconds, frame_bytes, wire_bytes};
 
-use crate::fabric::Event;
-use crate::nic::Nic;
 use crate::port::{Peer, Port};
 use crate::routing::Routes;
 use crate::uplink::Uplink;
-use crate::{Fabric, HostIndex, PortIndex};
+use crate::{HostIndex, PortIndex};
 
 /// How soon a frame can be at its destination, by where it is: no frame that comes to a switch is faster.
 #[derive(Debug, Clone)]
@@ -60,54 +56,16 @@ impl Bounds {
         Bounds { hosts, nearest, lookahead, rest }
     }
 
+    /// From any host's NIC to the nearest other host.
+    pub(crate) fn lookahead(&self) -> Picoseconds {
+        self.lookahead
+    }
+
     /// From the end of a link with this table to a host, or to the nearest.
     pub(crate) fn rest(&self, table: usize, destination: Option<HostIndex>) -> Picoseconds {
         match destination {
             Some(host) => self.rest[table * self.hosts + usize::from(host.0)],
             None => self.nearest[table],
         }
-    }
-}
-
-impl Fabric {
-    /// Not with each change: all ports may be changed at once, and on a large fat-tree it takes a while.
-    fn bounds(&mut self) -> &Bounds {
-        let Fabric { bounds, routes, nics, ports, uplinks, .. } = self;
-        bounds.get_or_insert_with(|| Bounds::new(routes, nics.len(), ports, uplinks))
-    }
-
-    /// No frame is handed to a host sooner than this after it was sent: a driver in real time that knows when hosts
-    /// have sent something may learn of it so much later, and still be on time.
-    pub fn lookahead(&mut self) -> Picoseconds {
-        self.bounds().lookahead
-    }
-
-    /// Before this time no host is handed anything, whatever else happens meanwhile, if no host sends: a driver in real time
-    /// may sleep until then, although frames move from port to port. Under load that is one wake-up an
-    /// interrupt instead of several a frame.
-    ///
-    /// With `slack` it is the last such time that comes no later than so long after the first: then what is handed over
-    /// first is late by up to as much, and one wake-up does for all of them.
-    pub fn next_delivery(&mut self, slack: Picoseconds) -> Option<Picoseconds> {
-        self.bounds();
-        let bounds = self.bounds.as_ref()?;
-        let first = self.nics.iter().map(Nic::ready).min()?;
-        let ready =
-            |host: Option<HostIndex>| host.map_or(first, |host| self.nics[usize::from(host.0)].ready());
-        let bound = |event: &Event| match self.ports.get(event.source as usize) {
-            Some(port) => match port.peer {
-                Peer::Host(host) => event.time.max(ready(Some(host))),
-                Peer::Switch(_) => {
-                    let (table, to) =
-                        (self.routes.table(PortIndex(event.source as u16)), port.only_destination());
-                    event.time.saturating_add(bounds.rest(table, to)).max(ready(to))
-                }
-            },
-            None => event.time,
-        };
-        let times = self.events.iter().map(|Reverse(event)| bound(event));
-        let times = times.chain(self.next_background_delivery(bounds));
-        let first = times.clone().min()?;
-        times.filter(|time| *time <= first.saturating_add(slack)).max()
     }
 }

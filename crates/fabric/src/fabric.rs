@@ -18,7 +18,7 @@ use crate::{
     SharedBufferConfig,
 };
 
-/// Who is told what becomes of frames.
+/// Learns what becomes of frames: of their ends in any case, of the rest if it wants to.
 pub trait Sink {
     /// One interrupt at `due` hands these frames to the host: pairs of an aggregate and the number of a frame
     /// of it, in the order of their arrival; at least one.
@@ -26,14 +26,20 @@ pub trait Sink {
     /// Frame number `frame` of the aggregate was dropped and will never be delivered.
     fn discard(&mut self, aggregate: u32, frame: u16);
     /// Frame number `frame` of the aggregate was marked as having met congestion, and goes on.
-    fn mark(&mut self, aggregate: u32, frame: u16);
+    fn mark(&mut self, aggregate: u32, frame: u16) {
+        let _ = (aggregate, frame);
+    }
     /// Something has happened at a port that is watched ([`Fabric::watch`]). Told in the order in which it is known, at the
     /// latest when [`Fabric::advance`] ends, and before the frame is delivered or discarded. A frame of a background is
     /// seen as well; it has no aggregate ([`Frame::background`]).
-    fn seen(&mut self, event: &PortEvent);
+    fn seen(&mut self, event: &PortEvent) {
+        let _ = event;
+    }
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
-    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds);
+    fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
+        let _ = (port, input_port, wait);
+    }
 }
 
 /// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
@@ -77,6 +83,8 @@ pub struct Fabric {
     pub(crate) heard: Picoseconds,
     pub(crate) clock_violations: u64,
     pub(crate) drops: DropLog,
+    /// Empty, with the memory that it had.
+    spare_fates: Vec<Fate>,
     pub(crate) backgrounds: Backgrounds,
 }
 
@@ -124,6 +132,7 @@ impl Fabric {
             heard: Picoseconds::ZERO,
             clock_violations: 0,
             drops: DropLog::new(ports.len()),
+            spare_fates: Vec::new(),
             backgrounds: Backgrounds::new(config),
             ports,
         })
@@ -156,18 +165,28 @@ impl Fabric {
         }
     }
 
-    /// [`Fabric::advance`] to `heard`, and as far on towards `now` as nothing that hosts send after `heard` can matter: up
-    /// to [`Fabric::lead`].
-    pub fn advance_ahead(&mut self, heard: Picoseconds, now: Picoseconds, sink: &mut impl Sink) {
-        self.advance(heard, sink);
-        let until = now.min(self.heard.saturating_add(self.lead()));
-        if until > self.clock {
-            self.clock = until;
-            self.handle_events(until, sink);
+    /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
+    /// uplink, so that they may come there before what happens elsewhere earlier.
+    #[cold]
+    pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
+        while let Some((host, frame)) = self.backgrounds.take_due(now) {
+            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
+            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
+            let was_idle = port.next_arrival().is_none();
+            if let Err(reason) = port.offer(frame.since, frame, u32::MAX) {
+                port.note_refused(frame.since, frame, reason, port.buffered_bytes());
+                self.unsettled.push(uplink);
+                continue;
+            }
+            *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes);
+            self.drops.end_runs(uplink, uplink);
+            if was_idle {
+                self.schedule_arrival(uplink.0.into());
+            }
         }
     }
 
-    fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
+    pub(crate) fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             match happening {
                 Happening::Arrival {
@@ -282,9 +301,13 @@ impl Fabric {
     #[cold]
     pub(crate) fn settle(&mut self, output: PortIndex, sink: &mut impl Sink) {
         self.tell_seen(output, sink);
-        for fate in self.ports[usize::from(output.0)].take_fates() {
+        // The port gets the empty one: no memory is asked for, however many frames are marked.
+        let mut fates = std::mem::take(&mut self.spare_fates);
+        self.ports[usize::from(output.0)].swap_fates(&mut fates);
+        for fate in fates.drain(..) {
             self.tell(&fate, output, sink);
         }
+        self.spare_fates = fates;
     }
 
     /// Writes down and tells that a frame was dropped, or marked.

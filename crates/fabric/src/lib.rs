@@ -38,6 +38,7 @@ mod impairments;
 mod nic;
 mod port;
 mod queue;
+mod realtime;
 mod routing;
 mod shared_buffer;
 mod topology;
@@ -61,5 +62,5 @@ pub use queue::{
 };
 pub use routing::{Choice, RouteConfig, RouteTable};
 pub use shared_buffer::SharedBufferConfig;
-pub use topology::{Ends, Graph, Leg, Owner, Paths, Routing, Spans, Spread, Topology, TopologyError};
+pub use topology::{Ends, Graph, Leg, Owner, Paths, Routing, Spans, Spread, TopologyError};
 pub use watch::{PortEvent, PortEventKind};

@@ -193,11 +193,10 @@ impl Port {
         self.fates.iter().any(|fate| fate.marked && same(&fate.frame))
     }
 
-    /// What has become of frames in the queue since the last call, in order.
-    pub(crate) fn take_fates(&mut self) -> Vec<Fate> {
-        let fates = std::mem::take(&mut self.fates);
+    /// Puts what has become of frames in the queue since the last call, in order, into `fates`, which is empty.
+    pub(crate) fn swap_fates(&mut self, fates: &mut Vec<Fate>) {
+        std::mem::swap(&mut self.fates, fates);
         self.has_news = self.has_lasting_news();
-        fates
     }
 
     pub(crate) fn serialisation(&mut self, frame_bytes: u32) -> Picoseconds {

@@ -90,13 +90,6 @@ impl Fabric {
         self.uplinks[usize::from(host.0)].idle_from - self.heard
     }
 
-    /// How far this fabric may be ahead of what it knows of hosts: what they send later comes to a switch later still.
-    /// The shortest propagation delay of their links; none while one of these is watched, loses frames or has jitter.
-    pub fn lead(&self) -> Picoseconds {
-        let leads = self.uplinks.iter().map(|uplink| self.ports[usize::from(uplink.port.0)].lead());
-        leads.min().unwrap_or(Picoseconds::ZERO)
-    }
-
     /// The highest rate at which a host's NIC sends now; `None` without hosts.
     pub fn fastest_uplink(&self) -> Option<BitRate> {
         self.uplinks.iter().map(|uplink| uplink.rate).max()

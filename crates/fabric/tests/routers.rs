@@ -5,7 +5,7 @@ mod common;
 use common::{Log, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Fabric, FabricConfig, Graph, HostIndex, Impairments, Leg, NicConfig, Owner, PortConfig,
-    PortIndex, QueueConfig, Reason, Routing, Topology,
+    PortIndex, QueueConfig, Reason, Routing, TopologyError,
 };
 use framegauge_frames::{Mtu, Picoseconds};
 
@@ -17,18 +17,20 @@ fn words(all: &[&str]) -> Vec<String> {
     all.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn custom(switches: &[&str], routers: &[&str], links: &[(&str, &str)]) -> Topology {
-    Topology::Custom {
-        switches: words(switches),
-        routers: words(routers),
-        links: links.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect(),
-    }
+fn custom(
+    switches: &[&str],
+    routers: &[&str],
+    links: &[(&str, &str)],
+    hosts: &[&str],
+) -> Result<Graph, TopologyError> {
+    let links: Vec<_> = links.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect();
+    Graph::custom(&words(hosts), &words(routers), &words(switches), &links)
 }
 
 /// h1 and h2 on one switch each, a router between.
 fn one_router() -> Graph {
     let links = [("h1", "near"), ("near", "r1"), ("r1", "far"), ("far", "h2")];
-    Graph::new(&custom(&["near", "far"], &["r1"], &links), &words(&["h1", "h2"])).unwrap()
+    custom(&["near", "far"], &["r1"], &links, &["h1", "h2"]).unwrap()
 }
 
 /// Every link 1 Gb/s and 1 µs; what is not a host's has a buffer of two full frames.
@@ -88,8 +90,8 @@ fn packets_take_the_fewest_routers() {
         ("d", "r4"),
         ("r4", "a"),
     ];
-    let topology = custom(&["a", "b", "c", "d"], &["r1", "r2", "r3", "r4"], &links);
-    let graph = Graph::new(&topology, &words(&["h1", "h2", "h3", "h4"])).unwrap();
+    let (switches, routers) = (["a", "b", "c", "d"], ["r1", "r2", "r3", "r4"]);
+    let graph = custom(&switches, &routers, &links, &["h1", "h2", "h3", "h4"]).unwrap();
     let (ends, config) = (graph.ends(), plain(&graph));
     let by = |from: usize, to: usize| -> Vec<String> {
         let legs = ends.legs(Owner::Host(from), to).unwrap();
@@ -108,7 +110,7 @@ fn packets_take_the_fewest_routers() {
 
 #[test]
 fn second_nics_are_in_a_subnet_of_their_own() {
-    let graph = Graph::new(&Topology::Rack { nics: 2 }, &words(&["h1", "h2", "h3"])).unwrap();
+    let graph = Graph::rack(&words(&["h1", "h2", "h3"]), 2).unwrap();
     let (ends, config) = (graph.ends(), plain(&graph));
     assert_eq!((0..6).map(|end| ends.subnet(end)).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
     assert_eq!(ends.ends_of(Owner::Host(1)), [2, 3]);
@@ -122,10 +124,10 @@ fn second_nics_are_in_a_subnet_of_their_own() {
 fn a_host_may_be_on_two_networks_without_joining_them() {
     // h3 is on both; h1 and h2 meet nobody else but it.
     let links = [("h1", "a"), ("h3", "a"), ("h2", "b"), ("h3", "b")];
-    let refused = Graph::new(&custom(&["a", "b"], &[], &links), &words(&["h1", "h2", "h3"])).unwrap_err();
+    let refused = custom(&["a", "b"], &[], &links, &["h1", "h2", "h3"]).unwrap_err();
     assert_eq!(refused.to_string(), "\"h2\" cannot be reached from \"h1\", expected a way");
     let both = [("h1", "a"), ("h2", "a"), ("h1", "b"), ("h2", "b")];
-    let graph = Graph::new(&custom(&["a", "b"], &[], &both), &words(&["h1", "h2"])).unwrap();
+    let graph = custom(&["a", "b"], &[], &both, &["h1", "h2"]).unwrap();
     assert_eq!(graph.ends().legs(Owner::Host(0), 3).unwrap(), [Leg { from: 1, to: 3 }]);
     plain(&graph);
 }
@@ -133,7 +135,7 @@ fn a_host_may_be_on_two_networks_without_joining_them() {
 #[test]
 fn what_is_no_network_of_routers_is_refused() {
     let message = |routers: &[&str], links: &[(&str, &str)]| {
-        Graph::new(&custom(&["a", "b"], routers, links), &words(&["h1", "h2"])).unwrap_err().to_string()
+        custom(&["a", "b"], routers, links, &["h1", "h2"]).unwrap_err().to_string()
     };
     let ends = [("h1", "a"), ("h2", "b")];
     let with = |more: &[(&'static str, &'static str)]| [&ends, more].concat();
@@ -215,7 +217,7 @@ fn nothing_is_sent_past_a_router() {
 
 #[test]
 fn ports_of_several_nics_are_told_apart() {
-    let graph = Graph::new(&Topology::Rack { nics: 2 }, &words(&["h1", "h2"])).unwrap();
+    let graph = Graph::rack(&words(&["h1", "h2"]), 2).unwrap();
     let config = plain(&graph);
     let names: Vec<String> =
         (0..config.ports.len()).map(|port| config.port_name(PortIndex(port as u16))).collect();

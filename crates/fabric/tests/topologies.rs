@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use common::{Log, advance_by_events, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortChange,
-    PortConfig, PortIndex, QueueConfig, Routing, Spans, Topology, TopologyError,
+    PortConfig, PortIndex, QueueConfig, Routing, Spans, TopologyError,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use proptest::prelude::*;
@@ -21,8 +21,8 @@ fn names(count: usize) -> Vec<String> {
 }
 
 /// Every link 1 Gb/s and 1 µs, every switch port with a buffer of so many bytes.
-fn network(topology: &Topology, hosts: usize, routing: Routing, buffer_bytes: u64) -> FabricConfig {
-    let graph = Graph::new(topology, &names(hosts)).unwrap();
+fn network(graph: Result<Graph, TopologyError>, routing: Routing, buffer_bytes: u64) -> FabricConfig {
+    let graph = graph.unwrap();
     let port = |from, to| PortConfig {
         from,
         to,
@@ -36,8 +36,8 @@ fn network(topology: &Topology, hosts: usize, routing: Routing, buffer_bytes: u6
     graph.fabric(routing, NicConfig::default(), port).unwrap()
 }
 
-fn spans(topology: &Topology, config: &FabricConfig) -> Spans {
-    Graph::new(topology, &names(config.hosts.len())).unwrap().ends().spans(config).unwrap()
+fn spans_of_four(config: &FabricConfig) -> Spans {
+    Graph::fat_tree(&names(16), 4).unwrap().ends().spans(config).unwrap()
 }
 
 fn routing(paths: Paths, choice: Choice) -> Routing {
@@ -49,7 +49,7 @@ fn equal_length(choice: Choice) -> Routing {
 }
 
 fn fat_tree(k: usize, routing: Routing) -> FabricConfig {
-    network(&Topology::FatTree { k }, k * k * k / 4, routing, 1 << 30)
+    network(Graph::fat_tree(&names(k * k * k / 4), k), routing, 1 << 30)
 }
 
 /// All ways from a host to another, as the names of their ports.
@@ -86,7 +86,7 @@ fn a_fat_tree_has_the_ways_of_its_paper() {
     // To the host beside it there is one way by the edge switch, to the other edge of the pod there are k/2.
     assert_eq!(ways(&config, 0, 1), [["h1>edge1-1", "edge1-1>h2"]]);
     assert_eq!(ways(&config, 0, 2).len(), 2);
-    let spans = spans(&Topology::FatTree { k: 4 }, &config);
+    let spans = spans_of_four(&config);
     assert_eq!((spans.links.least, spans.links.most), (2, 6));
     // There and back over two and over six links of 1 µs.
     assert_eq!(
@@ -115,11 +115,10 @@ fn equal_length_routing_takes_everything_through_a_core() {
             assert_eq!(ways.len(), 4, "{source} to {destination}");
             assert!(ways.iter().all(|way| way.len() == 6 && way[2].contains(">core")));
         }
-        let spans = spans(&Topology::FatTree { k: 4 }, &config);
+        let spans = spans_of_four(&config);
         assert_eq!((spans.links.least, spans.links.most), (6, 6));
     }
-    let config =
-        network(&Topology::LeafSpine { leaves: 2, spines: 3 }, 4, equal_length(Choice::Flow), 1 << 20);
+    let config = network(Graph::leaf_spine(&names(4), 2, 3), equal_length(Choice::Flow), 1 << 20);
     assert!(pairs(4).all(|(one, other)| ways(&config, one, other).iter().all(|way| way.len() == 4)));
 }
 
@@ -222,12 +221,8 @@ fn arrivals(choice: Choice) -> (Vec<u16>, usize) {
     let switches = ["s1", "s2", "a", "b", "c"].map(str::to_owned).to_vec();
     let mut links = vec![link("h1", "s1"), link("h2", "s2")];
     links.extend(["a", "b", "c"].iter().flat_map(|middle| [link("s1", middle), link(middle, "s2")]));
-    let mut config = network(
-        &Topology::Custom { switches, routers: vec![], links },
-        2,
-        routing(Paths::Shortest, choice),
-        1 << 20,
-    );
+    let mut config =
+        network(Graph::custom(&names(2), &[], &switches, &links), routing(Paths::Shortest, choice), 1 << 20);
     // One of the ways is longer.
     let slow = config.ports.iter().position(|port| port.from.0 == 4 && port.to.0 == 3).unwrap();
     config.ports[slow].delay = nanoseconds(100 * DELAY);
@@ -255,7 +250,7 @@ fn a_flow_keeps_to_one_way_and_packets_do_not() {
 fn a_whole_fat_tree_conserves() {
     // 15 hosts send 200 frames each to one; every port of a switch holds ten.
     for routing in [Routing::default(), equal_length(Choice::Destination), equal_length(Choice::Packet)] {
-        let config = network(&Topology::FatTree { k: 4 }, 16, routing, 15_180);
+        let config = network(Graph::fat_tree(&names(16), 4), routing, 15_180);
         let mut fabric = Fabric::new(&config).unwrap();
         let mut log = Log::default();
         for source in 1..16 {
@@ -278,70 +273,62 @@ fn a_whole_fat_tree_conserves() {
 
 #[test]
 fn smaller_shapes_are_what_they_say() {
-    let dumbbell = network(&Topology::Dumbbell { left: 1 }, 3, Routing::default(), 1 << 20);
+    let dumbbell = network(Graph::dumbbell(&names(3), 1), Routing::default(), 1 << 20);
     assert_eq!(ways(&dumbbell, 0, 2), [["h1>left", "left>right", "right>h3"]]);
     assert_eq!(ways(&dumbbell, 1, 2), [["h2>right", "right>h3"]]);
-    let two = network(&Topology::Rack { nics: 2 }, 2, Routing::default(), 1 << 20);
+    let two = network(Graph::rack(&names(2), 2), Routing::default(), 1 << 20);
     let ends: Vec<&str> = two.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!(ends, ["h1.1", "h1.2", "h2.1", "h2.2"]);
     assert_eq!(ways(&two, 1, 2), [["h1.2>switch", "switch>h2.1"]]);
-    let leaves = network(&Topology::LeafSpine { leaves: 2, spines: 2 }, 4, Routing::default(), 1 << 20);
+    let leaves = network(Graph::leaf_spine(&names(4), 2, 2), Routing::default(), 1 << 20);
     assert_eq!(ways(&leaves, 1, 2).len(), 2);
     assert_eq!(ways(&leaves, 0, 1), [["h1>leaf1", "leaf1>h2"]]);
     let link = |one: &str, other: &str| (one.to_owned(), other.to_owned());
     let links = vec![link("h1", "s"), link("s", "t"), link("t", "s"), link("t", "h2")];
-    let parallel = Topology::Custom { switches: vec!["s".into(), "t".into()], routers: vec![], links };
-    let ways = ways(&network(&parallel, 2, Routing::default(), 1 << 20), 0, 1);
+    let parallel = Graph::custom(&names(2), &[], &["s", "t"].map(str::to_owned), &links);
+    let ways = ways(&network(parallel, Routing::default(), 1 << 20), 0, 1);
     let middle: HashSet<&str> = ways.iter().map(|way| way[1].as_str()).collect();
     assert_eq!(middle, HashSet::from(["s>t", "s>t#2"]));
 }
 
 #[test]
 fn what_is_no_network_is_refused() {
-    let message =
-        |topology: Topology, hosts: usize| Graph::new(&topology, &names(hosts)).unwrap_err().to_string();
-    let custom = |links: &[(&str, &str)]| Topology::Custom {
-        switches: vec!["s1".into(), "s2".into()],
-        routers: vec![],
-        links: links.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect(),
+    let custom = |links: &[(&str, &str)], hosts: usize| {
+        let links: Vec<_> =
+            links.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect();
+        Graph::custom(&names(hosts), &[], &["s1", "s2"].map(str::to_owned), &links)
     };
     let cases = [
-        (Topology::FatTree { k: 5 }, 16, "k of a fat-tree: found 5, expected an even number from 2 to 64"),
-        (Topology::FatTree { k: 4 }, 12, "hosts of a fat-tree: found 12, expected 16 with k = 4"),
+        (Graph::fat_tree(&names(16), 5), "k of a fat-tree: found 5, expected an even number from 2 to 64"),
+        (Graph::fat_tree(&names(12), 4), "hosts of a fat-tree: found 12, expected 16 with k = 4"),
         (
-            Topology::LeafSpine { leaves: 3, spines: 2 },
-            8,
+            Graph::leaf_spine(&names(8), 3, 2),
             "hosts on a leaf-spine: found 8, expected a multiple of its 3 leaves",
         ),
-        (Topology::LeafSpine { leaves: 2, spines: 0 }, 8, "spines: found 0, expected 1 to 1000"),
-        (Topology::Dumbbell { left: 4 }, 4, "hosts on the left of a dumbbell: found 4, expected 1 to 3"),
-        (Topology::Rack { nics: 9 }, 2, "NICs of a host: found 9, expected 1 to 8"),
-        (Topology::Rack { nics: 1 }, 0, "hosts: found 0, expected at least one"),
-        (custom(&[("h1", "s3")]), 1, "\"s3\" is the end of a link, expected a host or one of s1, s2"),
+        (Graph::leaf_spine(&names(8), 2, 0), "spines: found 0, expected 1 to 1000"),
+        (Graph::dumbbell(&names(4), 4), "hosts on the left of a dumbbell: found 4, expected 1 to 3"),
+        (Graph::rack(&names(2), 9), "NICs of a host: found 9, expected 1 to 8"),
+        (Graph::rack(&names(0), 1), "hosts: found 0, expected at least one"),
+        (custom(&[("h1", "s3")], 1), "\"s3\" is the end of a link, expected a host or one of s1, s2"),
         (
-            custom(&[("h1", "s1"), ("s1", "s1"), ("s1", "s2")]),
-            1,
+            custom(&[("h1", "s1"), ("s1", "s1"), ("s1", "s2")], 1),
             "\"s1\" has a link to itself, expected one to another node",
         ),
-        (custom(&[("h1", "s1"), ("h1", "s2"), ("s1", "h1")]), 1, "\"h1\" has 3 links, expected 1 to 2"),
+        (custom(&[("h1", "s1"), ("h1", "s2"), ("s1", "h1")], 1), "\"h1\" has 3 links, expected 1 to 2"),
         (
-            custom(&[("h1", "h2"), ("s1", "s2")]),
-            2,
+            custom(&[("h1", "h2"), ("s1", "s2")], 2),
             "\"h1\" has a link to a host or a router, expected one to a switch",
         ),
-        (custom(&[("h1", "s1")]), 1, "\"s2\" cannot be reached from \"h1\", expected a way"),
+        (custom(&[("h1", "s1")], 1), "\"s2\" cannot be reached from \"h1\", expected a way"),
     ];
-    for (topology, hosts, expected) in cases {
-        assert_eq!(message(topology, hosts), expected);
+    for (found, expected) in cases {
+        assert_eq!(found.unwrap_err().to_string(), expected);
     }
-    let twice = Topology::Custom {
-        switches: vec!["h1".into()],
-        routers: vec![],
-        links: vec![("h1".into(), "h1".into())],
-    };
-    assert_eq!(message(twice, 1), "\"h1\" is the name of two nodes, expected different names");
-    let graph = Graph::new(&Topology::Rack { nics: 1 }, &names(2)).unwrap();
-    let config = network(&Topology::Rack { nics: 1 }, 2, Routing::default(), 1 << 20);
+    let twice = Graph::custom(&names(1), &[], &["h1".to_owned()], &[("h1".to_owned(), "h1".to_owned())]);
+    let expected = "\"h1\" is the name of two nodes, expected different names";
+    assert_eq!(twice.unwrap_err().to_string(), expected);
+    let graph = Graph::rack(&names(2), 1).unwrap();
+    let config = network(Graph::rack(&names(2), 1), Routing::default(), 1 << 20);
     let refused = graph.fabric(equal_length(Choice::Flow), NicConfig::default(), |_, _| config.ports[0]);
     assert_eq!(refused.unwrap_err(), TopologyError::Levels { found: "rack" });
 }
@@ -358,7 +345,7 @@ proptest! {
         let all = [
             Routing::default(), routing(Paths::Shortest, Choice::Packet), equal_length(Choice::Flow), equal_length(Choice::Packet),
         ];
-        let mut config = network(&Topology::FatTree { k: 4 }, 16, all[way], 15_180);
+        let mut config = network(Graph::fat_tree(&names(16), 4), all[way], 15_180);
         config.nic = NicConfig { moderation: nanoseconds(moderation) };
         let (mut fabric, mut log, mut now) = (Fabric::new(&config).unwrap(), Log::default(), 0);
         let mut changes = changes;

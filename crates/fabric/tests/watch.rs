@@ -132,10 +132,6 @@ impl Sink for Follower {
         self.ended.insert((aggregate, frame));
     }
 
-    fn mark(&mut self, _aggregate: u32, _frame: u16) {}
-
-    fn waited(&mut self, _port: PortIndex, _input_port: PortIndex, _wait: Picoseconds) {}
-
     fn seen(&mut self, event: &PortEvent) {
         let port = usize::from(event.port.0);
         let (inside, held) = (&mut self.inside[port], &mut self.held_bytes[port]);

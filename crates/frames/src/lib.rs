@@ -35,4 +35,4 @@ pub use mtu::{
 };
 pub use rate::{BitRate, BitRateError};
 pub use time::Picoseconds;
-pub use transfer::slow_start_transfer_time;
+pub use transfer::{slow_start_transfer_time, switched_transfer_time};

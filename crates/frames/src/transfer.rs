@@ -1,9 +1,11 @@
 //! A committed prediction for short transfers.
 
-use crate::Picoseconds;
+use crate::{BitRate, Family, Mtu, Picoseconds, ceiling};
 
 /// The largest window that a SYN can offer, in bytes.
 const UNSCALED_WINDOW_BYTES: u32 = 65_535;
+/// The initial window of Linux and of RFC 6928.
+const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
 /// Predicted completion time of one short TCP transfer, from connect to the confirmation of the last byte.
 ///
@@ -55,4 +57,21 @@ pub fn slow_start_transfer_time(
         window = window.saturating_mul(2);
     }
     began + leaving(remaining) + rtt
+}
+
+/// [`slow_start_transfer_time`] between two hosts on one switch, with timestamps, delayed acknowledgements and an initial
+/// window of ten segments.
+///
+/// The switch stores each frame before it forwards it: the second serialisation on the way is added to `rtt`.
+pub fn switched_transfer_time(
+    size_bytes: u64,
+    mtu: Mtu,
+    family: Family,
+    rate: BitRate,
+    rtt: Picoseconds,
+) -> Picoseconds {
+    let best = ceiling(mtu, family, true, rate);
+    let rtt = rtt + rate.serialisation(u64::from(best.wire_bytes));
+    let (payload, goodput) = (best.segment_payload_bytes, best.goodput_bits_per_second);
+    slow_start_transfer_time(size_bytes, payload, goodput, rtt, INITIAL_WINDOW_SEGMENTS, true)
 }

@@ -193,7 +193,7 @@ fn mistakes_are_named_in_one_line() {
 /// The rows of the documentation's table: `| word | … | over IPv4 | over IPv6 | source |`.
 #[test]
 fn the_documentation_says_the_same() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/encapsulation.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/encapsulation.md");
     let text = std::fs::read_to_string(path).expect("the documentation is there");
     let mut seen = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("| `")) {
@@ -210,7 +210,10 @@ fn the_documentation_says_the_same() {
         seen.push(word.split(':').next().unwrap_or_default().to_string());
     }
     for (word, _) in WORDS {
-        assert!(seen.iter().any(|each| each == word), "docs/encapsulation.md has no row for {word}");
+        assert!(
+            seen.iter().any(|each| each == word),
+            "docs/reference/encapsulation.md has no row for {word}"
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use framegauge_frames::{
     BitRate, Family, Mtu, MtuError, Picoseconds, aggregate_wire_bytes, ceiling, frame_bytes,
-    shaper_size_table, slow_start_transfer_time, wire_bytes,
+    shaper_size_table, slow_start_transfer_time, switched_transfer_time, wire_bytes,
 };
 use proptest::prelude::*;
 
@@ -220,4 +220,12 @@ proptest! {
         // Each round is rounded to a picosecond on its own.
         prop_assert!(time(size + more) + Picoseconds::new(64) >= time(size));
     }
+}
+
+#[test]
+fn a_switch_adds_one_serialisation_to_the_round_trip() {
+    let (mtu, rate) = (Mtu::new(1500).unwrap(), BitRate::new(1_000_000_000).unwrap());
+    let found = switched_transfer_time(0, mtu, Family::V4, rate, Picoseconds::from_nanoseconds(200_000));
+    // Nothing is sent: the handshake and one more round trip, each with 1538 bytes at 1 Gb/s.
+    assert_eq!(found, Picoseconds::from_nanoseconds(2 * (200_000 + 12_304)));
 }

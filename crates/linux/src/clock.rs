@@ -1,8 +1,5 @@
 //! Clocks, in nanoseconds.
 
-use std::os::unix::thread::JoinHandleExt;
-use std::thread::JoinHandle;
-
 /// Nanoseconds since an arbitrary start, the same in every process and namespace of this machine.
 pub fn monotonic_nanoseconds() -> u64 {
     read(libc::CLOCK_MONOTONIC)
@@ -21,16 +18,6 @@ pub fn process_cpu_nanoseconds() -> u64 {
 /// Time that the calling thread has had on a CPU.
 pub fn thread_cpu_nanoseconds() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// Time that `thread`, which has not been joined, has had on a CPU.
-pub fn cpu_nanoseconds_of<T>(thread: &JoinHandle<T>) -> u64 {
-    let mut clock: libc::clockid_t = 0;
-    // SAFETY: whoever has the handle has not joined the thread, so its id is valid; so is `clock`.
-    match unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t(), &mut clock) } {
-        0 => read(clock),
-        _ => 0,
-    }
 }
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -2,10 +2,12 @@
 //! Layouts: `linux/if_link.h`, `linux/if_addr.h`.
 
 use crate::error::Result;
-use crate::netlink::{DUMP, Message, Socket, attribute, attribute_text, attribute_u32};
+use crate::netlink::{
+    DUMP, Message, Socket, address_of, attribute, attribute_text, attribute_u32, family_of,
+};
 use crate::rtnetlink::link_header;
 use crate::tunnel::{self, Tunnel};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
@@ -100,18 +102,6 @@ pub fn parse_address(body: &[u8]) -> Option<InterfaceAddress> {
     let address = address_of(octets).filter(|address| family_of(*address) == body[0])?;
     let index = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
     Some(InterfaceAddress { index, address, prefix_length: body[1] })
-}
-
-/// An address from its 4 or 16 bytes.
-pub(crate) fn address_of(octets: &[u8]) -> Option<IpAddr> {
-    if let Ok(octets) = <[u8; 4]>::try_from(octets) {
-        return Some(Ipv4Addr::from(octets).into());
-    }
-    <[u8; 16]>::try_from(octets).ok().map(|octets| Ipv6Addr::from(octets).into())
-}
-
-pub(crate) fn family_of(address: IpAddr) -> u8 {
-    if address.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
 }
 
 #[cfg(test)]

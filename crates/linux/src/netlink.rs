@@ -1,6 +1,7 @@
 //! Netlink messages and a blocking socket. RFC 3549; attribute layout as in `linux/netlink.h`.
 
 use crate::error::{OsError, Result, check};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `NLM_F_CREATE`: make the object if it is missing.
@@ -103,6 +104,19 @@ pub fn attribute_text(bytes: &[u8], kind: u16) -> Option<String> {
     let value = attribute(bytes, kind)?;
     let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
     Some(String::from_utf8_lossy(&value[..end]).into_owned())
+}
+
+/// An address from its 4 or 16 bytes.
+pub(crate) fn address_of(octets: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(octets) {
+        return Some(Ipv4Addr::from(octets).into());
+    }
+    <[u8; 16]>::try_from(octets).ok().map(|octets| Ipv6Addr::from(octets).into())
+}
+
+/// The family of an address, as netlink numbers it.
+pub(crate) fn family_of(address: IpAddr) -> u8 {
+    if address.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
 }
 
 /// A netlink socket in the network namespace of the thread that opened it.

@@ -2,8 +2,7 @@
 //! Nothing here sends a packet.
 
 use crate::error::{Context, OsError, Result};
-use crate::links::{address_of, family_of};
-use crate::netlink::{DUMP, Message, Socket, attribute, attribute_u32};
+use crate::netlink::{DUMP, Message, Socket, address_of, attribute, attribute_u32, family_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 

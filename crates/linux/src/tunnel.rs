@@ -1,8 +1,7 @@
 //! What a tunnel interface encapsulates, from its kind and attributes (`IFLA_LINKINFO`, `linux/if_tunnel.h`,
 //! `linux/if_link.h`). Pure: bytes in, an [`Encapsulation`] out, `None` where the attributes do not tell.
 
-use crate::links::address_of;
-use crate::netlink::{attribute, attribute_u32};
+use crate::netlink::{address_of, attribute, attribute_u32};
 use framegauge_frames::{Encapsulation, Family, GreOptions};
 use std::net::IpAddr;
 

@@ -9,6 +9,7 @@
 //! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
 //! - [`pcapng`] writes and reads captures.
 
+#[cfg(feature = "build")]
 pub mod build;
 pub mod checksum;
 mod coalesce;
@@ -16,7 +17,6 @@ mod ecn;
 mod error;
 mod icmp;
 pub mod pcapng;
-mod pcapng_read;
 mod segmentation;
 mod tcp;
 mod view;

@@ -17,6 +17,7 @@ mod clamps;
 mod config;
 mod flow;
 mod message;
+mod pace;
 mod round_trip;
 mod search;
 mod sizes;

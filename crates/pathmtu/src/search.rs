@@ -1,8 +1,39 @@
-//! The search on all flows of a path: numbers probes, gives up on them, and lets flows learn from each other.
+//! The search on all flows of a path: which packet goes next, when a silent one is given up, what flows learn.
+//!
+//! An example: the target is 9000, the path carries 1450 and drops what is larger without a word, nothing else is
+//! lost. There are three flows, their path MTU is to be found exactly, and `c` is a control, the smallest probe. A
+//! line is a step:
+//!
+//! ```text
+//!    time   flows 1 and 2, the scouts               flow 3
+//!    0 ms   9000 1500 c                             9000 1500 c
+//!   20 ms   9000 c                                  9000 c
+//!   40 ms   1500 c                                  1500 c
+//!   60 ms   1280 1400 1420 1450 1454 1460 1492 c    waits for a scout
+//!   80 ms   1454 c                                    |
+//!  100 ms   1451 1452 1453 c                          |
+//!  120 ms   1451 c                                    |
+//!  140 ms   1451 c c c, again and again               |
+//!  170 ms   black hole, path MTU 1450               1450 1451 c, then as the scouts at 120 ms
+//! ```
+//!
+//! - **Steps.** A flow says what it wants next when each of its probes has been answered or given up
+//!   ([`Flow::step`]). The common sizes come first, then the rest is split. A size that was silent once is asked
+//!   again, since it may have been lost. At the edge, where 1450 passes and 1451 does not, probes go on beside
+//!   controls until loss no longer explains the silence.
+//! - **Silence.** A probe is given up after three times the slowest answer, at least 20 ms ([`Patience`]). If a later
+//!   probe of its flow is answered, it is given up half that answer's time later, again at least 20 ms: a flow's
+//!   packets keep their order. An answer that comes later than that still counts.
+//! - **Scouts.** The first two flows on which a size fails go on searching. The others wait, and then try what those
+//!   found.
+//! - **Refusals.** Had a router said 1450, the next step would have been 1450 and 1451, and the last.
+//! - **Pace.** Only so many bytes may be under way, and fewer where controls are lost ([`Pace`]). A silent probe
+//!   counts only for as long as packets take to cross the network, though its answer is still waited for.
 
 use crate::SMALLEST_PROBE_BYTES;
 use crate::config::Config;
 use crate::flow::{Flow, Siblings, Step};
+use crate::pace::Pace;
 use crate::round_trip::Patience;
 use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
 use std::cmp::Reverse;
@@ -11,12 +42,6 @@ use std::time::Duration;
 
 /// Flows that search for themselves where the target fails; the others first try what these have found.
 const SCOUTS: usize = 2;
-/// What a packet costs a host at least, in bytes: memory, and time.
-const LEAST_COST: u32 = 1024;
-/// What may be under way however much is lost.
-const LEAST_WINDOW: u64 = 16 * 1024;
-/// How many times the gap between packets may grow.
-const SLOWEST: u32 = 8;
 /// A late answer is still believed for so many probes.
 const REMEMBERED: usize = 4096;
 
@@ -64,14 +89,7 @@ pub struct Search {
     crossing: VecDeque<u32>,
     given_up: HashMap<u32, Sent>,
     given_up_order: VecDeque<u32>,
-    in_flight_bytes: u64,
-    /// What may be under way now: halved where a control is lost, as TCP does (RFC 5681), so that the search of many
-    /// hosts does not itself make the loss that it then has to tell from a fault.
-    window: u64,
-    window_cut: Duration,
-    gap: Duration,
-    /// No packet before this.
-    not_before: Duration,
+    pace: Pace,
     next_number: u32,
     patience: Patience,
     sent_packets: u64,
@@ -99,11 +117,7 @@ impl Search {
             crossing: VecDeque::new(),
             given_up: HashMap::new(),
             given_up_order: VecDeque::new(),
-            in_flight_bytes: 0,
-            window: u64::from(config.in_flight_bytes),
-            window_cut: Duration::ZERO,
-            gap: config.gap,
-            not_before: Duration::ZERO,
+            pace: Pace::new(&config),
             next_number: 0,
             patience: Patience::default(),
             sent_packets: 0,
@@ -123,9 +137,9 @@ impl Search {
         self.let_go(now);
         self.ask_flows(now);
         if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
-            && due.max(self.not_before) <= now
+            && due.max(self.pace.not_before()) <= now
             && may_send
-            && (self.in_flight_bytes == 0 || self.in_flight_bytes + cost(bytes) <= self.window)
+            && self.pace.has_room(bytes)
         {
             self.planned.pop();
             return self.send(now, flow, bytes);
@@ -139,7 +153,7 @@ impl Search {
         // Only what is held back waits for room.
         let held_back = self.planned.peek().is_some_and(|Reverse((due, ..))| *due <= now);
         let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
-        let gap = Some(self.not_before).filter(|time| held_back && *time > now);
+        let gap = Some(self.pace.not_before()).filter(|time| held_back && *time > now);
         match due.into_iter().chain(expires).chain(overtaken).chain(room).chain(gap).min() {
             Some(until) => Next::Wait(until.min(end)),
             None if held_back => Next::Wait(now),
@@ -154,8 +168,7 @@ impl Search {
         self.order.push_back(number);
         self.crossing.push_back(number);
         self.flows[usize::from(flow)].under_way.push_back(number);
-        self.in_flight_bytes += cost(bytes);
-        self.not_before = now + self.gap_before(number);
+        self.pace.on_send(now, number, bytes);
         self.sent_packets += 1;
         self.sent_bytes += u64::from(bytes);
         if bytes == self.control {
@@ -164,17 +177,9 @@ impl Search {
         Next::Send { flow, number, bytes }
     }
 
-    /// Between a half and one and a half of the gap. Even gaps could keep step with a limit at the far end, which would then
-    /// answer every small packet of a pattern and no large one.
-    fn gap_before(&self, number: u32) -> Duration {
-        // Knuth's multiplicative hash ("The Art of Computer Programming", 6.4): spread, and the same everywhere.
-        let spread = number.wrapping_mul(2_654_435_769) >> 24;
-        self.gap / 2 + self.gap * spread / 256
-    }
-
     /// Bytes that may still be in the network.
     pub fn in_flight_bytes(&self) -> u64 {
-        self.in_flight_bytes
+        self.pace.in_flight_bytes()
     }
 
     /// Flows without anything outstanding say what they want next.
@@ -239,10 +244,8 @@ impl Search {
     fn silent(&mut self, number: u32, now: Duration) {
         let Some(sent) = self.resolve(number) else { return };
         self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
-        if sent.bytes == self.control && now >= self.window_cut + self.patience.limit() {
-            self.window = (self.window / 2).max(LEAST_WINDOW);
-            self.gap = (self.gap * 2).min(self.config.gap * SLOWEST);
-            self.window_cut = now;
+        if sent.bytes == self.control {
+            self.pace.on_control_lost(now, self.patience.limit());
         }
         self.remember(number, sent);
     }
@@ -267,7 +270,7 @@ impl Search {
                 Some(sent) if sent.at + crossing > now => return,
                 Some(sent) => {
                     sent.gone = true;
-                    self.in_flight_bytes -= cost(sent.bytes);
+                    self.pace.on_gone(sent.bytes);
                 }
                 None => {}
             }
@@ -289,7 +292,7 @@ impl Search {
     fn resolve(&mut self, number: u32) -> Option<Sent> {
         let sent = self.outstanding.remove(&number)?;
         if !sent.gone {
-            self.in_flight_bytes -= cost(sent.bytes);
+            self.pace.on_gone(sent.bytes);
         }
         let flow = &mut self.flows[usize::from(sent.flow)];
         flow.outstanding -= 1;
@@ -318,11 +321,10 @@ impl Search {
         let known = self.outstanding.get(&number).or_else(|| self.given_up.get(&number));
         let sent = *known.filter(|sent| sent.flow == flow && sent.bytes == received_bytes)?;
         let late = self.resolve(number).is_none();
-        if !late {
-            self.window = (self.window + u64::from(LEAST_COST)).min(u64::from(self.config.in_flight_bytes));
-        }
         if late {
             self.given_up.remove(&number);
+        } else {
+            self.pace.on_answer();
         }
         let took = now.saturating_sub(sent.at);
         self.patience.answered(took);
@@ -384,9 +386,4 @@ impl Search {
             sent_bytes: self.sent_bytes,
         }
     }
-}
-
-/// What a packet counts for while it is under way.
-fn cost(bytes: u32) -> u64 {
-    u64::from(bytes.max(LEAST_COST))
 }

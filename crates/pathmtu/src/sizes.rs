@@ -1,7 +1,7 @@
 //! Which sizes to try between one that passes and one that does not.
 
 /// MTUs that are often met: IPv6's least, tunnels over 1500, PPPoE, 802.11 and FDDI left out, clouds and jumbo variants
-/// (docs/mtu-faults.md).
+/// (docs/reference/mtu-faults.md).
 const COMMON: [u32; 14] =
     [1280, 1400, 1420, 1450, 1454, 1460, 1492, 1500, 4000, 8500, 8896, 8950, 9001, 9216];
 /// Into how many parts an interval is split: three rounds tell 4096 sizes apart.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import NotRun
+from helpers.pages import Opened
+from helpers.support import NotRun
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -54,9 +55,6 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         yield browser
         browser.close()
-
-
-Opened = Callable[..., "Page"]
 
 
 @pytest.fixture

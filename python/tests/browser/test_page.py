@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pages
 import pytest
+from helpers import pages
+from helpers.pages import Opened
 
-from browser.conftest import Opened
 from framegauge.cli import commands
-from framegauge.report import html, material, summary
+from framegauge.report.page import html
+from framegauge.report.pictures import material
 from framegauge.study import file as study_file
+from framegauge.summary import document as summary
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

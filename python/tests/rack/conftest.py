@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import NotRun
+from helpers.support import NotRun
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import FramegaugeError
 
-pytest.register_assert_rewrite("rack.real")
+pytest.register_assert_rewrite("helpers.real", "helpers.networks")
 
 HERE = Path(__file__).parent
 not_run = NotRun()
@@ -40,19 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = reason_not_to_run_once() if mine else None
     for item in mine:
         item.add_marker("rack")
-        lacks = reason or _missing_program(item)
-        if lacks is not None:
-            not_run.count(lacks)
-
-
-def _missing_program(item: pytest.Item) -> str | None:
-    names = [name for mark in item.iter_markers("needs") for name in mark.args if shutil.which(name) is None]
-    return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
+        if reason is not None:
+            not_run.count(reason)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if HERE in item.path.parents and (reason := reason_not_to_run_once() or _missing_program(item)):
+    if HERE in item.path.parents and (reason := reason_not_to_run_once()):
         not_run.stop(reason)
 
 

@@ -1,7 +1,7 @@
 //! Two hosts with real TCP stacks, for a fabric between them.
 
 use framegauge_drivers::fabric::Attachment;
-use framegauge_drivers::{Result, rack};
+use framegauge_drivers::{Result, rack::addresses as rack};
 use framegauge_linux::namespace::Network;
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{sysctl, tap::Tap};

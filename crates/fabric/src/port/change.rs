@@ -76,7 +76,7 @@ impl Port {
         self.set_plain_limit();
     }
 
-    /// Keeps a frame that was refused for [`Port::take_fates`].
+    /// Keeps a frame that was refused for [`Port::swap_fates`].
     #[cold]
     pub(crate) fn note_refused(&mut self, time: Picoseconds, frame: Frame, reason: Reason, queue_bytes: u64) {
         self.fates.push(Fate { time, frame, reason, marked: false, queue_bytes });

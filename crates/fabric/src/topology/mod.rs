@@ -13,42 +13,6 @@ pub(crate) use ends::labels;
 pub use ends::{Ends, Leg, Owner};
 pub use paths::{Spans, Spread};
 
-/// The shape of a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Topology {
-    /// All hosts on one switch called `switch`.
-    Rack {
-        /// Links of each host to it: an end each.
-        nics: u16,
-    },
-    /// The first `left` hosts on the switch `left`, the others on `right`, one link between the two.
-    Dumbbell {
-        /// Hosts on the left.
-        left: usize,
-    },
-    /// Hosts evenly on leaves, in order; each leaf joined to each spine.
-    LeafSpine {
-        /// Switches with hosts.
-        leaves: usize,
-        /// Switches that join these.
-        spines: usize,
-    },
-    /// The three-level fat-tree of k-port switches (Al-Fares, Loukissas and Vahdat 2008): k³/4 hosts, 5k²/4 switches.
-    FatTree {
-        /// Ports of a switch: even.
-        k: usize,
-    },
-    /// As said.
-    Custom {
-        /// Names of the switches.
-        switches: Vec<String>,
-        /// Names of the routers: hosts that take packets on from one subnet to another.
-        routers: Vec<String>,
-        /// Names of what each link joins.
-        links: Vec<(String, String)>,
-    },
-}
-
 /// Which ways frames may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Paths {
@@ -135,22 +99,45 @@ struct End {
 }
 
 impl Graph {
-    /// The network of these hosts. A host or a router with several NICs is several ends, called `h1.1` and `h1.2`.
-    pub fn new(topology: &Topology, hosts: &[String]) -> Result<Graph, TopologyError> {
-        let graph = match topology {
-            Topology::Rack { nics } => shapes::rack(hosts, *nics),
-            Topology::Dumbbell { left } => shapes::dumbbell(hosts, *left),
-            Topology::LeafSpine { leaves, spines } => shapes::leaf_spine(hosts, *leaves, *spines),
-            Topology::FatTree { k } => shapes::fat_tree(hosts, *k),
-            Topology::Custom { switches, routers, links } => shapes::custom(hosts, routers, switches, links),
-        }?;
-        graph.check()?;
-        let found = graph.ends().subnets();
+    /// All hosts on one switch called `switch`, each by `nics` links. A host or a router with several NICs is several ends,
+    /// called `h1.1` and `h1.2`.
+    pub fn rack(hosts: &[String], nics: u16) -> Result<Graph, TopologyError> {
+        shapes::rack(hosts, nics)?.checked()
+    }
+
+    /// The first `left` hosts on the switch `left`, the others on `right`, one link between the two.
+    pub fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyError> {
+        shapes::dumbbell(hosts, left)?.checked()
+    }
+
+    /// Hosts evenly on leaves, in order; each leaf joined to each spine.
+    pub fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Result<Graph, TopologyError> {
+        shapes::leaf_spine(hosts, leaves, spines)?.checked()
+    }
+
+    /// The three-level fat-tree of k-port switches (Al-Fares, Loukissas and Vahdat 2008): k³/4 hosts, 5k²/4 switches.
+    pub fn fat_tree(hosts: &[String], k: usize) -> Result<Graph, TopologyError> {
+        shapes::fat_tree(hosts, k)?.checked()
+    }
+
+    /// Link by link, each by the names of what it joins. A router takes packets on from one subnet to another.
+    pub fn custom(
+        hosts: &[String],
+        routers: &[String],
+        switches: &[String],
+        links: &[(String, String)],
+    ) -> Result<Graph, TopologyError> {
+        shapes::custom(hosts, routers, switches, links)?.checked()
+    }
+
+    fn checked(self) -> Result<Graph, TopologyError> {
+        self.check()?;
+        let found = self.ends().subnets();
         if found > MOST_SUBNETS {
             let expected = format!("at most {MOST_SUBNETS}");
             return Err(TopologyError::Number { what: "subnets", found, expected });
         }
-        Ok(graph)
+        Ok(self)
     }
 
     /// Whose its ends are, and how packets get from one to another.

@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import json
 import os
-import platform
 import select
 import shutil
 import signal
@@ -21,13 +20,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any, Protocol
 
 from framegauge import __version__
 from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, from_agent
 
-__all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "find_agent", "privileged", "read_spool"]
+__all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged", "read_spool"]
 
 PROTOCOL = 1
 PIECE_BYTES = 1 << 20  # the most that one spool.read may request
@@ -343,32 +341,6 @@ def read_spool(source: Requests, spool: int) -> bytes:
             raise AgentLost(f"spool {spool} ended at {len(data)} of {piece['size_bytes']} bytes")
     source.request("spool.drop", {"spool": spool})
     return bytes(data)
-
-
-def find_agent(environment: Mapping[str, str] = os.environ) -> str:
-    """The path of framegauge-agent: $FRAMEGAUGE_AGENT, next to this Python, the repository's target, PATH."""
-    named = environment.get("FRAMEGAUGE_AGENT")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise AgentMissing(f"FRAMEGAUGE_AGENT: found {named}, expected an executable file")
-        return str(Path(named).absolute())
-    repository = Path(__file__).resolve().parents[3]
-    places = [
-        Path(sys.executable).parent / "framegauge-agent",
-        # The folder may also hold agents for other types of machine.
-        *sorted(repository.glob(f"target/{platform.machine()}-*/release/framegauge-agent")),
-        repository / "target/release/framegauge-agent",
-    ]
-    for place in places:
-        if os.access(place, os.X_OK):
-            return str(place)
-    found = shutil.which("framegauge-agent", path=environment.get("PATH"))
-    if found is None:
-        raise AgentMissing(
-            "framegauge-agent was not found: build it with `cargo build --release -p framegauge-agent`, "
-            "or name it in FRAMEGAUGE_AGENT"
-        )
-    return found
 
 
 def privileged(

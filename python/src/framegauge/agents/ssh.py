@@ -23,7 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
 
 __all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "place"]

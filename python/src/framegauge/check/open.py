@@ -7,7 +7,8 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged
 from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine
@@ -102,7 +103,7 @@ def _built(path: str, say: Say) -> Iterator[tuple[Sequence[Host], _Addresses]]:
             yield lab.hosts(), {host.name: lab.addresses(host.name) for host in lab.hosts()}
         return
     from framegauge.errors import StudyError
-    from framegauge.rack import hand
+    from framegauge.experiment.planning import baseline
     from framegauge.study import file as study_file
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
@@ -114,5 +115,5 @@ def _built(path: str, say: Say) -> Iterator[tuple[Sequence[Host], _Addresses]]:
         )
     with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
         bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
-        bed.up(hand.baseline(study))
+        bed.up(baseline(study))
         yield bed.hosts(), {host.name: {6 if ":" in host.address else 4: host.address} for host in bed.hosts()}

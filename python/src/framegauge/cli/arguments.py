@@ -1,34 +1,87 @@
-"""Command lines of several verbs."""
+"""Command lines of verbs, and what is said of one that cannot be read: one line, and how to get help."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
-__all__ = ["Verb", "add_verb"]
+__all__ = ["Verb", "add_verb", "nearest", "verb_parser"]
 
 
 class Verb(argparse.ArgumentParser):
-    """One verb of several: what it does not know it tells with its own usage, where argparse shows that of all."""
+    """The arguments of one verb. An unknown option, verb or value is an error that names the nearest one."""
+
+    _words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, but nothing is left unknown."""
+        self._words = [] if args is None else list(args)
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self._tell_unknown(unknown)
+            self.error(f"unexpected argument '{unknown[0]}'")
         return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """One line, and how to get help; a misspelt option explains a required one that is missing."""
+        if "are required" in message:
+            self._tell_unknown(self._words)
+        self._end(message)
+
+    def _end(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nhelp: {self.prog} --help\n")
+
+    def _tell_unknown(self, words: Iterable[str]) -> None:
+        """Ends with the first of these that looks like an option and is none."""
+        known = list(self._option_string_actions)
+        for word in words:
+            option = word.partition("=")[0]
+            if option.startswith("-") and option != "-" and not any(each.startswith(option) for each in known):
+                self._end(f"unknown option '{option}'{nearest(option, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Of values that are one of a few."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(each) for each in action.choices]
+        what = "verb" if isinstance(action, argparse._SubParsersAction) else "value"
+        found = f"unknown {what} '{value}'{nearest(str(value), choices)}"
+        if not nearest(str(value), choices):
+            found += f", expected one of {', '.join(choices)}"
+        raise argparse.ArgumentError(None if what == "verb" else action, found)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`: did you mean 'study'?`, or nothing where no word is near."""
+    found = difflib.get_close_matches(word, list(known), 1)
+    return f": did you mean '{found[0]}'?" if found else ""
+
+
+def verb_parser(name: str, summary: str, more: str, description: str | None = None) -> Verb:
+    """The parser of `framegauge NAME`, with `more` (examples, exit codes) at the end of its help."""
+    return Verb(
+        prog=f"framegauge {name}",
+        description=description or _sentence(summary),
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def add_verb(
     verbs: argparse._SubParsersAction[Verb], name: str, text: str, more: str = "", aliases: Sequence[str] = ()
 ) -> Verb:
-    """A verb with its line in the list of all, and `more` at the end of its own help."""
+    """A verb below another, with its line in the list of all, and `more` at the end of its own help."""
     return verbs.add_parser(
         name,
         help=text,
-        description=text[0].upper() + text[1:] + ".",
+        description=_sentence(text),
         epilog=more,
         aliases=aliases,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."

@@ -8,15 +8,18 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, failing_as
 
 if TYPE_CHECKING:
     from framegauge.check.plan import Asked, Member, Target
 
-__all__ = ["parser", "run"]
+__all__ = ["SUMMARY", "parser", "run"]
 
+SUMMARY = "find the path MTU of every pair, and the link to blame"
 _MORE = """\
 A HOST is local (this machine), netns:NAME (a network namespace of it, as `ip netns` shows; needs root, through sudo),
 a name that ssh knows, or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an
@@ -53,14 +56,12 @@ COULD_NOT_TELL = 2
 TCP_PORT = "443"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge check",
-        description="Can every path carry the frames? The path MTU of every pair, each way, and the link to blame.",
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "check", SUMMARY, _MORE,
+        "Can every path carry the frames? The path MTU of every pair, each way, and the link to blame.",
+    )  # fmt: skip
     whole.add_argument(
         "hosts", nargs="*", metavar="HOST", help="local, netns:NAME, what ssh knows, or a host of --testbed"
     )
@@ -79,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
     whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
-    whole.add_argument("--json", action="store_true", help="print the result document (docs/check.md)")
-    whole.add_argument("--html", type=Path, metavar="FILE", help="write one offline page")
+    whole.add_argument("--json", action="store_true", help="print the result document (docs/how-to/check.md)")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
     whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
     whole.add_argument(
         "--metrics", default="127.0.0.1:9795", metavar="ADDRESS:PORT", help="where, with --watch (127.0.0.1:9795)"
@@ -98,8 +99,8 @@ def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     asked = _asked(options)
     watch = None if options.watch is None else _number("--watch", options.watch, 1, 86_400)
-    if options.html is not None and not options.html.absolute().parent.is_dir():
-        raise InputError(f"--html: found no folder {options.html.absolute().parent}, expected one")
+    output.one_to_standard_output({"--json": options.json, "--html": options.html})
+    output.check_file("--html", options.html)
     from framegauge.check import open as check_hosts
 
     machines = []
@@ -185,49 +186,44 @@ def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, op
     _write_page(document, options.html)
     if options.json:
         print(json.dumps(document, indent=1))
-    else:
+    elif options.html != output.STANDARD_OUTPUT:
         _show(document)
     return verdict.exit_code(document["verdict"])
 
 
 def _repeat(
     members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: int
-) -> int:
-    from framegauge.check import metrics as check_metrics
+) -> NoReturn:
     from framegauge.check.judgement import verdict
-    from framegauge.report.check import matrix as check_matrix, prometheus as check_prometheus
+    from framegauge.check.repeat import repeat
+    from framegauge.report.check import matrix, prometheus
+
+    def checked(document: dict[str, Any]) -> None:
+        _write_page(document, options.html)
+        if options.json:
+            print(json.dumps(document), flush=True)
+        elif options.html != output.STANDARD_OUTPUT:
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            code = verdict.exit_code(document["verdict"])
+            print(f"{stamp} exit code {code}: {matrix.headline(document)}", flush=True)
 
     host, _, port = options.metrics.rpartition(":")
-    address = host.strip("[]"), _number("--metrics", port, 0, 65_535)
-    code = 2
-    with check_metrics.served(address) as (where, publish):
-        _say(f"metrics at http://{where}/metrics; Ctrl-C ends it")
-        while True:
-            began = time.monotonic()
-            document = _checked(members, targets, asked, quiet=True)
-            publish(check_prometheus.text(document, time.time()))
-            _write_page(document, options.html)
-            code = verdict.exit_code(document["verdict"])
-            if options.json:
-                print(json.dumps(document), flush=True)
-            else:
-                stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-                print(f"{stamp} exit code {code}: {check_matrix.headline(document)}", flush=True)
-            time.sleep(max(0.0, began + seconds - time.monotonic()))
+    repeat(
+        lambda: _checked(members, targets, asked, quiet=True),
+        seconds,
+        (host.strip("[]"), _number("--metrics", port, 0, 65_535)),
+        prometheus.text,
+        serving=lambda where: _say(f"metrics at http://{where}/metrics; Ctrl-C ends it"),
+        checked=checked,
+    )
 
 
 def _write_page(document: dict[str, Any], path: Path | None) -> None:
     if path is None:
         return
-    from framegauge.report.check import html as check_html
+    from framegauge.report.check import html
 
-    draft = path.with_name(path.name + ".new")
-    try:
-        draft.write_text(check_html.page(document, time.strftime("%Y-%m-%d %H:%M %z")), "utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"--html: found no way to write {path} ({error.strerror}), expected a writable file") from None
+    output.write("--html", path, html.page(document, time.strftime("%Y-%m-%d %H:%M %z")).encode())
 
 
 def _show(document: dict[str, Any]) -> None:

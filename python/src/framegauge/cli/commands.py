@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import __version__
-from framegauge.agents.pipe import Agent, find_agent, privileged
+from framegauge.agents import binary
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, privileged
 from framegauge.agents.ssh import place
 from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError
@@ -21,11 +23,11 @@ from framegauge.experiment.runner import Event, Outcome, Runner
 from framegauge.files.machines import full
 from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
-from framegauge.report import summary
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
 from framegauge.study.blocks import order
 from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.summary import document as summary, judging
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 from framegauge.testbeds.rack import RackTestbed
@@ -85,6 +87,8 @@ def _open(kind: str, study: Study | None, say: Say) -> Testbed:
 
 def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, Any]:
     """What this machine lacks for a testbed: missing and degraded."""
+    if lacking := binary.lacking():
+        return {"missing": [lacking], "degraded": []}
     bed = _open(kind, None, say)
     try:
         return bed.requirements(bits_per_second)
@@ -150,7 +154,7 @@ def run_study(
                 # An invented network is quiet at once, and no real time is part of its system's.
                 invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
                 clocks = invented if study.testbed.kind == "fake" else {}
-                settled, wanting = partial(summary.is_settled, plan), partial(summary.wants_runs, plan)
+                settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
                 runner = Runner(
                     study, bed, journal, on_event=on_event, degraded=degraded,
                     settled=settled, wanting=wanting, **clocks,

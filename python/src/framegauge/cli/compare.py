@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, failing_as
 
-__all__ = ["parser", "run"]
+__all__ = ["SUMMARY", "parser", "run"]
 
+SUMMARY = "say whether one folder of runs is worse than another"
 _MORE = """\
 BASE and NEW are each one of:
   DIR                 a results folder of framegauge study
@@ -21,7 +22,8 @@ BASE and NEW are each one of:
 
 Runs are compared that were made alike: same workload, conditions, level and metric. What only one side has is
 listed, and so are excluded runs, which are no samples. The sides were measured apart, so whatever else changed between
-them is in the ratio; levels of one study are better compared by framegauge study, block by block (docs/compare.md).
+them is in the ratio; levels of one study are better compared by framegauge study, block by block
+(docs/how-to/compare.md).
 
 The margin of a metric (the smallest difference worth acting on) is that of --margin, else the one declared for BASE,
 else 2 % for goodput, completion_time, transactions and fairness, and 5 % for all others.
@@ -40,14 +42,12 @@ WIDTH = 118  # of a file or pipe, for the lines that wrap
 CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge compare",
-        description="Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "compare", SUMMARY, _MORE,
+        "Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
+    )  # fmt: skip
     whole.add_argument("base", metavar="BASE", help="what it was like")
     whole.add_argument("new", metavar="NEW", help="what it is like now")
     whole.add_argument(
@@ -75,7 +75,7 @@ def _run(words: Sequence[str]) -> int:
         _metric("--metric", metric)
     from framegauge.compare import comparison
     from framegauge.compare.sources import read_side
-    from framegauge.report import summary
+    from framegauge.summary import document as summary
 
     document = comparison.compare(read_side(options.base), read_side(options.new), margins, options.metric)
     if options.json:
@@ -106,7 +106,7 @@ def _margin(text: str) -> tuple[str, float]:
 
 
 def _metric(name: str, metric: str) -> None:
-    from framegauge.statistics.judge import METRICS
+    from framegauge.metrics import METRICS
 
     if metric not in METRICS:
         raise InputError(f'{name}: found "{metric}", expected one of {", ".join(METRICS)}')

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.errors import InputError
+from framegauge.cli import output
 from framegauge.results.journal import Saved
 
 if TYPE_CHECKING:
-    from framegauge.report.material import Material
+    from framegauge.report.pictures.material import Material
 
 __all__ = ["Wanted", "page", "write"]
 
@@ -27,21 +27,17 @@ class Wanted:
 
     def check(self) -> None:
         """InputError, before anything is drawn, if a place is not there."""
-        for option, path in (("--html", self.html), ("--markdown", self.markdown), ("--pictures", self.pictures)):
-            if path is None:
-                continue
-            folder = path.absolute().parent
-            if not folder.is_dir():
-                raise InputError(f"{option}: found no folder {folder}, expected one")
-            if (option == "--pictures") is not path.is_dir() and path.exists():
-                what = "a folder" if option == "--pictures" else "a file"
-                raise InputError(f"{option}: found {path}, expected {what}")
+        output.one_to_standard_output({"--html": self.html, "--markdown": self.markdown})
+        output.check_file("--html", self.html)
+        output.check_file("--markdown", self.markdown)
+        output.check_folder("--pictures", self.pictures)
 
 
 def page(saved: Saved, summary: dict[str, object]) -> str:
     """The page of a judged study."""
     # Charts take a second to import, which other verbs must not wait for.
-    from framegauge.report import html, material
+    from framegauge.report.page import html
+    from framegauge.report.pictures import material
 
     return html.page(material.gather(saved, summary))
 
@@ -51,7 +47,9 @@ def write(saved: Saved, summary: dict[str, object], wanted: Wanted) -> list[Path
     wanted.check()
     if wanted == Wanted():
         return []
-    from framegauge.report import html, markdown, material
+    from framegauge.report import markdown
+    from framegauge.report.page import html
+    from framegauge.report.pictures import material
 
     found = material.gather(saved, summary)
     written = []
@@ -80,11 +78,5 @@ def _pictures(found: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _write(option: str, path: Path, data: bytes) -> Path:
-    draft = path.with_name(path.name + ".new")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{option}: found no way to write {path} ({error.strerror}), expected a place to") from None
+    output.write(option, path, data)
     return path

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, InputError
 from framegauge.quantities import print_bits_per_second
 

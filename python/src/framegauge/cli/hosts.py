@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 
-__all__ = ["parser", "run"]
+from framegauge.cli.arguments import Verb, verb_parser
 
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "what the hosts of an inventory are, and what a firewall must allow"
 _MORE = """\
 FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
 which ansible-inventory then reads. Hosts are asked over your own ssh, with its configuration, keys and jump hosts;
@@ -23,14 +25,12 @@ exit codes: 0 all hosts answered, 1 one did not, 2 bad input
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge hosts",
-        description="What the hosts of an inventory are: NICs, drivers, speeds, MTUs, offloads, tunnels, TCP settings.",
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "hosts", SUMMARY, _MORE,
+        "What the hosts of an inventory are: NICs, drivers, speeds, MTUs, offloads, tunnels, TCP settings.",
+    )  # fmt: skip
     whole.add_argument("file", metavar="FILE", help="an inventory, ours or Ansible's")
     whole.add_argument("--group", default="all", help="hosts of this group of an Ansible inventory (default: all)")
     whole.add_argument("--explain", action="store_true", help="say what a firewall must allow, and what sudo is for")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, QuantityError
 
-__all__ = ["run"]
+__all__ = ["SUMMARY", "parser", "run"]
 
-_EPILOG = """\
+SUMMARY = "what a study would run, and which effects it could find"
+_MORE = """\
 examples:
   framegauge plan study.yaml
   framegauge plan --preset demo --noise goodput="0.3 %"
@@ -20,35 +21,34 @@ examples:
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
+    """The arguments."""
     from framegauge.study import file as study_file
 
-    parser = argparse.ArgumentParser(
-        prog="framegauge plan",
-        description="What a study would run, in which order, for how long, and which effects it could find.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
+    whole = verb_parser(
+        "plan", SUMMARY, _MORE,
+        "What a study would run, in which order, for how long, and which effects it could find.",
+    )  # fmt: skip
+    what = whole.add_mutually_exclusive_group(required=True)
     what.add_argument("file", nargs="?", metavar="FILE", help="study file")
     what.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(study_file.presets())}")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the order, instead of the file's")
-    parser.add_argument("--pilot", type=Path, metavar="DIR", help="results folder whose spread is taken")
-    parser.add_argument(
+    whole.add_argument("--seed", type=int, metavar="N", help="seed of the order, instead of the file's")
+    whole.add_argument("--pilot", type=Path, metavar="DIR", help="results folder whose spread is taken")
+    whole.add_argument(
         "--noise", action="append", default=[], metavar="METRIC=SHARE",
         help="spread of a metric's ratio from block to block, such as goodput=0.5%% (may be repeated)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
+    whole.add_argument("--json", action="store_true", help="print JSON")
+    return whole
 
 
 def run(words: Sequence[str]) -> None:
     """Print the plan; InputError for what cannot be planned."""
     from framegauge.experiment import forecast
-    from framegauge.report import summary
     from framegauge.study import file as study_file
+    from framegauge.summary import judging
 
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     study = study_file.load_preset(options.preset) if options.preset else study_file.load(options.file)
     if options.seed is not None:
         if options.seed < 0:
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
     if options.pilot is not None:
         from framegauge.results.journal import read
 
-        pilot = summary.spreads(read(options.pilot))
+        pilot = judging.spreads(read(options.pilot))
     found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()))
     print(json.dumps(found, indent=2) if options.json else "\n".join(forecast.lines(found)))
 

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from framegauge.cli.arguments import Verb, add_verb
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, add_verb, verb_parser
 from framegauge.errors import InputError, QuantityError
 from framegauge.rack import hand
 
-__all__ = ["asked", "parser", "run"]
+__all__ = ["SUMMARY", "asked", "parser", "run"]
 
-_RACK = """\
+SUMMARY = "build a rack and keep it, for use by hand"
+_MORE = """\
 examples:
   framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
   framegauge rack up examples/faults/clean.yaml    or the network of a lab, with its faults
@@ -33,7 +35,8 @@ exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has th
 """
 _UP = """\
 The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
-FILE may also be a lab (docs/fault-lab.md): its hosts, routers and switches are built as it says, faults included.
+FILE may also be a lab (docs/how-to/fault-lab.md): its hosts, routers and switches are built as it says, faults
+included.
 Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
 until the machine stops, or until its keeper is ended; nothing of it is left then.
 
@@ -77,7 +80,7 @@ A line a port, the most loaded first: the rate of the frames that left since the
 is its line rate), the bytes that wait now, the most that did since anybody's last look, drops and ECN marks a second
 and in all. Ports with nothing to tell are counted in the last line. Not to a terminal: plain lines. Ctrl-C ends it.
 
-With --json: one object a look, one a line, with every count of `rack.ports` (docs/rack.md).
+With --json: one object a look, one a line, with every count of `rack.ports` (docs/how-to/rack.md).
 
 examples:
   framegauge rack watch
@@ -108,6 +111,7 @@ kept. Times are those of the fabric, exact to the nanosecond. Ctrl-C ends it, an
 examples:
   framegauge rack capture 'switch>h1'
   framegauge rack capture switch:h1 --seconds 2 --write port.pcapng
+  framegauge rack capture switch:h1 --write - | wireshark -k -i -
   wireshark port.pcapng
   tshark -r port.pcapng -T fields -e frame.time_relative -e frame.interface_name -e frame.comment
 """
@@ -131,19 +135,17 @@ def run(words: Sequence[str]) -> list[str] | None:
     return None
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments before `--`."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge rack",
-        description="A rack for hand use: real hosts on an emulated network, kept until you take them down.",
-        epilog=_RACK,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "rack", SUMMARY, _MORE,
+        "A rack for hand use: real hosts on an emulated network, kept until you take them down.",
+    )  # fmt: skip
     verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
     verb = functools.partial(add_verb, verbs)
     build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
     what = build.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/fault-lab.md)")
+    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/how-to/fault-lab.md)")
     what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
     build.add_argument("--json", action="store_true", help="print the rack as JSON")
     inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)
@@ -160,7 +162,9 @@ def parser() -> argparse.ArgumentParser:
     taken = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
     taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
     taken.add_argument("--seconds", default="10", metavar="TIME", help="for how long (default: 10)")
-    taken.add_argument("--write", "-w", metavar="FILE", help="a new file (default: as the port, switch-h1.pcapng)")
+    taken.add_argument(
+        "--write", "-w", type=output.place, metavar="FILE", help="a new file (default: switch-h1.pcapng)"
+    )
     _add_set(verb("set", "change a port, or the MTU of a host, while the rack is up", _SET))
     return whole
 
@@ -248,15 +252,21 @@ def _watch(options: argparse.Namespace) -> None:
 
 def _capture(options: argparse.Namespace) -> None:
     port = options.port.replace(":", ">", 1)
-    path = Path(options.write or port.replace(">", "-").replace("#", "-") + ".pcapng")
-    if path.exists():
+    path = options.write or Path(port.replace(">", "-").replace("#", "-") + ".pcapng")
+    if path != output.STANDARD_OUTPUT and path.exists():
         raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
-    found = hand.capture(port, _seconds("capture: --seconds", options.seconds), path, _say)
+    output.check_file("rack capture: --write", path)
+    found, data = hand.capture(port, _seconds("capture: --seconds", options.seconds), _say)
+    output.write("rack capture: --write", path, data, new=True)
     counted = found["port"]
-    print(
-        f"{path}: {counted['received_frames']} frames that came to {port}, {counted['sent_frames']} that left, "
+    text = (
+        f"{counted['received_frames']} frames that came to {port}, {counted['sent_frames']} that left, "
         f"{counted['dropped_frames']} that were dropped"
     )
+    if path == output.STANDARD_OUTPUT:
+        _say(text)
+    else:
+        print(f"{path}: {text}")
     if found["left_out"]:
         _say(f"{found['left_out']} packets at the end did not fit into the file")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
+from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError
 
-__all__ = ["parser", "run"]
+__all__ = ["SUMMARY", "parser", "run"]
 
+SUMMARY = "what encapsulations take from an MTU, and what is left for TCP"
 _MORE = """\
 Layers are named from the outermost to the innermost. ipv4 or ipv6 after a layer is the version of its outer IP header
 (ipv4 if none is named); options follow a colon.
@@ -33,14 +34,12 @@ examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Verb:
     """The arguments."""
-    whole = argparse.ArgumentParser(
-        prog="framegauge wire",
-        description="What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = verb_parser(
+        "wire", SUMMARY, _MORE,
+        "What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
+    )  # fmt: skip
     whole.add_argument("--mtu", required=True, metavar="BYTES", help="MTU of the link, such as 9000")
     whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge import margins
 from framegauge.compare.formats.samples import Side, set_key
 from framegauge.compare.matching import RunSet, across, alike, direction, sets_of
 from framegauge.errors import InputError
-from framegauge.report.summary import interval
+from framegauge.metrics import METRICS, usual_margin
 from framegauge.statistics import unpaired
-from framegauge.statistics.judge import METRICS
+from framegauge.statistics.exclusions import exclusions_differ
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sides import Judged, Sets, judge
-from framegauge.statistics.verdict import Verdict, exclusions_differ
+from framegauge.statistics.verdict import Verdict
+from framegauge.summary.document import interval
 
 __all__ = ["SCHEMA", "compare"]
 
@@ -120,7 +120,7 @@ def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, An
         return {"share": given[metric], "declared_by": "argument"}
     if metric in base.margins:
         return {"share": base.margins[metric], "declared_by": "base"}
-    return {"share": margins.usual(metric), "declared_by": "default"}
+    return {"share": usual_margin(metric), "declared_by": "default"}
 
 
 def _verdict(pair: _Pair, found: Judged) -> dict[str, Any]:

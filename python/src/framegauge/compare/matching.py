@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge.compare.formats.samples import Sample, Side, as_number, set_key
-from framegauge.report.words import level
-from framegauge.statistics.judge import METRICS
+from framegauge.metrics import METRICS
+from framegauge.summary.words import level
 
 __all__ = ["Alone", "Matched", "RunSet", "across", "alike", "direction", "sets_of"]
 

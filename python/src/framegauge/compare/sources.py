@@ -16,11 +16,12 @@ from framegauge.compare.formats import flent, iperf3
 from framegauge.compare.formats.samples import Sample, Side, Unreadable, as_number, load_json, one_line, set_key
 from framegauge.compare.windows import Window
 from framegauge.errors import CorruptResults, InputError
-from framegauge.report import summary
+from framegauge.metrics import METRICS
 from framegauge.results import journal as results
 from framegauge.results.journal import Run, Saved
-from framegauge.statistics.judge import METRICS, Comparison
+from framegauge.statistics.judge import Comparison
 from framegauge.statistics.verdict import Verdict, decide
+from framegauge.summary import document as summary, judging
 
 __all__ = ["read_side"]
 
@@ -173,7 +174,7 @@ def _doubts(saved: Saved) -> dict[tuple[str, str], str]:
     """The metrics whose A/A control differed from the baseline within the study, with the warning."""
     return {
         (set_key(each.workload, each.conditions), each.metric): each.warnings[0]
-        for each in summary.compare(saved)
+        for each in judging.compare(saved)
         if each.role == "control" and each.judged is not None and _differs(each)
     }
 

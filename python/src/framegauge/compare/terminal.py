@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from framegauge import quantities
-from framegauge.report import terminal, words
+from framegauge.report import terminal
+from framegauge.summary import words
 
 __all__ = ["show"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.quantities import print_seconds
-from framegauge.report import words
 from framegauge.statistics.power import POWER, reach
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.study.blocks import Slot, order
 from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.summary import words
 
 __all__ = ["ASSUMED", "forecast", "lines"]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from framegauge.networks import disciplines, topologies
@@ -11,7 +13,7 @@ from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.changes import changes_as_json
-from framegauge.study.model import NETWORK, OFFLOADS, Study, host_mtus, nic_of
+from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
 from framegauge.study.sizes import at_mtu
 from framegauge.testbeds.base import PLACES, Conditions
 from framegauge.workloads.base import Workload
@@ -21,7 +23,7 @@ from framegauge.workloads.mixed import Mixed
 from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
 
-__all__ = ["conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
+__all__ = ["baseline", "conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
 
 RUN_OVERHEAD_SECONDS = 0.35  # for building, reading and taking down a pair, and waiting for quiet
 HOST_OVERHEAD_SECONDS = 0.05  # for each further host
@@ -35,6 +37,14 @@ _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel
 
 def _factors(study: Study, slot: Slot) -> dict[str, Any]:
     return {**slot.cell.factors, study.treatment: slot.arm.level}
+
+
+def baseline(study: Study) -> Conditions:
+    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
+    cell = cells(study)[0]
+    levels = {name: getattr(study.factors, name, None) for name in cell.factors}
+    chosen = {name: level.baseline for name, level in levels.items() if level is not None}
+    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
 
 
 def conditions_of(study: Study, slot: Slot) -> Conditions:
@@ -158,8 +168,19 @@ def _told(study: Study) -> str:
     return ", ".join(f"after {print_seconds(at)} {text}" for at, text in told)
 
 
-def missing_programs(study: Study, places: str = PLACES) -> list[dict[str, str]]:
+def searched() -> str:
+    """The folders in which hosts find their programs, as in PATH.
+
+    A host looks in the PATH of its agent, then in the system's folders. Root's agent has root's own PATH; another
+    user's agent is started by sudo, which does not pass theirs on.
+    """
+    own = os.environ.get("PATH", "") if os.geteuid() == 0 else ""
+    return f"{own}:{PLACES}" if own else PLACES
+
+
+def missing_programs(study: Study, places: str | None = None) -> list[dict[str, str]]:
     """The programs that a study's workloads need and this machine lacks, as requirements."""
+    places = searched() if places is None else places
     workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
     return [
         {

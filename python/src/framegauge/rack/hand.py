@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from framegauge.agents.pipe import Agent, Requests, find_agent, privileged, read_spool
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, Requests, privileged, read_spool
 from framegauge.errors import AgentError, AgentFailure, FramegaugeError, InputError, StudyError
 from framegauge.networks import settings as rack_settings
 from framegauge.rack import keeper, state as kept
@@ -28,7 +29,6 @@ from framegauge.rack.state import Process, Taken
 if TYPE_CHECKING:
     from framegauge.labs.file import LabFile
     from framegauge.study.model import Study
-    from framegauge.testbeds.base import Conditions
 
 __all__ = ["become", "capture", "change", "down", "exec_command", "looks", "members", "show", "up", "up_lab"]
 
@@ -46,6 +46,7 @@ HOW = "framegauge rack up FILE (or --preset demo)"
 
 def up(study: Study, name: str, say: Say) -> Json:
     """Builds the rack of a study under its baseline conditions and leaves it up; returns the state that was written."""
+    from framegauge.experiment.planning import baseline
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
 
@@ -102,20 +103,6 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
     if state is None:
         raise FramegaugeError("the rack was taken down right after it was built")
     return state
-
-
-def baseline(study: Study) -> Conditions:
-    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
-    from dataclasses import replace
-
-    from framegauge.experiment.planning import conditions_of
-    from framegauge.study.blocks import Slot
-    from framegauge.study.model import arms, cells
-
-    cell = cells(study)[0]
-    levels = {name: getattr(study.factors, name, None) for name in cell.factors}
-    chosen = {name: level.baseline for name, level in levels.items() if level is not None}
-    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
 
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
@@ -200,9 +187,9 @@ def change(asked: Json, say: Say) -> Json:
     return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
 
 
-def capture(port: str, seconds: float, path: Path, say: Say, pause: Callable[[float], None] = time.sleep) -> Json:
-    """Captures a port of the rack into a new file, for `seconds` or until Ctrl-C. Returns the number of `packets`, of
-    those `left_out`, and the counts of the `port`. InputError if there is no such port, or if the file exists."""
+def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] = time.sleep) -> tuple[Json, bytes]:
+    """Captures a port of the rack, for `seconds` or until Ctrl-C. Returns the number of `packets`, of those `left_out`,
+    and the counts of the `port`; and the capture as pcapng. InputError if there is no such port."""
     with _asking("capture", say) as (_, agent):
         try:
             agent.request("measure.begin", {"watch": [port], "capture": True})
@@ -217,13 +204,8 @@ def capture(port: str, seconds: float, path: Path, say: Say, pause: Callable[[fl
         data = read_spool(cast(Requests, agent), fabric["capture"])  # only uses `request`
         for name in ("drops", "events"):
             agent.request("spool.drop", {"spool": fabric[name]})
-    try:
-        with path.open("xb") as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}), expected a new file") from None
     counted = next(each for each in fabric["ports"] if each["port"] == port)
-    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}
+    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}, data
 
 
 @contextlib.contextmanager

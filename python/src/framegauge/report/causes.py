@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.report import words
+from framegauge.summary import words
 
 __all__ = ["HEAD", "PARTS", "lines", "rows"]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.report import words
+from framegauge.summary import words
 
 __all__ = ["how_sure", "limits"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from framegauge.printable import printable
 from framegauge.report import causes, evidence, method
-from framegauge.report.interactions import sentences
-from framegauge.report.material import Material
-from framegauge.report.names import printable
+from framegauge.report.pictures.material import Material
+from framegauge.summary.interactions import sentences
 
 __all__ = ["markdown"]
 

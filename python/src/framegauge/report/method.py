@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from framegauge.report import words
-from framegauge.report.material import Material
+from framegauge.report.pictures.material import Material
+from framegauge.summary import words
 
 __all__ = ["PROOF_HEAD", "VERDICT_HEAD", "design", "environment", "excluded", "proof", "repeat", "verdicts", "warnings"]
 

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from framegauge.report import causes, evidence, words
-from framegauge.report.flows import contention
-from framegauge.report.interactions import sentences
-from framegauge.report.sentence import answer
+from framegauge.report import causes, evidence
+from framegauge.summary import contention, words
+from framegauge.summary.interactions import sentences
+from framegauge.summary.sentence import answer
 
 __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
 

@@ -9,45 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family
+from framegauge.statistics.exclusions import Counts, Unequal, unequal
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
-from framegauge.statistics.verdict import SETTLED, Unequal, Verdict, decide, exclusions_differ
+from framegauge.statistics.verdict import SETTLED, Verdict, decide
 
-__all__ = ["METRICS", "Comparison", "Metric", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
+__all__ = ["Comparison", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
 
 MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric's base unit and direction. `skewed`: even its logarithm is far from normal."""
-
-    unit: str
-    higher_is_better: bool
-    skewed: bool = False
-
-
-METRICS: Mapping[str, Metric] = {
-    "goodput": Metric("bits_per_second", True),
-    "completion_time": Metric("seconds", False),
-    "fairness": Metric("share", True, skewed=True),
-    "smallest_goodput": Metric("bits_per_second", True),
-    "latency_p50": Metric("seconds", False),
-    "latency_p99": Metric("seconds", False, skewed=True),
-    "latency_p999": Metric("seconds", False, skewed=True),
-    "transactions": Metric("per_second", True),
-    "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "receiver_instructions": Metric("instructions_per_gigabyte", False),
-    "sender_instructions": Metric("instructions_per_gigabyte", False),
-    "receiver_cycles": Metric("cycles_per_gigabyte", False),
-    "sender_cycles": Metric("cycles_per_gigabyte", False),
-    # These occur in files of other tools only: a study measures the costs above, which cover whole hosts.
-    "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "retransmits": Metric("per_gigabyte", False, skewed=True),
-}
 
 
 @dataclass(frozen=True)
@@ -91,6 +62,9 @@ class Comparison:
     judged: Ratio | None = None
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
     wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
+
+
+_Where = tuple[int | None, str]  # a cell (None: the whole study) and an arm
 
 
 @dataclass(frozen=True)
@@ -168,6 +142,7 @@ def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, 
 
 
 def _all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterable[_Pairs]:
+    lost = _exclusions(rows)
     for cell in sorted({row.cell for row in rows}):
         inside = [row for row in rows if row.cell == cell]
         others = {row.arm: row for row in inside if row.role != "baseline"}
@@ -178,7 +153,7 @@ def _all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterable[_P
             ):
                 continue  # this workload does not have the metric
             for example in ordered:
-                yield _pairs(inside, rows, example, metric, margin)
+                yield _pairs(inside, lost, example, metric, margin)
 
 
 def _geometric_mean(values: Sequence[float]) -> float | None:
@@ -196,8 +171,8 @@ def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
     return {block: value for block, value in values.items() if value > 0}
 
 
-def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str, margin: float) -> _Pairs:
-    """One arm against the baseline; `inside` is the cell, `rows` the whole study."""
+def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, metric: str, margin: float) -> _Pairs:
+    """One arm against the baseline; `inside` are the rows of the cell, `lost` the arms that lost runs unequally."""
     before, after = _values(inside, "baseline", metric), _values(inside, example.arm, metric)
     zeros = sum(value == 0 for values in (before, after) for value in values.values())
     counted = len(before) + len(after)
@@ -209,8 +184,8 @@ def _pairs(inside: Sequence[Row], rows: Sequence[Row], example: Row, metric: str
         None, None, None, margin, Verdict.NOT_JUDGED, 0,
     )  # fmt: skip
     values = [before[block] for block in blocks], [after[block] for block in blocks]
-    if unequal := [found for each in (inside, rows) if (found := _exclusions(each, example.arm)) is not None]:
-        return _Pairs(empty, *values, unequal[0].why, wants_runs=not any(each.is_shown for each in unequal))
+    if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
+        return _Pairs(empty, *values, doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
     if zeros:  # the remaining values are not a random selection
         line = f"{zeros} of {counted} values are 0, so there is no ratio"
         return _Pairs(empty, *values, line, Verdict.NOT_JUDGED)
@@ -229,14 +204,22 @@ def _lost(inside: Sequence[Row], arm: str, blocks: Sequence[int], asked: int) ->
     return f"{lost} of {asked} blocks were lost: too many to judge the rest"
 
 
-def _exclusions(rows: Iterable[Row], arm: str) -> Unequal | None:
-    counts = {"baseline": [0, 0], arm: [0, 0]}
+def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
+    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study."""
+    counts: dict[_Where, list[int]] = {}
+    is_one_cell = len({row.cell for row in rows}) == 1
     for row in rows:
-        if row.arm in counts:
-            counts[row.arm][0] += row.excluded
-            counts[row.arm][1] += 1
-    first, second = counts["baseline"], counts[arm]
-    return exclusions_differ((first[0], first[1]), (second[0], second[1]))
+        for where in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
+            mine = counts.setdefault(where, [0, 0])
+            mine[0] += row.excluded
+            mine[1] += 1
+
+    def of(where: _Where) -> Counts:
+        excluded, attempted = counts.get(where, (0, 0))
+        return excluded, attempted
+
+    others = [where for where in counts if where[1] != "baseline"]
+    return unequal({(cell, arm): (of((cell, "baseline")), of((cell, arm))) for cell, arm in others})
 
 
 def _claims(pairs: _Pairs, rule: StoppingRule, alpha: float) -> bool:

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
+from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family, robust, unpaired
-from framegauge.statistics.judge import METRICS
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
 from framegauge.statistics.verdict import SETTLED, Verdict, decide
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-
-import numpy as np
-from scipy import stats
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["SETTLED", "Unequal", "Verdict", "decide", "exclusions_differ"]
+__all__ = ["SETTLED", "Verdict", "decide"]
 
 
 class Verdict(StrEnum):
@@ -43,32 +39,3 @@ def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
     if low_edge <= found.low and found.high <= high_edge:
         return Verdict.NO_PRACTICAL_DIFFERENCE
     return Verdict.UNDECIDED
-
-
-@dataclass(frozen=True)
-class Unequal:
-    """How the exclusions of two arms differ. `is_shown`: by more than chance; otherwise only more runs can decide."""
-
-    why: str
-    is_shown: bool
-
-
-def exclusions_differ(first: tuple[int, int], second: tuple[int, int]) -> Unequal | None:
-    """How the exclusions of two arms, each (excluded, attempted), differ; None if chance is enough to explain them.
-
-    Runs that are lost more often in one arm than in the other are not lost at random, and a comparison of the rest
-    would be biased. The criterion is Fisher's exact test, p < 0.05; or more than a quarter against none, where few runs
-    would give the test no power.
-    """
-    if 0 in (first[1], second[1]):
-        return None
-    shares = sorted((first[0] / first[1], second[0] / second[1]))
-    table = np.array([[excluded, attempted - excluded] for excluded, attempted in (first, second)])
-    chance = float(stats.fisher_exact(table).pvalue)
-    counts = f"{first[0]} of {first[1]} runs were excluded in one arm and {second[0]} of {second[1]} in the other"
-    if chance < 0.05:
-        return Unequal(f"{counts} (p = {chance:.2g}): they were not lost at random", is_shown=True)
-    if shares[0] == 0 and shares[1] > 0.25:
-        why = f"{counts} (p = {chance:.2g}): too many to ignore, and too few to tell whether they were lost at random"
-        return Unequal(why, is_shown=False)
-    return None

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
-from framegauge import margins, quantities
+from framegauge import quantities
 from framegauge.files.types import Model, Problem
+from framegauge.metrics import usual_margin
 
 __all__ = ["Margins", "usual"]
 
@@ -18,7 +19,7 @@ _DEFAULT = "default"
 def _margin(value: object, info: ValidationInfo) -> float | None:
     if value is None:
         return None
-    return margins.usual(info.field_name or "") if value == _DEFAULT else quantities.parse_share(value)
+    return usual_margin(info.field_name or "") if value == _DEFAULT else quantities.parse_share(value)
 
 
 Margin = Annotated[

@@ -78,7 +78,7 @@ class Factors(Model):
 
 
 class Meters(Model):
-    """The meters that run alongside the workload; each has a cost (docs/cpu-cost.md).
+    """The meters that run alongside the workload; each has a cost (docs/why/cpu-cost.md).
 
     `idle` is how long the idle hosts are measured before each run. `watch` names ports of the network, such as
     switch>h1, whose events within 5 ms of their longest run of drops are all kept.
@@ -106,9 +106,9 @@ class Study(Model):
     """One question, and the experiment that answers it.
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
-    before `blocks` once every comparison has its verdict (docs/statistics.md states the cost); up to half as many more
-    blocks are run if they are needed to tell whether the excluded runs were lost at random. `changes` are made during
-    every run, the same in all arms.
+    before `blocks` once every comparison has its verdict (docs/why/statistics.md states the cost); up to half as many
+    more blocks are run if they are needed to tell whether the excluded runs were lost at random. `changes` are made
+    during every run, the same in all arms.
     """
 
     question: StrictStr = "Do jumbo frames help?"

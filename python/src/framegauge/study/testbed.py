@@ -58,8 +58,8 @@ class Testbed(Model):
     """Where the study runs: `rack` is the emulated fabric, `veth` the kernel's own link, `fake` an invented network,
     `ssh` the user's own hosts.
 
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/networks.md lists the others.
-    `links` override `link` for single links; later entries take precedence.
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md lists the
+    others. `links` override `link` for single links; later entries take precedence.
 
     With `ssh` the hosts are `machines`, or those of an `inventory` (its `group`). Changes to them last for `lease`
     unless renewed; `when_lost` determines whether a host that fails during the study ends it.

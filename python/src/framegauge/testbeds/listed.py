@@ -9,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
-from framegauge.agents.pipe import Agent, Requests, find_agent, privileged
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent, Requests, privileged
 from framegauge.agents.ssh import Remote, host_words, open_agent
 from framegauge.errors import AgentFailure, AgentLost, InputError, MissingRequirement
 from framegauge.files.machines import Machine

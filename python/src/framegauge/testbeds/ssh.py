@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Protocol
 
-from framegauge import standing
 from framegauge.agents.pipe import Agent, Json, Requests
 from framegauge.agents.ssh import host_words, open_agent
 from framegauge.errors import AgentFailure, Lapsed, Refused
@@ -18,6 +17,7 @@ from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine
 
 __all__ = ["Reach", "SshTestbed"]
 
+MOST_LISTED = 20  # old connections that are listed per host
 NO_METRICS = "net.ipv4.tcp_no_metrics_save"  # read with every run: whether connections inherit windows (tcp(7))
 
 Say = Callable[[str], None]
@@ -126,7 +126,7 @@ class SshTestbed:
             place = self._places[each.host]
             if conditions.mtu[each.host] > self._now[each.host]["mtu"] and f"mtu:{place.interface}" in each.settings:
                 sockets = each.agent.request("sockets.read")["sockets"]
-                found[each.host] = standing.connections(sockets, place.address)
+                found[each.host] = old_connections(sockets, place.address)
         return found
 
     def _connect(self) -> None:
@@ -231,3 +231,17 @@ class SshTestbed:
 def _user(agent: Requests) -> int:
     about: Mapping[str, object] = getattr(agent, "about", {})
     return int(str(about.get("user_id", 0)))
+
+
+def old_connections(sockets: Iterable[Mapping[str, Any]], address: str) -> dict[str, Any]:
+    """The established ones of a host's sockets (`sockets.read`) at one of its addresses: count and first few."""
+    found = [
+        {"local": each["local"], "remote": each["remote"], "mss_bytes": each["mss_bytes"]}
+        for each in sockets
+        if each["state"] == "established" and _host(each["local"]) == address
+    ]
+    return {"count": len(found), "connections": found[:MOST_LISTED]}
+
+
+def _host(endpoint: str) -> str:
+    return endpoint.rpartition(":")[0].strip("[]").removeprefix("::ffff:")

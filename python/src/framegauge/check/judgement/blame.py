@@ -2,7 +2,7 @@
 
 The order is that of the evidence: what something said, then readings that agree with measurements, then hosts that
 neighbours testify against, then links that traces name, then subnets, then hosts without a neighbour. What nothing
-explains is reported as such. docs/mtu-faults.md tells how the kinds are told apart.
+explains is reported as such. docs/reference/mtu-faults.md tells how the kinds are told apart.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _places(
     return places
 
 
-# No evidence, but where people ought to look first. docs/mtu-faults.md has the sources.
+# No evidence, but where people ought to look first. docs/reference/mtu-faults.md has the sources.
 _HINTS: dict[int | None, str] = {
     1300: "an edge site of a cloud (AWS Outposts, Wavelength)",
     1400: "a VPN or a tunnel over 1500",

@@ -1,4 +1,4 @@
-"""The catalogue of findings: every kind there is. docs/mtu-faults.md explains each under the same name."""
+"""The catalogue of findings: every kind there is. docs/reference/mtu-faults.md explains each under the same name."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import Any
 from framegauge import __version__, quantities
 from framegauge.check.judgement.findings import CATALOGUE, title
 from framegauge.check.judgement.verdict import route_mtu_disagreement
+from framegauge.printable import printable
 from framegauge.report.check.matrix import (
     LEGEND,
     NOT_PROBED,
@@ -26,7 +27,6 @@ from framegauge.report.check.matrix import (
     matrices,
     plan_text,
 )  # fmt: skip
-from framegauge.report.names import printable
 
 __all__ = ["page"]
 
@@ -96,7 +96,7 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
             f"{number}. {_text(title(found['kind']))}{pairs}</h3>\n"
             f'<p class="where">{_text(found["where"])}</p>\n<p>{_text(found["evidence"])}</p>\n'
             f'<p class="label">On Linux:</p><pre><code>{_text(found["fix"])}</code></pre>\n{ask}'
-            f'<p class="soft">More: docs/mtu-faults.md, {_text(found["kind"])}</p></article>\n'
+            f'<p class="soft">More: docs/reference/mtu-faults.md, {_text(found["kind"])}</p></article>\n'
         )
     if len(findings) > MOST_FINDINGS:
         parts.append(f"<p>… and {len(findings) - MOST_FINDINGS} more in the JSON document.</p>\n")

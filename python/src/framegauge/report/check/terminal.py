@@ -13,8 +13,8 @@ from rich.text import Text
 
 from framegauge import quantities
 from framegauge.check.judgement.findings import CATALOGUE, title
+from framegauge.printable import printable
 from framegauge.report.check.matrix import NOT_PROBED, Matrix, counts, headline, legend, matrices, plan_text
-from framegauge.report.names import printable
 
 __all__ = ["show"]
 
@@ -111,7 +111,7 @@ def _findings(console: Console, document: Mapping[str, Any]) -> None:
         _print(console, f"fix: {found['fix']}", "", 3)
         if found["ask"]:
             _print(console, f"ask: {found['ask']}", "", 3)
-        _print(console, f"more: docs/mtu-faults.md, {found['kind']}", "dim", 3)
+        _print(console, f"more: docs/reference/mtu-faults.md, {found['kind']}", "dim", 3)
     if len(findings) > MOST_FINDINGS:
         _print(console, f"… and {len(findings) - MOST_FINDINGS} more findings: see --json", "yellow")
     if findings:

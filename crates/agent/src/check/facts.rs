@@ -1,0 +1,108 @@
+//! `check.facts` and `check.routes`: what the kernel of this host says about its interfaces and routes. Readings only.
+
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Failure, Nothing, params};
+use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
+use framegauge_pathmtu::{ClampedTo, MssClamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::net::IpAddr;
+
+/// Reads everything.
+pub fn run(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let found = facts::gather()?;
+    let cache: Vec<Value> = found
+        .path_mtu_cache
+        .iter()
+        .map(|each| {
+            json!({"destination": each.destination.to_string(), "mtu": each.mtu,
+                   "family": version(each.destination)})
+        })
+        .collect();
+    let clamps = found.mss_clamps.as_ref();
+    Ok(json!({
+        "hostname": found.hostname,
+        "kernel": found.kernel,
+        "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
+        "sysctls": found.sysctls,
+        "clock_source": found.clock_source,
+        "path_mtu_cache": cache,
+        "mss_clamps": {
+            "rules": clamps.ok().map(|rules| rules.iter().map(clamp).collect::<Vec<Value>>()),
+            "error": clamps.err(),
+        },
+    }))
+}
+
+fn clamp(rule: &MssClamp) -> Value {
+    let (to, size) = match rule.to {
+        ClampedTo::Size(size) => ("size", Some(size)),
+        ClampedTo::RouteMtu => ("route_mtu", None),
+        ClampedTo::Unknown => ("unknown", None),
+    };
+    json!({"family": rule.family, "table": rule.table, "chain": rule.chain, "to": to, "mss_bytes": size})
+}
+
+fn interface(facts: &InterfaceFacts) -> Value {
+    let own = &facts.interface;
+    let addresses: Vec<Value> = facts
+        .addresses
+        .iter()
+        .map(|each| {
+            json!({"address": each.address.to_string(), "prefix_length": each.prefix_length,
+                   "family": version(each.address)})
+        })
+        .collect();
+    json!({
+        "name": own.name,
+        "index": own.index,
+        "mtu": own.mtu,
+        "maximum_mtu": own.maximum_mtu,
+        "up": own.up,
+        "kind": own.kind,
+        "driver": facts.driver,
+        "bits_per_second": facts.bits_per_second,
+        "parent": facts.parent,
+        "overhead_bytes": facts.overhead_bytes,
+        "addresses": addresses,
+        "offloads": facts.offloads,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    destinations: Vec<String>,
+}
+
+/// Asks the kernel for its routes.
+pub fn routes(call: &Call) -> Answer {
+    let Ask { destinations } = params(&call.request)?;
+    let addresses: Vec<IpAddr> = destinations
+        .iter()
+        .map(|text| {
+            let wrong = || format!("destinations: found {text:?}, expected an IPv4 or IPv6 address");
+            text.parse().map_err(|_| Failure::invalid_params("check.routes", wrong()))
+        })
+        .collect::<Result<_, Failure>>()?;
+    let found = facts::ways(&addresses)?;
+    let routes: Vec<Value> =
+        destinations.iter().zip(&found).map(|(asked, found)| route(asked, found)).collect();
+    Ok(json!({"routes": routes}))
+}
+
+fn route(destination: &str, found: &RouteFacts) -> Value {
+    let way = found.way.as_ref();
+    json!({
+        "destination": destination,
+        "source": way.ok().map(|way| way.source.to_string()),
+        "interface": found.interface,
+        "route_mtu_bytes": way.ok().map(|way| way.mtu),
+        "error": way.err(),
+    })
+}
+
+fn version(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 4 } else { 6 }
+}

@@ -1,0 +1,6 @@
+//! Commands of the path MTU check.
+
+pub mod echo;
+pub mod facts;
+pub mod state;
+pub mod two_ended;

@@ -1,0 +1,78 @@
+//! The table of methods and their commands. Each file of a command parses, applies and replies.
+
+use crate::arguments::Role;
+use crate::check::{echo, facts, two_ended};
+use crate::general::{frames_wire, hello, spool};
+use crate::generators::{rr, streams};
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Failure};
+use crate::{host, rack};
+
+/// Finds the command and runs it.
+pub fn dispatch(call: &Call) -> Answer {
+    let method = call.request.method.as_str();
+    match method {
+        "hello" => hello::hello(call),
+        "cancel" => hello::cancel(call),
+        "shutdown" => hello::shutdown(call),
+        "spool.read" => spool::read(call),
+        "spool.drop" => spool::forget(call),
+        "frames.wire" => frames_wire::run(call),
+        _ if call.session.role == Role::Rack => of_rack(method, call),
+        _ => of_host(method, call),
+    }
+}
+
+fn of_rack(method: &str, call: &Call) -> Answer {
+    match method {
+        "requirements" => rack::requirements::run(call),
+        "frames.predict" => rack::predict::run(call),
+        "rack.up" => rack::up::up(call),
+        "rack.bare" => rack::bare::run(call),
+        "rack.down" => rack::up::down(call),
+        "rack.set" => rack::set::run(call),
+        "rack.ports" => rack::measure::ports(call),
+        "relay" => rack::relay::run(call),
+        "measure.begin" => rack::measure::begin(call),
+        "measure.end" => rack::measure::end(call),
+        _ => Err(Failure::unknown_method(method, "rack")),
+    }
+}
+
+fn of_host(method: &str, call: &Call) -> Answer {
+    match method {
+        "host.adopt" => host::adopt::run(call),
+        "host.apply" => host::apply::run(call),
+        "host.set" => host::set::run(call),
+        "host.read" => host::read::run(call),
+        "check.facts" => facts::run(call),
+        "check.routes" => facts::routes(call),
+        "host.frames" => host::frames::run(call),
+        "host.counters" => host::counters::run(call),
+        "lease.begin" => host::lease::begin(call),
+        "lease.renew" => host::lease::renew(call),
+        "lease.end" => host::lease::end(call),
+        "cpu.begin" => host::cpu::begin(call),
+        "cpu.end" => host::cpu::end(call),
+        "check.serve" => two_ended::serve(call),
+        "check.run" => two_ended::run(call),
+        "check.echo" => echo::run(call),
+        "check.trace" => two_ended::trace(call),
+        "check.close" => two_ended::close(call),
+        "wire.begin" => host::handshakes::begin(call),
+        "wire.end" => host::handshakes::end(call),
+        "stream.serve" => streams::serve(call),
+        "stream.close" => streams::close(call),
+        "stream.run" => streams::run(call),
+        "rr.serve" => rr::serve(call),
+        "rr.close" => rr::close(call),
+        "rr.run" => rr::run(call),
+        "sockets.read" => host::sockets::read(call),
+        "process.spawn" => host::processes::spawn(call),
+        "process.wait" => host::processes::wait(call),
+        "process.signal" => host::processes::signal(call),
+        "process.kill" => host::processes::kill(call),
+        "process.output" => host::processes::output(call),
+        _ => Err(Failure::unknown_method(method, "host")),
+    }
+}

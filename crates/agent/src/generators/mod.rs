@@ -1,0 +1,4 @@
+//! Commands of the load generators.
+
+pub mod rr;
+pub mod streams;

@@ -1,0 +1,149 @@
+//! `host.apply`: the rack agent's settings for a host.
+
+use crate::pipe::call::Call;
+use crate::pipe::lock::lock;
+use crate::pipe::message::{Answer, Failure, params};
+use framegauge_drivers::host::{
+    Applied, HostSettings, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
+};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Apply {
+    host: String,
+    nics: Vec<Place>,
+    mtu: u32,
+    forwards: bool,
+    tso: bool,
+    gro: bool,
+    checksum: bool,
+    congestion_control: String,
+    shaping: Option<Shape>,
+    sysctls: BTreeMap<String, String>,
+    cpus: Vec<usize>,
+    threaded: bool,
+    receive_cpu: Option<usize>,
+    moderation_seconds: Option<f64>,
+    overlay: Option<Inside>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    interface: String,
+    hardware: [u8; 6],
+    address: IpAddr,
+    neighbours: Vec<Neighbour>,
+    routes: Vec<Route>,
+    bits_per_second: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Route {
+    subnet: IpAddr,
+    gateway: IpAddr,
+}
+
+impl Place {
+    fn nic(self) -> Nic {
+        Nic {
+            interface: self.interface,
+            hardware: self.hardware,
+            address: self.address,
+            neighbours: self.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
+            routes: self.routes.into_iter().map(|route| (route.subnet, route.gateway)).collect(),
+            bits_per_second: self.bits_per_second,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inside {
+    interface: String,
+    mtu: u32,
+    hardware: [u8; 6],
+    address: IpAddr,
+    peers: Vec<Peer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peer {
+    address: IpAddr,
+    hardware: [u8; 6],
+    outside: IpAddr,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Neighbour {
+    address: IpAddr,
+    hardware: [u8; 6],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    bits_per_second: u64,
+    burst_bytes: u32,
+    limit_bytes: u64,
+    packet_bytes: u32,
+    aggregate_bytes: u32,
+}
+
+/// Applies the settings; what cannot be honoured is refused first.
+pub fn run(call: &Call) -> Answer {
+    let asked: Apply = params(&call.request)?;
+    let mut applied = lock(&call.session.host.applied);
+    if applied.is_some() {
+        return Err(Failure::state("this host has its settings already"));
+    }
+    let available = available_congestion_control()?;
+    if !available.contains(&asked.congestion_control) {
+        return Err(Failure::refused("congestion control", asked.congestion_control, available.join(", ")));
+    }
+    if asked.nics.is_empty() {
+        return Err(Failure::invalid_params("host.apply", "nics: found none, expected one or more"));
+    }
+    for nic in &asked.nics {
+        if let Some(maximum) = maximum_mtu(&nic.interface)?.filter(|maximum| asked.mtu > *maximum) {
+            return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
+        }
+    }
+    let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    *applied = Some(Applied::apply(HostSettings {
+        nics: asked.nics.into_iter().map(Place::nic).collect(),
+        mtu: asked.mtu,
+        forwards: asked.forwards,
+        tso: asked.tso,
+        gro: asked.gro,
+        checksum: asked.checksum,
+        congestion_control: asked.congestion_control,
+        shaping: asked.shaping.map(|shape| Shaping {
+            bits_per_second: shape.bits_per_second,
+            burst_bytes: shape.burst_bytes,
+            limit_bytes: limit(shape.limit_bytes),
+            packet_bytes: Some(shape.packet_bytes),
+            aggregate_bytes: shape.aggregate_bytes,
+        }),
+        sysctls: asked.sysctls,
+        cpus: asked.cpus,
+        threaded: asked.threaded,
+        receive_cpu: asked.receive_cpu,
+        moderation_seconds: asked.moderation_seconds,
+        overlay: asked.overlay.map(|inside| Overlay {
+            interface: inside.interface,
+            mtu: inside.mtu,
+            hardware: inside.hardware,
+            address: inside.address,
+            peers: inside.peers.into_iter().map(|peer| (peer.address, peer.hardware, peer.outside)).collect(),
+        }),
+    })?);
+    Ok(json!({}))
+}

@@ -1,0 +1,15 @@
+//! Commands of a host agent: its settings, its counters, its programs.
+
+pub mod adopt;
+pub mod apply;
+pub mod counters;
+pub mod cpu;
+pub mod frames;
+pub mod handshakes;
+pub mod lease;
+pub mod meter;
+pub mod processes;
+pub mod read;
+pub mod set;
+pub mod sockets;
+pub mod state;

@@ -1,0 +1,147 @@
+//! `process.spawn`, `.wait`, `.signal`, `.kill`, `.output`: programs that run in this host.
+
+use crate::general::spool::MOST_BYTES;
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Failure, params};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use framegauge_drivers::host::processes::{Ending, Limits, Output, Processes, Program};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spawn {
+    argv: Vec<String>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    directory: Option<PathBuf>,
+    #[serde(default)]
+    limits: Limited,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Limited {
+    open_files: Option<u64>,
+    address_space_bytes: Option<u64>,
+    cpu_seconds: Option<u64>,
+    file_bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    process: u64,
+    timeout_seconds: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signal {
+    process: u64,
+    signal: i32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kill {
+    process: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    process: u64,
+    stream: Stream,
+    offset_bytes: u64,
+    length_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+fn processes(call: &Call) -> &Processes {
+    &call.session.host.processes
+}
+
+fn known(call: &Call, process: u64) -> Result<&Processes, Failure> {
+    match processes(call).knows(process) {
+        true => Ok(processes(call)),
+        false => Err(Failure::state(format!("there is no process {process}"))),
+    }
+}
+
+fn describe(ending: Option<Ending>) -> Value {
+    json!({
+        "ended": ending.is_some(),
+        "exit_code": ending.and_then(|ending| ending.exit_code),
+        "signal": ending.and_then(|ending| ending.signal),
+    })
+}
+
+/// Starts a program.
+pub fn spawn(call: &Call) -> Answer {
+    let asked: Spawn = params(&call.request)?;
+    if asked.argv.is_empty() {
+        return Err(Failure::invalid_params("process.spawn", "argv is empty"));
+    }
+    let program = Program {
+        arguments: asked.argv,
+        environment: asked.environment,
+        directory: asked.directory,
+        limits: Limits {
+            open_files: asked.limits.open_files,
+            address_space_bytes: asked.limits.address_space_bytes,
+            cpu_seconds: asked.limits.cpu_seconds,
+            file_bytes: asked.limits.file_bytes,
+        },
+    };
+    let (process, pid) = processes(call).spawn(&program)?;
+    Ok(json!({"process": process, "pid": pid}))
+}
+
+/// Waits for its end.
+pub fn wait(call: &Call) -> Answer {
+    let asked: Wait = params(&call.request)?;
+    let timeout = asked.timeout_seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
+    let stop = || call.cancellation.asked();
+    let ending = known(call, asked.process)?.wait(asked.process, timeout, &stop)?;
+    if ending.is_none() && call.cancellation.asked() {
+        return Err(Failure::cancelled());
+    }
+    Ok(describe(ending))
+}
+
+/// Signals it.
+pub fn signal(call: &Call) -> Answer {
+    let asked: Signal = params(&call.request)?;
+    known(call, asked.process)?.signal(asked.process, asked.signal)?;
+    Ok(json!({}))
+}
+
+/// Ends it with everything it started.
+pub fn kill(call: &Call) -> Answer {
+    let Kill { process } = params(&call.request)?;
+    Ok(describe(known(call, process)?.kill(process)?))
+}
+
+/// Reads a part of its output.
+pub fn output(call: &Call) -> Answer {
+    let asked: Read = params(&call.request)?;
+    let stream = match asked.stream {
+        Stream::Stdout => Output::Standard,
+        Stream::Stderr => Output::Errors,
+    };
+    let length = asked.length_bytes.min(MOST_BYTES) as usize;
+    let (data, size) =
+        known(call, asked.process)?.output(asked.process, stream, asked.offset_bytes, length)?;
+    Ok(json!({"data": STANDARD.encode(data), "size_bytes": size}))
+}

@@ -1,0 +1,36 @@
+//! `host.read`: this host's settings, as the kernel has them now.
+
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Nothing, params};
+use framegauge_drivers::host::NicReading;
+use serde_json::{Value, json};
+
+/// Reads everything back.
+pub fn run(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let reading = call.session.host.with_applied(|applied| applied.read())?;
+    let nics: Vec<Value> = reading.nics.iter().map(describe).collect();
+    // The first NIC's stand at the top level, too: mostly it is the only one.
+    let mut answer = nics.first().cloned().unwrap_or_default();
+    answer["nics"] = json!(nics);
+    answer["overlay_mtu"] = json!(reading.overlay_mtu);
+    answer["sysctls"] = json!(reading.sysctls);
+    answer["tcp_metrics_entries"] = json!(reading.tcp_metrics_entries);
+    Ok(answer)
+}
+
+fn describe(nic: &NicReading) -> Value {
+    let qdisc = &nic.qdisc;
+    json!({
+        "interface": nic.interface,
+        "mtu": nic.mtu,
+        "maximum_mtu": nic.maximum_mtu,
+        "offloads": nic.offloads,
+        "moderation_seconds": nic.moderation_seconds,
+        "qdisc": {"kind": qdisc.kind, "default": qdisc.default, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
+                  "limit_bytes": qdisc.limit_bytes, "sent_bytes": qdisc.sent_bytes,
+                  "sent_packets": qdisc.sent_packets, "drops": qdisc.drops, "overlimits": qdisc.overlimits,
+                  "backlog_bytes": qdisc.backlog_bytes},
+        "congestion_control_route": nic.congestion_control_route,
+    })
+}

@@ -1,0 +1,23 @@
+//! `sockets.read`: the host's connected TCP sockets.
+
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Nothing, params};
+use framegauge_drivers::generators::sockets::{ConnectedSocket, connected_sockets};
+use serde_json::{Value, json};
+
+/// Lists them.
+pub fn read(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let sockets: Vec<Value> = connected_sockets()?.iter().map(shown).collect();
+    Ok(json!({"sockets": sockets}))
+}
+
+/// `nodelay` is null: the kernel lists it of no socket, only a socket's own process can ask.
+fn shown(socket: &ConnectedSocket) -> Value {
+    let info = socket.info;
+    json!({"local": socket.local.to_string(), "remote": socket.remote.to_string(), "state": socket.state,
+           "congestion_control": socket.congestion_control, "mss_bytes": info.map(|info| info.mss_bytes),
+           "path_mtu": info.map(|info| info.path_mtu), "retransmits": info.map(|info| info.retransmits),
+           "srtt_seconds": info.map(|info| info.srtt_seconds),
+           "cwnd_segments": info.map(|info| info.cwnd_segments), "nodelay": null})
+}

@@ -1,0 +1,98 @@
+//! The state of a host agent: settings in force, servers, meters, programs.
+
+use crate::arguments::Role;
+use crate::check::state::Check;
+use crate::host::meter::Meter;
+use crate::pipe::lock::lock;
+use crate::pipe::message::Failure;
+use crate::tools::helper::Helper;
+use framegauge_drivers::generators::rr::server::RrServing;
+use framegauge_drivers::generators::stream::server::Serving;
+use framegauge_drivers::host::Applied;
+use framegauge_drivers::host::processes::Processes;
+use framegauge_drivers::meters::handshakes::HandshakeCapture;
+use framegauge_drivers::{PortRange, Result};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// The state of a host agent; empty on a rack agent.
+pub struct HostState {
+    /// The settings in force.
+    pub applied: Mutex<Option<Applied>>,
+    /// The captures under way, one an interface.
+    pub capture: Mutex<Option<Vec<HandshakeCapture>>>,
+    /// The CPU meter at work.
+    pub meter: Mutex<Option<Meter>>,
+    /// The serving end of streams.
+    pub serving: Mutex<Option<Serving>>,
+    /// The serving end of requests.
+    pub rr_serving: Mutex<Option<RrServing>>,
+    /// The part in a check.
+    pub check: Mutex<Option<Check>>,
+    /// Changed settings that last while they are renewed.
+    pub lease: Mutex<Option<Helper>>,
+    /// The counters of the whole host, or why there are none; none of the two unless asked for.
+    pub counters: Mutex<Option<std::result::Result<Helper, String>>>,
+    /// Where others may be told to connect to it.
+    pub ports: PortRange,
+    /// The programs.
+    pub processes: Processes,
+    group: Option<PathBuf>,
+}
+
+impl HostState {
+    /// Makes the cgroup it was told to keep its programs in.
+    pub fn new(role: &Role) -> Result<Self> {
+        let group = match role {
+            Role::Host { group: Some(path), .. } => {
+                Some(framegauge_drivers::host::processes::adopt_group(path)?)
+            }
+            Role::Host { group: None, .. } => framegauge_drivers::host::processes::own_group(),
+            Role::Rack => None,
+        };
+        let ports = match role {
+            Role::Host { ports, .. } => *ports,
+            Role::Rack => PortRange::ANY,
+        };
+        Ok(Self {
+            ports,
+            applied: Mutex::default(),
+            capture: Mutex::default(),
+            meter: Mutex::default(),
+            serving: Mutex::default(),
+            rr_serving: Mutex::default(),
+            check: Mutex::default(),
+            lease: Mutex::default(),
+            counters: Mutex::default(),
+            processes: Processes::new(group.clone()),
+            group,
+        })
+    }
+
+    /// The settings in force, or why there are none.
+    pub fn with_applied<T>(
+        &self,
+        work: impl FnOnce(&Applied) -> Result<T>,
+    ) -> std::result::Result<T, Failure> {
+        let applied = lock(&self.applied);
+        let applied = applied.as_ref().ok_or_else(|| Failure::state("this host has no settings yet"))?;
+        work(applied).map_err(Failure::from)
+    }
+
+    /// Puts everything back.
+    pub fn end(&self) {
+        self.processes.end_all();
+        if let Some(mut lease) = lock(&self.lease).take() {
+            lease.stop();
+        }
+        if let Some(Ok(mut counters)) = lock(&self.counters).take() {
+            counters.stop();
+        }
+        if let Some(mut applied) = lock(&self.applied).take() {
+            applied.restore();
+        }
+        if let Some(group) = &self.group {
+            framegauge_drivers::host::processes::leave_group(group);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! One conversation on the pipe: reads requests, starts each on a thread of its own, answers.
+
+use crate::arguments::Role;
+use crate::pipe::call::{Call, Cancellation, Session};
+use crate::pipe::message::{self, Answer, Failure};
+use framegauge_drivers::{Result, own};
+use std::io::BufRead;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+/// Finds the command that a call asks for, and runs it.
+pub type Dispatch = fn(&Call) -> Answer;
+
+/// Serves the pipe until its input ends or is silent for too long, a signal comes or `shutdown` is called; puts
+/// everything back.
+pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
+    let patience = role.patience();
+    let session = Arc::new(Session::new(role)?);
+    let (word, words) = std::sync::mpsc::channel();
+    let on_signal = word.clone();
+    std::thread::spawn(move || {
+        let _ = own::await_signal(&signals);
+        let _ = on_signal.send(Word::End);
+    });
+    let reading = session.clone();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            let _ = word.send(Word::Heard);
+            if !line.trim().is_empty() && !take(&reading, &line, dispatch) {
+                break;
+            }
+        }
+        let _ = word.send(Word::End);
+    });
+    await_end(&words, patience);
+    session.end();
+    Ok(())
+}
+
+enum Word {
+    Heard,
+    End,
+}
+
+fn await_end(words: &Receiver<Word>, patience: Option<Duration>) {
+    loop {
+        let word = match patience {
+            Some(patience) => words.recv_timeout(patience).ok(),
+            None => words.recv().ok(),
+        };
+        match word {
+            Some(Word::Heard) => {}
+            Some(Word::End) => return,
+            None => {
+                eprintln!("framegauge-agent: nothing was heard for too long; everything is put back");
+                return;
+            }
+        }
+    }
+}
+
+/// Takes one line; false when it was the last.
+fn take(session: &Arc<Session>, line: &str, dispatch: Dispatch) -> bool {
+    let request = match message::read(line) {
+        Ok(request) => request,
+        Err((id, failure)) => {
+            session.answer(id, &Err(failure));
+            return true;
+        }
+    };
+    if !session.is_greeted() && request.method != "hello" {
+        let failure = Failure::invalid_request("the first request must be hello");
+        session.answer(Some(request.id), &Err(failure));
+        return true;
+    }
+    let (id, last) = (request.id, request.method == "shutdown");
+    let cancellation = Arc::new(Cancellation::default());
+    // Hello is answered before the next line is read, so that its order counts.
+    let at_once = matches!(request.method.as_str(), "hello" | "cancel" | "shutdown");
+    if !at_once {
+        session.note_running(id, cancellation.clone());
+    }
+    let call = Call { session: session.clone(), request, cancellation };
+    let work = move || {
+        let answer = dispatch(&call);
+        call.session.note_done(id);
+        call.session.answer(Some(id), &answer);
+    };
+    if at_once {
+        work();
+    } else {
+        std::thread::spawn(work);
+    }
+    !last
+}

@@ -1,0 +1,16 @@
+//! What hosts and routers may be called.
+
+use crate::pipe::message::Failure;
+use std::collections::BTreeSet;
+
+/// Names become cgroups, and words on command lines.
+pub fn check_names(method: &str, names: &[String]) -> Result<(), Failure> {
+    let different: BTreeSet<&String> = names.iter().collect();
+    let plain =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if different.len() != names.len() || !names.iter().all(plain) {
+        let message = "hosts and routers need different names of letters, digits and hyphens";
+        return Err(Failure::invalid_params(method, message));
+    }
+    Ok(())
+}

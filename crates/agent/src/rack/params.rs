@@ -1,0 +1,266 @@
+//! The parameters of `rack.up`, and the checks that refuse what cannot be built.
+
+use crate::pipe::message::Failure;
+use crate::rack::names::check_names;
+use crate::rack::requirements::Testbed;
+use framegauge_fabric::{Ends, Owner};
+use framegauge_frames::{Fit, Mtu, Stack};
+use framegauge_networks::{
+    BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
+    TopologySpec,
+};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What has room in a subnet.
+const MOST_MEMBERS: usize = 254;
+
+/// All of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct Up {
+    pub testbed: Testbed,
+    pub hosts: Vec<Host>,
+    pub link: Link,
+    #[serde(default)]
+    pub topology: TopologySpec,
+    #[serde(default)]
+    pub queue: QueueSpec,
+    #[serde(default)]
+    pub links: Vec<LinkOverride>,
+    #[serde(default)]
+    pub routing: RoutingSpec,
+    pub shared_buffer: Option<SharedBufferSpec>,
+    #[serde(default)]
+    pub background: Vec<BackgroundSpec>,
+    #[serde(default = "one")]
+    pub seed: u64,
+    pub nic: Nic,
+    pub shaper: Option<Shaper>,
+    pub overlay: Option<OverlayKind>,
+    pub congestion_control: String,
+    pub family: u8,
+    pub sysctls: BTreeMap<String, String>,
+}
+
+/// What hosts' packets travel in.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OverlayKind {
+    /// The kernel's own, one segment, peers known beforehand.
+    Vxlan,
+}
+
+/// A host.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct Host {
+    pub name: String,
+    pub mtu: u32,
+}
+
+/// What every link is unless `links` says otherwise.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct Link {
+    pub bits_per_second: Option<u64>,
+    pub rtt_seconds: f64,
+    pub buffer_bytes: u64,
+    pub port_mtu: u32,
+}
+
+/// Every host's NIC.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct Nic {
+    pub tso: bool,
+    pub lro: bool,
+    pub gro: bool,
+    pub checksum: bool,
+    pub moderation_seconds: f64,
+    pub aggregate_bytes: u32,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// What bounds the queue of a sending host.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct Shaper {
+    pub factor: f64,
+    pub burst_bytes: u32,
+}
+
+impl Up {
+    /// The names of its hosts, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).collect()
+    }
+
+    /// What cannot be is refused before anything is built.
+    pub fn check(&self) -> Result<(), Failure> {
+        let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
+        let kernel = self.testbed == Testbed::Kernel;
+        let routers = self.topology.routers().iter().map(|router| router.name.clone());
+        check_names("rack.up", &self.names().into_iter().chain(routers).collect::<Vec<_>>())?;
+        if !matches!(self.family, 4 | 6) {
+            return wrong("family is 4 or 6");
+        }
+        if (self.nic.tso || self.nic.lro) && !self.nic.checksum {
+            return wrong(
+                "nic.tso and nic.lro need nic.checksum: a NIC that cuts or merges writes checksums",
+            );
+        }
+        if !(0.0..=10.0).contains(&self.link.rtt_seconds)
+            || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
+        {
+            return wrong("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
+        }
+        if !(10_000..=65_536).contains(&self.nic.aggregate_bytes) {
+            return wrong("nic.aggregate_bytes is 10000 to 65536");
+        }
+        if let Some(shaper) = &self.shaper
+            && (!(0.01..=1.0).contains(&shaper.factor) || shaper.burst_bytes < 2000)
+        {
+            return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
+        }
+        if self.overlay.is_some() && (self.nic.tso || self.nic.lro) {
+            return wrong("overlay needs nic.tso and nic.lro off: these NICs know no packets inside others");
+        }
+        let ends = self.ends()?;
+        if self.overlay.is_some() && ends.len() > self.hosts.len() {
+            return wrong("overlay needs hosts with one NIC each, and no router between them");
+        }
+        let smallest = if self.family == 6 { 1280 } else { 68 };
+        let routers = self.topology.routers().iter().filter_map(|router| Some((&router.name, router.mtu?)));
+        for (name, mtu) in self.hosts.iter().map(|host| (&host.name, host.mtu)).chain(routers) {
+            if !(smallest..=65_535).contains(&mtu) {
+                let limit = format!("{smallest} to 65535");
+                return Err(Failure::refused(&format!("the MTU of {name}"), mtu, limit));
+            }
+        }
+        for host in &self.hosts {
+            let inner = self.fit(host.mtu)?.inner_mtu.bytes();
+            if inner < smallest {
+                let what = format!("the MTU of {} inside the overlay", host.name);
+                return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
+            }
+        }
+        if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_fabric(&self) -> Result<(), Failure> {
+        if !(2..=250).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts in a rack", self.hosts.len(), "2 to 250"));
+        }
+        let members = self.hosts.len() + self.topology.routers().len();
+        if members > MOST_MEMBERS {
+            return Err(Failure::refused("hosts and routers", members, format!("at most {MOST_MEMBERS}")));
+        }
+        if self.link.bits_per_second.is_none() {
+            return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
+        }
+        Ok(())
+    }
+
+    /// What of the network is said that only the fabric has.
+    fn beyond_kernel(&self) -> Option<&'static str> {
+        let said = [
+            ("topology", !matches!(self.topology, TopologySpec::Rack { nics: 1 })),
+            ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
+            ("links", !self.links.is_empty()),
+            ("routing", !self.routing.is_usual()),
+            ("shared_buffer", self.shared_buffer.is_some()),
+            ("background", !self.background.is_empty()),
+            ("shaper", self.shaper.is_none()),
+        ];
+        said.into_iter().find_map(|(what, said)| said.then_some(what))
+    }
+
+    /// What only the fabric can do is refused on the kernel testbed.
+    fn check_kernel(&self) -> Result<(), Failure> {
+        let (nic, link) = (&self.nic, &self.link);
+        if let Some(what) = self.beyond_kernel() {
+            return Err(Failure::refused(
+                &format!("{what} on the kernel testbed"),
+                "its own",
+                "the kernel's",
+            ));
+        }
+        if !(2..=64).contains(&self.hosts.len()) {
+            return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), "2 to 64"));
+        }
+        if link.rtt_seconds != 0.0 {
+            let what = "rtt_seconds on the kernel testbed, which has no delay";
+            return Err(Failure::refused(what, link.rtt_seconds, 0));
+        }
+        if nic.lro != nic.tso {
+            let what = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
+            return Err(Failure::refused(what, nic.lro, nic.tso));
+        }
+        if nic.moderation_seconds > 0.0 && (!nic.gro || nic.tso) {
+            let what =
+                "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
+            return Err(Failure::refused(what, nic.moderation_seconds, 0));
+        }
+        // The bridge lets aggregates pass whatever the frames in them measure.
+        let too_large = self.hosts.iter().find(|host| nic.tso && host.mtu > link.port_mtu);
+        if let Some(host) = too_large.filter(|_| self.hosts.len() > 2) {
+            let what = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
+            return Err(Failure::refused(&what, host.mtu, link.port_mtu));
+        }
+        Ok(())
+    }
+
+    /// The MTU that programs of a host find: inside the overlay, if there is one.
+    pub fn fit(&self, mtu: u32) -> Result<Fit, Failure> {
+        let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("rack.up", error);
+        let underlay = if self.family == 6 { "ipv6" } else { "ipv4" };
+        let words: &[&str] = if self.overlay.is_some() { &["vxlan", underlay] } else { &[] };
+        let stack = Stack::parse(words.iter().copied()).map_err(|error| wrong(&error))?;
+        stack.fit(Mtu::new(mtu).map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
+    }
+
+    /// The fabric that is asked for, as it is said and in numbers.
+    pub fn network(&self) -> Result<(NetworkSpec, Network), Failure> {
+        let (link, nic) = (&self.link, &self.nic);
+        let spec = NetworkSpec {
+            topology: self.topology.clone(),
+            routing: self.routing,
+            bits_per_second: link.bits_per_second.unwrap_or(0),
+            rtt_seconds: link.rtt_seconds,
+            buffer_bytes: link.buffer_bytes,
+            port_mtu: link.port_mtu,
+            queue: self.queue.clone(),
+            links: self.links.clone(),
+            shared_buffer: self.shared_buffer,
+            background: self.background.clone(),
+            host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(0),
+            moderation_seconds: nic.moderation_seconds,
+            seed: self.seed,
+        };
+        let network =
+            spec.network(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))?;
+        Ok((spec, network))
+    }
+
+    /// The ends of the network: their owners, and the way from one to another.
+    pub fn ends(&self) -> Result<Ends, Failure> {
+        self.topology.ends(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))
+    }
+
+    /// A host's MTU, or a router's.
+    pub fn mtu(&self, owner: Owner) -> u32 {
+        match owner {
+            Owner::Host(host) => self.hosts[host].mtu,
+            Owner::Router(router) => self.topology.routers()[router].mtu.unwrap_or(self.link.port_mtu),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Other faces of the binary: what it is when it does not speak on the pipe.
+
+pub mod counters;
+pub mod exec;
+pub mod helper;
+pub mod lease;

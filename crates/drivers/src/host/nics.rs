@@ -1,0 +1,62 @@
+//! A NIC of a host or a router, and what gives it its address, neighbours and routes. All of them are static.
+
+use crate::host::subnet::{network, quiet_sysctls_of};
+use framegauge_linux::Result;
+use framegauge_linux::rtnetlink;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// One NIC, and where packets go by it.
+#[derive(Debug, Clone)]
+pub struct Nic {
+    /// Its interface.
+    pub interface: String,
+    /// Its Ethernet address.
+    pub hardware: [u8; 6],
+    /// Its address.
+    pub address: IpAddr,
+    /// Everybody else in its subnet.
+    pub neighbours: Vec<(IpAddr, [u8; 6])>,
+    /// Subnets that packets go to through a router: an address of each, and the router's.
+    pub routes: Vec<(IpAddr, IpAddr)>,
+    /// What its shaper lets pass, where that is not what the host's shaping says.
+    pub bits_per_second: Option<u64>,
+}
+
+impl Nic {
+    /// Gives it its address, its neighbours and its routes; the interface is up.
+    pub(crate) fn address(&self, congestion_control: &str) -> Result<()> {
+        let (name, (net, prefix)) = (self.interface.as_str(), network(self.address));
+        rtnetlink::add_address(name, self.address, prefix)?;
+        rtnetlink::set_route(name, net, prefix, None, congestion_control)?;
+        rtnetlink::add_neighbours(name, &self.neighbours)?;
+        self.routes.iter().try_for_each(|(there, gateway)| {
+            let (net, prefix) = network(*there);
+            rtnetlink::set_route(name, net, prefix, Some(*gateway), congestion_control)
+        })
+    }
+}
+
+/// What makes a router of a host: it takes packets on, whichever way they came, and tells nobody of shorter ways.
+pub(crate) fn forwarding_sysctls(forwards: bool, nics: &[Nic]) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut set = |name: String, value: &str| all.insert(name, value.to_owned());
+    if !forwards {
+        return all;
+    }
+    if nics.iter().any(|nic| nic.address.is_ipv6()) {
+        set("net.ipv6.conf.all.forwarding".into(), "1");
+        return all;
+    }
+    set("net.ipv4.ip_forward".into(), "1");
+    for conf in nics.iter().map(|nic| nic.interface.as_str()).chain(["all"]) {
+        set(format!("net.ipv4.conf.{conf}.rp_filter"), "0");
+        set(format!("net.ipv4.conf.{conf}.send_redirects"), "0");
+    }
+    all
+}
+
+/// What keeps the kernel's own background traffic off every NIC.
+pub(crate) fn quiet_sysctls(nics: &[Nic]) -> BTreeMap<String, String> {
+    nics.iter().flat_map(|nic| quiet_sysctls_of(&nic.interface, nic.address)).collect()
+}

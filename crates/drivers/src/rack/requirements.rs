@@ -1,0 +1,172 @@
+//! What the emulated rack needs of this machine, found out without leaving a change behind.
+
+use crate::host::groups::cgroup_root;
+use framegauge_linux::uring::Writes;
+use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, tap};
+use std::fs;
+
+/// Something that is missing.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// A short name.
+    pub name: &'static str,
+    /// What it is needed for.
+    pub needed_for: &'static str,
+    /// What was found instead.
+    pub found: String,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+/// What is missing, and what is degraded without it.
+#[derive(Debug, Clone, Default)]
+pub struct Requirements {
+    /// Without these nothing is built.
+    pub missing: Vec<Requirement>,
+    /// Without these the rack runs, with less.
+    pub degraded: Vec<Requirement>,
+}
+
+/// Tries what the rack will do. Must be called by an agent started for nothing else.
+pub fn probe(fabric: bool, shaped: bool) -> Requirements {
+    let mut all = Requirements::default();
+    if process::effective_user() != 0 {
+        all.missing.push(Requirement {
+            name: "privilege",
+            needed_for: "network namespaces and their interfaces",
+            found: format!("user id {}", process::effective_user()),
+            remedy: "run it as root, or let framegauge start its agent through sudo",
+        });
+        return all;
+    }
+    probe_groups(&mut all);
+    let tried = std::thread::spawn(move || probe_devices(fabric, shaped)).join().unwrap_or_default();
+    all.missing.extend(tried.missing);
+    all.degraded.extend(tried.degraded);
+    let cpus = sched::allowed_cpus().len();
+    if fabric && cpus < 2 {
+        all.degraded.push(Requirement {
+            name: "cpus",
+            needed_for: "a fabric that does not compete with the hosts",
+            found: format!("{cpus} CPU"),
+            remedy: "two or more CPUs; slower links otherwise",
+        });
+    }
+    if let Err(error) = perf::can_count_instructions() {
+        all.degraded.push(Requirement {
+            name: "perf",
+            needed_for: "cycles and instructions a host; goodput and completion time do not need it",
+            found: error.to_string(),
+            remedy: "a machine whose hypervisor shows its performance counters",
+        });
+    }
+    if fabric {
+        all.degraded.extend(probe_fabric());
+    }
+    all
+}
+
+/// What the fabric's thread does better with.
+fn probe_fabric() -> Vec<Requirement> {
+    let mut degraded = Vec::new();
+    if let Err(error) = stamps::can_be_had() {
+        degraded.push(Requirement {
+            name: "bpf",
+            needed_for: "frames that enter the network when hosts send them, not when the fabric reads them",
+            found: error.to_string(),
+            remedy: "give the agent CAP_BPF and CAP_NET_ADMIN; a kernel with BPF, Linux 5.12 or later",
+        });
+    }
+    if let Err(error) = Writes::new() {
+        degraded.push(Requirement {
+            name: "io_uring",
+            needed_for: "a fabric that takes less CPU",
+            found: error.to_string(),
+            remedy: "Linux 5.6 or later with sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that allows it",
+        });
+    }
+    if !matches!(std::thread::spawn(|| sched::real_time(0, 10)).join(), Ok(Ok(()))) {
+        degraded.push(Requirement {
+            name: "real-time scheduling",
+            needed_for: "a fabric that is on time",
+            found: "SCHED_FIFO refused".into(),
+            remedy: "give the agent CAP_SYS_NICE and a real-time share in its cgroup",
+        });
+    }
+    degraded
+}
+
+fn probe_groups(all: &mut Requirements) {
+    let found = match cgroup_root() {
+        None => "no cgroup2 mount in /proc/self/mountinfo".to_string(),
+        Some(root) => {
+            let probe = root.join(format!("framegauge-probe-{}", std::process::id()));
+            match fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)) {
+                Ok(()) => return,
+                Err(error) => format!("{}: {error}", root.display()),
+            }
+        }
+    };
+    all.missing.push(Requirement {
+        name: "cgroups",
+        needed_for: "ending the programs that run in hosts with everything they started",
+        found,
+        remedy: "mount -t cgroup2 none /sys/fs/cgroup/unified, writable for root",
+    });
+}
+
+/// Runs on a thread that then ends, so its namespace ends with it.
+fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
+    let mut all = Requirements::default();
+    let missing = &mut all.missing;
+    if let Err(error) = namespace::enter_fresh_network() {
+        missing.push(Requirement {
+            name: "network namespaces",
+            needed_for: "the hosts",
+            found: error.to_string(),
+            remedy: "a kernel with CONFIG_NET_NS and a container that may create namespaces",
+        });
+        return all;
+    }
+    let interface = "fgprobe0";
+    if fabric {
+        let tap = tap::Tap::create(interface, false, false);
+        match &tap {
+            Err(error) => missing.push(Requirement {
+                name: "tap",
+                needed_for: "the hosts' network interfaces",
+                found: error.to_string(),
+                remedy: "modprobe tun; in a container, pass the device /dev/net/tun",
+            }),
+            Ok(_) => missing.extend(probe_shaper(interface)),
+        }
+    } else {
+        match rtnetlink::create_veth(interface, "fgprobe1", sched::thread_id() as u32) {
+            Err(error) => missing.push(Requirement {
+                name: "veth",
+                needed_for: "the kernel's own link between the hosts",
+                found: error.to_string(),
+                remedy: "modprobe veth",
+            }),
+            Ok(()) if shaped => missing.extend(probe_shaper(interface)),
+            Ok(()) => {}
+        }
+        let _ = rtnetlink::delete_link(interface);
+        all.degraded.extend(bridge::create("fgprobe2").err().map(|error| Requirement {
+            name: "bridge",
+            needed_for: "three or more hosts; two do not need it",
+            found: error.to_string(),
+            remedy: "modprobe bridge",
+        }));
+    }
+    all
+}
+
+fn probe_shaper(interface: &str) -> Option<Requirement> {
+    crate::host::shaping::try_shaper(interface).err().map(|error| Requirement {
+        name: "tbf",
+        needed_for: "bounding the sender's queue",
+        found: error.to_string(),
+        remedy: "modprobe sch_tbf (on Debian cloud kernels: install the full kernel image)",
+    })
+}

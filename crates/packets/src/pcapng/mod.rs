@@ -1,0 +1,13 @@
+//! Captures in the format pcapng (draft-ietf-opsawg-pcapng): bytes in and out, no files.
+//!
+//! A [`Section`] writes what every tool reads: one section, little-endian, Ethernet, times in nanoseconds. A
+//! [`Reader`] reads as much of any file, of both byte orders.
+
+mod format;
+mod read;
+mod write;
+
+pub use crate::error::CaptureError;
+pub use format::{Captured, Direction, LINK_ETHERNET, SNAP_BYTES_MAXIMUM};
+pub use read::{Interface, Reader};
+pub use write::Section;

@@ -1,0 +1,63 @@
+"""`framegauge completion`: a script that completes verbs, options and files in a shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from framegauge.cli.arguments import Verb, verb_parser
+
+__all__ = ["SUMMARY", "parser", "run", "script"]
+
+SUMMARY = "print completion for bash, zsh or tcsh"
+SHELLS = ("bash", "zsh", "tcsh")
+_MORE = """\
+The script names the verbs and options of this version: make it again after an update.
+
+examples:
+  eval "$(framegauge completion bash)"      in ~/.bashrc
+  framegauge completion bash > ~/.local/share/bash-completion/completions/framegauge
+  framegauge completion zsh > ~/.zfunc/_framegauge        with ~/.zfunc in fpath, before compinit
+  framegauge completion tcsh > ~/.framegauge.tcsh         and `source ~/.framegauge.tcsh` in ~/.tcshrc
+"""
+# Where the words of an argument come from follows from how its help names it.
+FILES, FOLDERS = ("FILE",), ("DIR",)
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("completion", SUMMARY, _MORE)
+    whole.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Print the script."""
+    print(script(parser().parse_args(words).shell))
+
+
+def script(shell: str) -> str:
+    """The completion of every verb."""
+    import shtab
+
+    from framegauge.cli import main
+    from framegauge.study import file as study_file
+
+    whole = main.parser(whole=True)
+    for action in _actions(whole):
+        if action.metavar in FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar in FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif "--preset" in action.option_strings:
+            action.choices = list(study_file.presets())
+    return str(shtab.complete(whole, shell))
+
+
+def _actions(whole: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every argument of a parser, and of the verbs below it."""
+    for action in whole._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)

@@ -1,0 +1,53 @@
+"""Arguments and output of `framegauge report`; no logic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "judge the runs of a results folder again; print it, or write a page"
+_MORE = """\
+FILE may be -, which is standard output; nothing else is printed there then.
+
+examples:
+  framegauge report results/rack
+  framegauge report results/rack --html rack.html --pictures pictures
+  framegauge report results/rack --markdown - | less
+  framegauge report results/rack --json | jq .verdicts
+"""
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("report", SUMMARY, _MORE)
+    whole.add_argument("folder", type=Path, metavar="DIR", help="results folder of framegauge study")
+    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
+    whole.add_argument(
+        "--markdown", type=output.place, metavar="FILE", help="write the answer and the tables as Markdown"
+    )
+    whole.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Judge, print and write what is asked for."""
+    options = parser().parse_args(words)
+    printed = {"--json": options.json, "--html": options.html, "--markdown": options.markdown}
+    piped = output.one_to_standard_output(printed)
+    from framegauge.cli import commands, verdicts
+    from framegauge.cli.documents import Wanted
+
+    found, written = commands.report(options.folder, Wanted(options.html, options.markdown, options.pictures))
+    if piped in (None, "--json"):
+        verdicts.show(found, options.json)
+    for path in written:
+        if path != output.STANDARD_OUTPUT:
+            print(f"written: {path}", file=sys.stderr)
+    verdicts.demand_evidence(found)

@@ -1,0 +1,52 @@
+"""Arguments and output of `framegauge requirements`; no logic."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import FramegaugeError
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "say what this machine lacks for a testbed"
+_MORE = """\
+examples:
+  framegauge requirements
+  framegauge requirements --testbed veth --rate unshaped
+  framegauge requirements --rate '10 Gb/s' --json
+
+exit codes: 0 nothing is missing, 2 bad input, 1 something is missing
+"""
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("requirements", SUMMARY, _MORE)
+    whole.add_argument("--testbed", choices=("rack", "veth"), default="rack", help="which one (default: rack)")
+    whole.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
+    whole.add_argument("--json", action="store_true", help="print JSON")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Print what is missing or weakens results; FramegaugeError if something is missing."""
+    options = parser().parse_args(words)
+    from framegauge.cli import commands
+    from framegauge.quantities import parse_bits_per_second
+
+    rate = None if options.rate == "unshaped" else parse_bits_per_second(options.rate)
+    found = commands.requirements(options.testbed, rate, lambda text: print(text, file=sys.stderr))
+    if options.json:
+        print(json.dumps(found, indent=2))
+    else:
+        for kind in ("missing", "degraded"):
+            for item in found[kind]:
+                needed = f"needed for {item['needed_for']}; found {item['found']}; {item['remedy']}"
+                print(f"{kind} {item['name']}: {needed}")
+        if not found["missing"]:
+            print(f"testbed {options.testbed} can be built here")
+    if found["missing"]:
+        raise FramegaugeError(f"{len(found['missing'])} requirements are missing")

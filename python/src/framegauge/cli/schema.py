@@ -1,0 +1,43 @@
+"""Arguments and output of `framegauge schema`; no logic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from framegauge.cli.arguments import Verb, verb_parser
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "print the JSON Schema of a study file, or of what --json prints"
+_MORE = """\
+examples:
+  framegauge schema > study.schema.json
+  framegauge schema summary
+"""
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("schema", SUMMARY, _MORE)
+    whole.add_argument(
+        "what", nargs="?", choices=("study", "summary", "check", "compare"), default="study",
+        help="a study file, or what study and report, check, or compare print with --json (default: study)",
+    )  # fmt: skip
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Print the schema."""
+    options = parser().parse_args(words)
+    from framegauge.check.judgement import schema
+    from framegauge.study import file as study_file
+    from framegauge.summary.schema import comparison_schema, summary_schema
+
+    makers = {
+        "study": study_file.json_schema,
+        "summary": summary_schema,
+        "check": schema.json_schema,
+        "compare": comparison_schema,
+    }
+    print(json.dumps(makers[options.what](), indent=2))

@@ -1,0 +1,112 @@
+"""Arguments and output of `framegauge study`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import InputError, Interrupted
+
+if TYPE_CHECKING:
+    from framegauge.study.model import Study
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "run a controlled experiment and say what follows from it"
+_MORE = """\
+FILE says what is asked, of which networks and applications: `framegauge schema` has all it may say.
+
+examples:
+  framegauge study --preset demo
+  framegauge study rack.yaml --dry-run                      what it would run, and for how long
+  framegauge study rack.yaml --out results/rack --seed 7
+  framegauge study --resume --out results/rack              go on after Ctrl-C
+  framegauge study rack.yaml --json > summary.json
+
+exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
+"""
+
+
+def parser() -> Verb:
+    """The arguments."""
+    from framegauge.study import file as study_file
+
+    whole = verb_parser("study", SUMMARY, _MORE)
+    what = whole.add_mutually_exclusive_group()
+    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
+    whole.add_argument(
+        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
+    )
+    whole.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
+    whole.add_argument("--resume", action="store_true", help="continue the study in --out")
+    whole.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
+    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Run the study, print what follows, and say where its results are."""
+    options = parser().parse_args(words)
+    if options.out == output.STANDARD_OUTPUT:
+        raise InputError("--out: found -, expected a folder (./- is one of that name)")
+    study, name = _chosen(options)
+    from framegauge.cli import commands
+
+    if options.resume:
+        if options.out is None:
+            raise InputError("--resume: found no --out, expected the folder of the study to continue")
+        study = commands.resumed_study(options.out, study)
+    if study is None:
+        raise InputError(
+            "study: found neither FILE nor --preset, expected one; for example: framegauge study --preset demo"
+        )
+    if options.dry_run:
+        print("\n".join(commands.plan_lines(study)))
+        return
+    _run(study, options.out or commands.choose_folder(name), options)
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
+    """The study that the arguments name, and a name for its folder."""
+    from framegauge.study import file as study_file
+
+    if options.preset is not None:
+        study, name = study_file.load_preset(options.preset), options.preset
+    elif options.file is not None:
+        study, name = study_file.load(options.file), Path(options.file).stem
+    else:
+        study, name = None, ""
+    if study is not None and options.seed is not None:
+        if options.seed < 0:
+            raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
+        study = study.model_copy(update={"seed": options.seed})
+    return study, name
+
+
+def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from framegauge.cli import commands, verdicts
+    from framegauge.cli.progress import Reporter
+    from framegauge.rack import hand
+
+    if study.testbed.kind != "fake" and (line := hand.sharing()):
+        print(f"framegauge: {line}", file=sys.stderr)
+    with Reporter(Console(stderr=True)) as reporter:
+        finished = commands.run_study(study, folder, options.resume, reporter, reporter.say)
+    verdicts.show(finished.summary, options.json)
+    print(f"results: {finished.folder}", file=sys.stderr)
+    print(f"report: {finished.page}", file=sys.stderr)
+    outcome = finished.outcome
+    if outcome.interrupted:
+        resume = f"framegauge study --resume --out {finished.folder}"
+        raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume}")
+    if outcome.out_of_budget:
+        print(f"the budget was spent after {outcome.runs} of {outcome.planned} runs", file=sys.stderr)
+    verdicts.demand_evidence(finished.summary)

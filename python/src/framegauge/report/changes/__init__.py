@@ -1,1 +1,0 @@
-"""The report on changes made while runs were under way."""

@@ -1,1 +1,0 @@
-"""The goodput of each flow to a shared receiver, and runs of consecutive drops."""

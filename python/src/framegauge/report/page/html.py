@@ -1,0 +1,101 @@
+"""A study as one HTML page that needs no network: the answer first, then everything that it is based on.
+
+Everything that comes from outside is escaped. The page's policy allows no loading, and no scripts but the two that the
+page carries, named by their hashes. Whatever a colour shows is also shown by words and shapes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+
+from framegauge import __version__
+from framegauge.plots import draw
+from framegauge.report import evidence
+from framegauge.report.page.markup import items, text
+from framegauge.report.page.sections import SECTIONS, courses_json
+from framegauge.report.pictures.material import Material
+from framegauge.summary.sentence import Kind, Number
+
+__all__ = ["page"]
+
+# The class of each kind, and the sign before the sentence.
+_LOOKS = {
+    Kind.YES: ("better", "✓"), Kind.NO: ("worse", "✗"), Kind.NO_DIFFERENCE: ("soft-box", "="),
+    Kind.DEPENDS: ("undecided", "±"), Kind.UNDECIDED: ("undecided", "?"), Kind.SUSPECT: ("worse", "!"),
+    Kind.NO_ANSWER: ("worse", "!"),
+}  # fmt: skip
+_HEADING = re.compile(r'<h2 id="([a-z]+)" tabindex="-1">([^<]*)</h2>')
+
+
+def page(material: Material) -> str:
+    """The whole page."""
+    sections = "".join(part(material) for part in SECTIONS)
+    scripts = [_asset("uplot.min.js"), _asset("study_page.js")] if material.courses else []
+    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
+    style = _asset("study_page.css") + (_asset("uplot.min.css") if scripts else "")
+    question = text(material.summary["question"])
+    data = f'<script type="application/json" id="courses-data">{courses_json(material)}</script>\n' if scripts else ""
+    return "".join([
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        f"<title>{question} {text(material.answer.text)}</title>\n",
+        f"<style>\n{_colours()}{style}</style>\n</head>\n<body>\n",
+        '<a class="skip" href="#main">Skip to the answer</a>\n<header>\n',
+        f'<p class="soft brand">framegauge study · {text(material.saved.plan["scope"])}</p>\n</header>\n',
+        f'<main id="main" tabindex="-1">\n<h1>{question}</h1>\n',
+        _answer(material),
+        f'<nav aria-label="Sections"><ul>{_contents(sections)}</ul></nav>\n',
+        sections,
+        f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, result schema '
+        f"{text(material.summary['schema'])}. Rates and sizes are decimal. MTUs are readings unless stated otherwise; "
+        "goodput and times are measurements.</p></footer>\n",
+        f"<!-- This page carries uPlot 1.6.32:\n{_asset('uplot.LICENSE')}-->\n" if scripts else "",
+        data,
+        *(f"<script>{script}</script>\n" for script in scripts),
+        "</body>\n</html>\n",
+    ])  # fmt: skip
+
+
+def _asset(name: str) -> str:
+    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _colours() -> str:
+    """The colours of charts on white paper, as variables; those of the dark theme are in the style sheet."""
+    return ":root { " + " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items()) + " }\n"
+
+
+def _contents(sections: str) -> str:
+    return "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in _HEADING.findall(sections))
+
+
+def _answer(material: Material) -> str:
+    look, sign = _LOOKS[material.answer.kind]
+    numbers = "".join(map(_number, material.numbers))
+    return (
+        f'<p class="answer {look}"><span class="sign" aria-hidden="true">{sign}</span>'
+        f"<span>{text(material.answer.text)}</span></p>\n"
+        + (f'<dl class="numbers">{numbers}</dl>\n' if numbers else "")
+        + '<div class="beside"><section aria-labelledby="sure"><h2 id="sure">How sure is that?</h2>\n'
+        + items(evidence.how_sure(material.summary))
+        + '</section>\n<section aria-labelledby="limits"><h2 id="limits">What it does not say</h2>\n'
+        + items(evidence.limits(material.summary))
+        + "</section></div>\n"
+    )
+
+
+def _number(number: Number) -> str:
+    return (
+        f'<div><dt>{text(number.label)}</dt><dd><span class="big">{text(number.change)}</span> '
+        f'<span class="interval">95 % interval {text(number.interval)}</span> '
+        f'<span class="soft">{text(number.values)}</span></dd></div>\n'
+    )

@@ -1,0 +1,252 @@
+"""The sections of a study's page, each a string of HTML, empty if there is nothing to show."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from framegauge.report import causes, method
+from framegauge.report.page import changes as changes_page, flows as contention_page
+from framegauge.report.page.markup import Cell, figure, items, lines, section, table, text
+from framegauge.report.pictures import records
+from framegauge.report.pictures.material import Material
+from framegauge.report.pictures.series import SERIES, Cell as Courses
+from framegauge.results.journal import Run
+from framegauge.summary import words
+from framegauge.summary.interactions import sentences
+from framegauge.summary.units import unit_scale
+
+__all__ = ["SECTIONS", "courses_json"]
+
+MOST_OPEN = 4  # with more cells than this, the courses of each have to be opened
+_SERIES_TITLES = {"goodput": "goodput", "srtt": "srtt", "cwnd": "cwnd_bytes"}
+
+
+def _grid(material: Material, kind: str) -> str:
+    found = material.of(kind)
+    return f'<div class="grid">\n{"".join(map(figure, found))}</div>\n' if found else ""
+
+
+def _effects(material: Material) -> str:
+    key = (
+        '<p class="soft">Each row is one comparison with the baseline. Thick line: its 95 % interval. Thin line: the '
+        "interval that decides the verdict, wider because all comparisons are judged together. Grey band: no practical "
+        "difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
+    )
+    rows: list[list[Cell]] = []
+    for row in method.verdicts(material):
+        kind = row[-1].split(" [")[0].replace(" ", "-")
+        rows.append([*row[:-1], (row[-1], f"v {kind}")])
+    notes = "".join(f"<li>{text(line)}</li>" for line in method.warnings(material))
+    listed = f"<p>Notes:</p>\n<ol>{notes}</ol>\n" if notes else ""
+    verdicts = table("All comparisons and their verdicts", method.VERDICT_HEAD, rows)
+    return section("effects", "Effects", key * bool(rows) + _grid(material, "effects") + verdicts + listed)
+
+
+def _interactions(material: Material) -> str:
+    entries = material.summary.get("interactions", ())
+    said = list(sentences(entries))
+    if not any(each["factors"] for each in entries):
+        return ""
+    intro = (
+        "<p>How the effect depends on what else was varied. These figures are descriptive; verdicts apply to "
+        "comparisons only.</p>\n"
+        if said
+        else "<p>Nothing else that was varied changes the effect by more than chance.</p>\n"
+    )
+    rows = [
+        [
+            words.metric(entry["metric"]),
+            f"{entry['workload']}, {words.levels(entry['treatment'])}",
+            ", ".join(words.condition(name, level) for name, level in at["levels"].items()),
+            what,
+            words.change(at["ratio"], at["ci95"]),
+            words.change_interval(at["ci95"]),
+        ]
+        for entry in entries
+        if entry["factors"]
+        for what, found in (("effect", entry["at"]), ("differs from the first by", entry["contrasts"]))
+        for at in found
+    ]
+    head = ("metric", "of", "with", "", "change", "95 % interval")
+    return section(
+        "interactions", "What the effect depends on",
+        intro + items(said) + _grid(material, "interactions") + table("Effects by level, and interactions", head, rows),
+    )  # fmt: skip
+
+
+def _why(material: Material) -> str:
+    intro = (
+        "<p>Each change of goodput as the product of its parts. Header overhead: the two goodput ceilings, exact. "
+        "Window growth: what a short transfer gains from slow start with larger segments. CPU: only where the hosts’ "
+        "CPUs were busy. The rest is unexplained until an arm isolates its cause.</p>\n"
+    )
+    parts = table("Parts of each change of goodput", causes.HEAD, causes.rows(material.summary))
+    return section("why", "Why", parts and intro + parts)
+
+
+def _runs(material: Material) -> str:
+    figures = _grid(material, "runs")
+    key = (
+        '<p class="soft">Each mark is one run, the first block at the top of its row; the stroke is the median. Hollow '
+        "crosses are excluded runs, which do not count.</p>\n"
+    )
+    return section("runs", "Every run", figures and key + figures)
+
+
+def _ceiling(material: Material) -> str:
+    figures = _grid(material, "ceiling")
+    key = (
+        '<p class="soft">The ceiling is what one link leaves for application bytes after every header, gap and option: '
+        "the highest possible goodput at that MTU.</p>\n"
+    )
+    return section("ceiling", "Goodput against its ceiling", figures and key + figures)
+
+
+def _over_time(material: Material) -> str:
+    if not material.courses:
+        return ""
+    key = (
+        '<p class="soft">One run of each arm: the one nearest to its median. goodput counts acknowledged bytes; '
+        "srtt and cwnd_bytes are means over the run’s flows.</p>\n"
+        '<p class="soft needs-script" hidden>Drag over a chart to zoom in, or use the buttons; double-click shows all.'
+        "</p>\n"
+        '<p class="without-script">The charts of this section need JavaScript; the tables have their medians.</p>\n'
+    )
+    folded = len(material.courses) > MOST_OPEN
+    parts = []
+    for index, found in enumerate(material.courses):
+        title = text(material.title_of(found.cell))
+        inside = f'<div class="courses" data-cell="{index}" hidden></div>\n{_courses_table(material, found)}'
+        parts.append(
+            f"<details><summary><h3>{title}</h3></summary>\n{inside}</details>\n"
+            if folded
+            else f"<h3>{title}</h3>\n{inside}"
+        )
+    return section("time", "Over time", key + "".join(parts))
+
+
+def _courses_table(material: Material, found: Courses) -> str:
+    trims = _trims(material, found)
+    rule = "<p>Left out of goodput as warm-up and cool-down by MSER-5, shaded in the charts:</p>\n" if trims else ""
+    rows = []
+    for course in found.courses:
+        row = [material.looks[course.run.arm].label, str(course.run.number)]
+        for name, unit in SERIES.items():
+            values = [value for value in course.values[name] if value is not None]
+            factor, scaled = unit_scale(unit, _most(found, name))
+            row.append(f"{statistics.median(values) / factor:.4g} {scaled}" if values else "-")
+        rows.append(row)
+    head = ("arm", "run", *(f"{title}, median" for title in _SERIES_TITLES.values()))
+    return rule + items(trims) + table(f"Medians over time, {material.title_of(found.cell)}", head, rows)
+
+
+def _most(found: Courses, name: str) -> float:
+    """The largest value of a series in any arm, which sets the unit for all of them."""
+    return max((value for each in found.courses for value in each.values[name] if value is not None), default=1)
+
+
+def courses_json(material: Material) -> str:
+    """The data of the charts over time for the page's script, escaped for a script element."""
+    cells: list[dict[str, Any]] = []
+    for found in material.courses:
+        charts = []
+        for name, unit in SERIES.items():
+            factor, scaled = unit_scale(unit, _most(found, name))
+            rows = [
+                [None if value is None else float(f"{value / factor:.4g}") for value in course.values[name]]
+                for course in found.courses
+            ]
+            charts.append({"title": f"{_SERIES_TITLES[name]} ({scaled})", "rows": rows})
+        arms = [material.looks[course.run.arm] for course in found.courses]
+        cells.append({
+            "title": material.title_of(found.cell), "seconds": list(found.seconds), "charts": charts,
+            "trimmed": [_trimmed(course.run) for course in found.courses],
+            "arms": [{"label": look.label, "role": look.role} for look in arms],
+        })  # fmt: skip
+    said = json.dumps(cells, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _trimmed(run: Run) -> list[tuple[float, float]]:
+    """The parts of a run that do not count towards goodput, in seconds from its start."""
+    steady = run.readings.get("steady")
+    if not steady:
+        return []
+    parts = [(0.0, steady["begin_seconds"]), (steady["end_seconds"], steady["of_seconds"])]
+    return [part for part in parts if part[1] - part[0] > 1e-3]
+
+
+def _trims(material: Material, found: Courses) -> list[str]:
+    """The same in words, for the arms that are shown."""
+    said = []
+    for course in found.courses:
+        steady = course.run.readings.get("steady")
+        if steady:
+            begin, end, of = (steady[f"{name}_seconds"] for name in ("begin", "end", "of"))
+            label = material.looks[course.run.arm].label
+            said.append(f"{label}: {begin:.3g} s at the beginning and {of - end:.3g} s at the end, of {of:.3g} s")
+    return said
+
+
+def _cpu(material: Material) -> str:
+    intro = ""
+    if cpu := material.summary.get("cpu"):
+        shares = ", ".join(f"{name} {100 * cpu[name]:.0f} %" for name in records.USERS.values())
+        intro = (
+            f"<p>CPU time of the whole system in the median run: {shares}. Reading the CPU meter took "
+            f"{cpu['meter_seconds'] * 1e3:.1f} ms per run.</p>\n"
+        )
+    heads = {**records.USERS, **records.STATES}
+    tables = _medians(material, "CPU time, core-seconds per gigabyte delivered, by user and by state", heads)
+    return section("cpu", "CPU and packets", intro + _grid(material, "cpu") + tables + _medians(
+        material, "Packets, softirqs and queues, median run", records.PACKETS
+    ))  # fmt: skip
+
+
+def _medians(material: Material, caption: str, heads: dict[str, str]) -> str:
+    """A table with one row per arm and cell; columns without any value are left out."""
+    cells = sorted({run.cell for run in material.saved.runs})
+    found = [
+        (cell, look.label, records.medians(material.readings, cell, arm))
+        for cell in cells
+        for arm, look in material.looks.items()
+    ]
+    there = {name: title for name, title in heads.items() if any(name in figures for *_, figures in found)}
+    rows = [
+        [material.title_of(cell), arm, *(words.figure(figures[name]) if name in figures else "-" for name in there)]
+        for cell, arm, figures in found
+    ]
+    return table(caption, ("comparison", "arm", *there.values()), rows if there else ())
+
+
+def _method(material: Material) -> str:
+    inside = items(method.design(material))
+    inside += "<h3>Proof of the treatment</h3>\n<p>What was seen on the hosts, in packets and in live sockets.</p>\n"
+    inside += table("Proof of the treatment, by arm", method.PROOF_HEAD, method.proof(material))
+    inside += "<h3>Excluded runs</h3>\n"
+    head = ("run", "block", "of", "arm", "reasons")
+    inside += table("Excluded runs, with all reasons", head, method.excluded(material)) or "<p>None.</p>\n"
+    inside += "<h3>Environment</h3>\n" + table("Environment", ("name", "value"), method.environment(material))
+    return section("method", "Method", inside)
+
+
+def _repeat(material: Material) -> str:
+    study = (
+        f"<details><summary>The whole study.yaml</summary><pre><code>{lines(material.study)}</code></pre></details>\n"
+        if material.study
+        else ""
+    )
+    return section(
+        "repeat", "How to repeat it",
+        f"<pre><code>{text(method.repeat(material))}</code></pre>\n"
+        f"<p>The order of runs is the same on every machine.</p>\n{study}",
+    )  # fmt: skip
+
+
+SECTIONS: Sequence[Callable[[Material], str]] = (
+    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    changes_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
+)  # fmt: skip

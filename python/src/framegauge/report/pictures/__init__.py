@@ -1,0 +1,1 @@
+"""What a report is made of: arms, readings, series and their charts."""

@@ -1,0 +1,90 @@
+"""Everything that a study's page, Markdown and pictures need, read once from its results folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from framegauge.report.pictures import (
+    arms,
+    changes as changes_charts,
+    charts,
+    flows as contention_charts,
+    records,
+    series,
+)
+from framegauge.report.pictures.arms import Look
+from framegauge.report.pictures.charts import Picture
+from framegauge.report.pictures.records import Reading
+from framegauge.results.journal import Saved
+from framegauge.summary import sentence
+from framegauge.summary.sentence import Answer, Number
+
+__all__ = ["Material", "gather"]
+
+
+@dataclass(frozen=True)
+class Material:
+    """A judged study. `environment` and `settings` are empty where the folder lacks their file."""
+
+    saved: Saved
+    summary: Mapping[str, Any]
+    answer: Answer
+    numbers: Sequence[Number]
+    looks: Mapping[str, Look]
+    pictures: Sequence[Picture]
+    courses: Sequence[series.Cell]
+    readings: Sequence[Reading]
+    environment: Mapping[str, Any]
+    study: str  # the text of study.yaml
+    settings: Mapping[str, Any]  # study.yaml, parsed
+
+    def of(self, kind: str) -> list[Picture]:
+        """The charts of one section."""
+        return [each for each in self.pictures if each.kind == kind]
+
+    def title_of(self, cell: int) -> str:
+        """Workload and conditions of a cell."""
+        return arms.cell_title([run for run in self.saved.runs if run.cell == cell])
+
+
+def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
+    """Reads the other files of the folder, and draws the charts."""
+    readings = records.read(saved)
+    study = _text(saved, "study.yaml")
+    looks = arms.looks(saved.plan, saved.runs)
+    contended = contention_charts.pictures(saved, summary, looks)
+    changed = changes_charts.pictures(saved, looks)
+    return Material(
+        saved=saved,
+        summary=summary,
+        answer=sentence.answer(summary),
+        numbers=sentence.numbers(summary),
+        looks=looks,
+        pictures=[*charts.pictures(saved, summary, readings), *contended, *changed],
+        courses=list(series.cells(saved.folder, saved.runs)),
+        readings=readings,
+        environment=_mapping(_text(saved, "environment.json"), json.loads),
+        study=study,
+        settings=_mapping(study, yaml.safe_load),
+    )
+
+
+def _text(saved: Saved, name: str) -> str:
+    try:
+        return (saved.folder / name).read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _mapping(text: str, parse: Any) -> Mapping[str, Any]:
+    """A parsed file; empty if it cannot be parsed, because the page does not depend on it."""
+    try:
+        found = parse(text)
+    except (ValueError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, Mapping) else {}

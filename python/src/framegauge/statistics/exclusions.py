@@ -1,0 +1,71 @@
+"""Whether the numbers of runs lost by a study's arms differ by more than chance, which makes the rest incomparable."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from scipy import stats
+
+__all__ = ["ALPHA", "Counts", "Unequal", "exclusions_differ", "unequal"]
+
+ALPHA = 0.05
+FEW_SHARE = 0.25  # more than this share in one arm, and none in the other, is too much to ignore without a test
+
+Counts = tuple[int, int]  # excluded, attempted
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Unequal:
+    """How the exclusions of two arms differ. `is_shown`: by more than chance; otherwise only more runs can decide."""
+
+    why: str
+    is_shown: bool
+
+
+def unequal(pairs: Mapping[Key, tuple[Counts, Counts]]) -> dict[Key, Unequal]:
+    """The pairs of arms whose exclusions differ by more than chance, or may.
+
+    Runs that are lost more often in one arm than in the other are not lost at random, and a comparison of the rest
+    would be biased. The criterion is Fisher's exact test, with an error of 5 % over all pairs (Holm 1979); pairs
+    without lost runs are not tested and do not count. In addition, more than a quarter against none is reported, where
+    few runs would give the test no power.
+    """
+    chances = {key: _chance(*pair) for key, pair in pairs.items() if pair[0][0] + pair[1][0] > 0 and _both_tried(pair)}
+    level, left = 0.0, len(chances)
+    for chance in sorted(chances.values()):
+        if chance >= ALPHA / left:
+            break
+        level, left = chance, left - 1
+    found = {key: _told(pairs[key], chance, is_shown=0 < chance <= level) for key, chance in chances.items()}
+    return {key: each for key, each in found.items() if each is not None}
+
+
+def exclusions_differ(first: Counts, second: Counts) -> Unequal | None:
+    """How the exclusions of a single pair of arms differ; None if chance is enough to explain them."""
+    return unequal({"": (first, second)}).get("")
+
+
+def _both_tried(pair: tuple[Counts, Counts]) -> bool:
+    return all(attempted > 0 for _, attempted in pair)
+
+
+def _chance(first: Counts, second: Counts) -> float:
+    """The probability of a difference this large if runs are lost at random."""
+    table = np.array([[excluded, attempted - excluded] for excluded, attempted in (first, second)])
+    return float(stats.fisher_exact(table).pvalue)
+
+
+def _told(pair: tuple[Counts, Counts], chance: float, is_shown: bool) -> Unequal | None:
+    first, second = pair
+    counts = f"{first[0]} of {first[1]} runs were excluded in one arm and {second[0]} of {second[1]} in the other"
+    if is_shown:
+        return Unequal(f"{counts} (p = {chance:.2g}): they were not lost at random", is_shown=True)
+    least, most = sorted((first[0] / first[1], second[0] / second[1]))
+    if least == 0 and most > FEW_SHARE:
+        why = f"{counts} (p = {chance:.2g}): too many to ignore, and too few to tell whether they were lost at random"
+        return Unequal(why, is_shown=False)
+    return None

@@ -1,0 +1,1 @@
+"""The summary of a study: verdicts from its runs, summary.json, and its wording."""

@@ -1,0 +1,62 @@
+"""The caveats of a study: limits of its figures as evidence, and other notes for the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.metrics import METRICS
+from framegauge.results.journal import Run
+
+__all__ = ["caveats"]
+
+NAMED = 3  # connections that a sentence names
+MANY = ("connections were", "they keep their segment size until they are")
+
+
+def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[str]:
+    """All caveats, one line each."""
+    return [*_of_costs(metrics, scope), *old_connections(run.readings for run in runs), *_refused(runs)]
+
+
+def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
+    """The limits of CPU figures as evidence (docs/why/cpu-cost.md)."""
+    lines = []
+    if scope == "measured":
+        if any(metric.endswith("_cpu_cost") for metric in metrics):
+            lines.append(
+                "CPU figures are for whole hosts: they include whatever else ran there, less its use before each run"
+            )
+        return lines
+    if any(METRICS[metric].unit.endswith("_per_gigabyte") for metric in metrics):
+        lines.append("CPU figures are for this machine's kernel and a virtual NIC: not evidence about hardware")
+    if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
+        lines.append("CPU time and cycles vary with caches and other load; instruction counts repeat: judge by those")
+    return lines
+
+
+def _refused(runs: Sequence[Run]) -> list[str]:
+    """A note if anything but the study's own hosts connected to its data ports."""
+    count = sum(run.readings.get("refused_connections", 0) for run in runs)
+    were = "connection without its run's token was" if count == 1 else "connections without their run's token were"
+    return [f"{count} {were} refused"] if count else []
+
+
+def old_connections(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line per host about connections from before a raised MTU, from the run in which most of them were open.
+
+    They keep the MSS that they agreed on (RFC 9293, 3.7.1).
+    """
+    most: dict[str, Mapping[str, Any]] = {}
+    for readings in runs:
+        for host, found in (readings.get("old_connections") or {}).items():
+            if found["count"] > most.get(host, {"count": 0})["count"]:
+                most[host] = found
+    for host, found in sorted(most.items()):
+        named = [f"{each['local']} to {each['remote']} ({each['mss_bytes']} B)" for each in found["connections"]]
+        rest = found["count"] - len(named[:NAMED])
+        were, keep = ("connection was", "it keeps its segment size until it is") if found["count"] == 1 else MANY
+        yield (
+            f"{host}: {found['count']} {were} open when the MTU was raised; {keep} reopened: "
+            f"{', '.join(named[:NAMED])}" + (f" and {rest} more" if rest else "")
+        )

@@ -1,0 +1,199 @@
+"""How flows to one receiver shared its link, by arm: means over runs, for summary.json (`flows`).
+
+The figures describe and name no cause: a cause is shown by an arm that removes it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.statistics.mean import Mean, jain, mean
+from framegauge.summary import drop_runs, units, words
+from framegauge.summary.drop_runs import DropRuns
+from framegauge.summary.flows import Contention, Flow
+
+__all__ = ["MOST_ROWS", "arm_name", "entries", "lines", "row_name"]
+
+MOST_ROWS = 8  # more flows than this are grouped by input port
+_ORDER = {"baseline": 0, "control": 1}
+
+Key = tuple[Any, ...]  # identifies a row in all runs of an arm
+Members = list[tuple[Key, Flow]]
+
+
+def entries(found: Sequence[Contention], factor: str) -> list[dict[str, Any]]:
+    """One entry per cell and receiver, in the study's order; `factor` is the treatment's key."""
+    places = list(dict.fromkeys((each.run.cell, each.receiver) for each in sorted(found, key=lambda one: one.run.cell)))
+    return [_entry([each for each in found if (each.run.cell, each.receiver) == place], factor) for place in places]
+
+
+def _entry(found: Sequence[Contention], factor: str) -> dict[str, Any]:
+    first = found[0]
+    count = max(len(each.flows) for each in found)
+    names = dict.fromkeys(each.run.arm for each in sorted(found, key=_place))
+    return {
+        "cell": first.run.cell,
+        "workload": first.run.workload,
+        "conditions": dict(first.run.conditions),
+        "receiver": first.receiver,
+        "ports": list(first.ports),
+        "flows": count,
+        "grouped": count > MOST_ROWS,
+        "arms": [_arm([each for each in found if each.run.arm == name], factor, count > MOST_ROWS) for name in names],
+    }
+
+
+def _place(one: Contention) -> tuple[int, str]:
+    return _ORDER.get(one.run.role, 2), json.dumps(one.run.level, sort_keys=True)
+
+
+def _arm(found: Sequence[Contention], factor: str, grouped: bool) -> dict[str, Any]:
+    run = found[0].run
+    shared = [jain([flow.goodput_bits_per_second for flow in each.flows]) for each in found]
+    indices = [index for index in shared if index is not None]
+    share = mean(indices, 1 / max(len(each.flows) for each in found), 1.0) if indices else None
+    slowest, fastest = (
+        mean([end(flow.goodput_bits_per_second for flow in each.flows) for each in found], 0.0) for end in (min, max)
+    )
+    hosts = dict.fromkeys(host for each in found for host in each.host_timeouts)
+    return {
+        "arm": run.arm,
+        "role": run.role,
+        "levels": {factor: run.level},
+        "runs": len(found),
+        "fairness": None if share is None else share.mean,
+        "fairness_interval": _interval(share),
+        "slowest_bits_per_second": slowest.mean,
+        "slowest_interval": _interval(slowest),
+        "fastest_bits_per_second": fastest.mean,
+        "fastest_interval": _interval(fastest),
+        "rows": _rows(found, grouped),
+        "timeouts_by_host": {
+            host: statistics.fmean(each.host_timeouts[host] for each in found if host in each.host_timeouts)
+            for host in hosts
+        },
+        "drops": list(_drops(found)),
+    }
+
+
+def _interval(found: Mean | None) -> list[float] | None:
+    return None if found is None or found.interval is None else list(found.interval)
+
+
+def _rows(found: Sequence[Contention], grouped: bool) -> list[dict[str, Any]]:
+    """One row per flow, or one per input port with the most flows first."""
+    by_run: list[Members] = [
+        [((flow.input_port,) if grouped else (flow.sender, flow.number), flow) for flow in each.flows] for each in found
+    ]
+    keys = list(dict.fromkeys(key for members in by_run for key, _ in members))
+    rows = [_row(key, by_run, grouped) for key in keys]
+    fair = statistics.fmean(flow.goodput_bits_per_second for each in found for flow in each.flows)
+    for row in rows:
+        row["share"] = row["goodput_bits_per_second"] / fair if fair > 0 else None
+    return sorted(rows, key=lambda row: -row["flows"]) if grouped else rows
+
+
+def _row(key: Key, by_run: Sequence[Members], grouped: bool) -> dict[str, Any]:
+    runs = [[flow for its, flow in members if its == key] for members in by_run]
+    runs = [flows for flows in runs if flows]
+    every = [flow for flows in runs for flow in flows]
+    rates: dict[tuple[str, int], list[float]] = {}
+    for flow in every:
+        rates.setdefault((flow.sender, flow.number), []).append(flow.goodput_bits_per_second)
+    alone = [statistics.fmean(values) for values in rates.values()]
+    values = [statistics.fmean(flow.goodput_bits_per_second for flow in flows) for flows in runs]
+    goodput = mean(values, 0.0)
+    several = max((flow.number for members in by_run for _, flow in members if flow.sender == every[0].sender))
+    return {
+        "senders": list(dict.fromkeys(flow.sender for flow in every)),
+        "number": every[0].number if several > 1 and not grouped else None,
+        "flows": len(rates),
+        "input_port": every[0].input_port,
+        "goodput_bits_per_second": goodput.mean,
+        "interval_bits_per_second": _interval(goodput),
+        "by_run_bits_per_second": values,
+        "lowest_bits_per_second": min(alone),
+        "highest_bits_per_second": max(alone),
+        "retransmits": _mean(flow.retransmits for flow in every),
+        "timeouts": _mean(flow.timeouts for flow in every),
+    }
+
+
+def _mean(values: Iterator[int | None]) -> float | None:
+    """The mean count per flow and run; None if any of them is unknown."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return statistics.fmean(known) if len(known) == len(found) else None
+
+
+def _drops(found: Sequence[Contention]) -> Iterator[dict[str, Any]]:
+    """The drops over all runs of the arm: at the ports to the receiver by input port, at every other port in total."""
+    ports = found[0].ports
+    by_input: dict[tuple[str, str], list[DropRuns]] = {}
+    for each in (drops for one in found for drops in one.drops):
+        by_input.setdefault((each.port, each.input_port), []).append(each)
+    for port in sorted({port for port, _ in by_input}, key=lambda port: (port not in ports, port)):
+        inputs = {name: each for (its, name), each in by_input.items() if its == port}
+        if port in ports and len(inputs) <= MOST_ROWS:
+            for name in sorted(inputs):
+                yield _dropped(port, [name], inputs[name])
+        else:
+            yield _dropped(port, sorted(inputs), [each for some in inputs.values() for each in some])
+
+
+def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[str, Any]:
+    """One entry. `share_by_length`: the share of dropped frames that were part of runs of each length."""
+    runs = [length for each in found for length in each.lengths]
+    total = sum(runs)
+    frames = [each.frames for each in found if each.frames is not None]
+    return {
+        "port": port,
+        "input_ports": inputs,
+        "dropped_frames": sum(each.dropped_frames for each in found),
+        "frames": sum(frames) if len(frames) == len(found) else None,
+        "longest": max(runs),
+        "share_by_length": {
+            name: sum(length for length in runs if drop_runs.bin_of(length) == name) / total
+            for name, _, _ in drop_runs.BINS
+        },
+    }
+
+
+def row_name(row: Mapping[str, Any], grouped: bool) -> str:
+    """The name of a row by its flows: "h1", "h1 flow 2", "12 flows by s1>s2"."""
+    if not grouped:
+        return str(row["senders"][0]) + ("" if row["number"] is None else f" flow {row['number']}")
+    who = str(row["senders"][0]) if row["flows"] == 1 else f"{row['flows']} flows"
+    return who + ("" if row["input_port"] is None else f" by {row['input_port']}")
+
+
+def arm_name(arm: Mapping[str, Any]) -> str:
+    """The arm's level in words."""
+    return words.levels(arm["levels"]) + (" (A/A)" if arm["role"] == "control" else "")
+
+
+def lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """One line per arm but the A/A control: the goodput per flow by input port, or the slowest and the fastest flow."""
+    found = summary.get("flows", ())
+    for entry in found:
+        where = f"{words.of_cell(entry)}, to {entry['receiver']}, " if len(found) > 1 else ""
+        for arm in entry["arms"]:
+            if arm["role"] != "control":
+                said = ", ".join(_told(entry, arm))
+                index = "" if arm["fairness"] is None else f"; Jain {arm['fairness']:.2f}"
+                yield f"{where}{arm_name(arm)}: {said}{index}"
+
+
+def _told(entry: Mapping[str, Any], arm: Mapping[str, Any]) -> Iterator[str]:
+    rows = arm["rows"]
+    if len(rows) > 2:
+        ends = [units.rates(arm[f"{end}_bits_per_second"], arm[f"{end}_interval"]) for end in ("slowest", "fastest")]
+        yield f"of {entry['flows']} flows per run the slowest {ends[0]}, the fastest {ends[1]}"
+        return
+    for row in rows:
+        what = " per flow" if row["flows"] > 1 else ""
+        rate = units.rates(row["goodput_bits_per_second"], row["interval_bits_per_second"], what)
+        yield f"{row_name(row, entry['grouped'])} {rate}"

@@ -1,0 +1,125 @@
+"""summary.json: the verdicts of a results folder, schema 1."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from framegauge.metrics import METRICS
+from framegauge.results.journal import Run, Saved
+from framegauge.statistics.judge import (
+    Comparison,
+    not_measured,
+)
+from framegauge.statistics.ratio import ALPHA, Ratio
+from framegauge.summary import contention, flows
+from framegauge.summary.caveats import caveats
+from framegauge.summary.interactions import interactions
+from framegauge.summary.judging import compare, is_faithful, row, suspicions
+from framegauge.summary.why import why
+
+__all__ = ["factor_key", "interval", "summarise", "text"]
+
+SCHEMA = 1
+# The names of factors in `baseline` and `treatment`, with the unit where the value has one.
+_KEYS = {
+    "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+}  # fmt: skip
+
+
+def factor_key(treatment: str) -> str:
+    """The treatment's key in the two sides of a verdict, with the unit where it has one."""
+    return _KEYS.get(treatment, treatment)
+
+
+def summarise(saved: Saved) -> dict[str, Any]:
+    """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
+    found = compare(saved)
+    degraded = sorted({line for run in saved.runs for line in run.degraded})
+    return {
+        "schema": SCHEMA,
+        "question": saved.plan["question"],
+        "scope": saved.plan["scope"],
+        "faithful": is_faithful(found),
+        "suspect": suspicions(found),
+        "family": {
+            "error": ALPHA,
+            "treatments": sum(each.judged is not None and each.role != "control" for each in found),
+            "controls": sum(each.judged is not None and each.role == "control" for each in found),
+        },
+        "stopping": {
+            "stop": saved.plan.get("stop", "blocks"),
+            "planned_blocks": saved.plan.get("planned_blocks"),
+            "blocks": 1 + max((run.block for run in saved.runs), default=-1),
+        },
+        "verdicts": [_verdict(each, saved.plan["treatment"], degraded) for each in found],
+        "interactions": interactions(
+            [row(run) for run in saved.runs],
+            list(saved.plan["margins"]),
+            factor_key(saved.plan["treatment"]),
+        ),
+        "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
+        "flows": contention.entries(flows.read(saved), factor_key(saved.plan["treatment"])),
+        "not_measured": [
+            {"metric": metric, "why": why}
+            for metric, why in not_measured([row(run) for run in saved.runs], saved.plan["margins"]).items()
+        ],
+        "cpu": _cpu(saved.runs),
+        "caveats": caveats(saved.plan["margins"], saved.plan["scope"], saved.runs),
+        "excluded": [
+            {
+                "run": run.number,
+                "block": run.block,
+                "arm": run.arm,
+                "workload": run.workload,
+                "conditions": dict(run.conditions),
+                factor_key(saved.plan["treatment"]): run.level,
+                "reasons": list(run.excluded),
+            }
+            for run in saved.runs
+            if run.excluded
+        ],
+    }
+
+
+def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
+    """The shares of the whole system's CPU time in the median run, and the time that the meter itself took."""
+    names = ("hosts", "fabric", "framegauge", "unattributed")
+    keys = {**{name: f"cpu_share_{name}" for name in names}, "meter_seconds": "meter_seconds"}
+    rows = [run.readings for run in runs if not run.excluded]
+    values = {name: [row[key] for row in rows if row.get(key) is not None] for name, key in keys.items()}
+    return {name: statistics.median(found) for name, found in values.items()} if all(values.values()) else None
+
+
+def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict[str, Any]:
+    key, ratio = factor_key(treatment), found.ratio
+    return {
+        "workload": found.workload,
+        "conditions": dict(found.conditions),
+        "metric": found.metric,
+        "unit": METRICS[found.metric].unit,
+        "baseline": {key: found.baseline_level, "estimate": found.baseline},
+        "treatment": {key: found.treatment_level, "estimate": found.treatment},
+        "ratio": None if ratio is None else ratio.ratio,
+        "ci95": interval(ratio),
+        "margin": found.margin,
+        "judged": None
+        if found.judged is None
+        else {"confidence": 1 - found.judged.alpha, "interval": interval(found.judged)},
+        "assumption": None if found.judged is None else found.judged.assumption,
+        "verdict": str(found.verdict),
+        "runs": found.runs,
+        "warnings": [*found.warnings, *(f"degraded: {line}" for line in degraded)],
+    }
+
+
+def interval(found: Ratio | None) -> list[float] | None:
+    """An interval as it is written: low and high, or None."""
+    return None if found is None or found.low is None or found.high is None else [found.low, found.high]
+
+
+def text(summary: Mapping[str, Any]) -> str:
+    """The text of summary.json, which --json prints, too."""
+    return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

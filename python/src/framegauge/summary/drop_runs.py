@@ -1,0 +1,110 @@
+"""Runs of drops: frames of one input port that a port dropped in a row, from a run's drops and its record.
+
+The run ends when the port takes in a frame of the same input port (`pipe/README.md`, `drops`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framegauge.results import spools
+from framegauge.results.spools import dig
+
+__all__ = ["BINS", "DropRuns", "bin_of", "by_input", "drops", "ends", "lengths", "read"]
+
+# The bins of a histogram of run lengths: name, from, to.
+BINS: Sequence[tuple[str, int, float]] = (
+    ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 16), ("17-32", 17, 32),
+    ("33+", 33, float("inf")),
+)  # fmt: skip
+COLUMNS = ("time_seconds", "port", "input_port", "frame_bytes", "queue_bytes", "run_length")
+
+
+@dataclass(frozen=True)
+class DropRuns:
+    """The frames of one input port that one port dropped in one run.
+
+    `frames`: the number that came by that input port, dropped ones included; None if it is not on record.
+    """
+
+    port: str
+    input_port: str
+    lengths: Sequence[int]
+    dropped_frames: int
+    frames: int | None
+
+
+def bin_of(length: int) -> str:
+    """The name of the bin for a run of this length."""
+    return next(name for name, low, high in BINS if low <= length <= high)
+
+
+def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
+    """The length of each run, from the `run_length` of every drop of one port and input port, in their order.
+
+    Within a run the numbers of drops increase; the number of the last drop is the length of the run.
+    """
+    found = np.asarray(numbers, dtype=np.int64)
+    return [int(number) for number in found[ends(found)]]
+
+
+def ends(numbers: np.ndarray) -> np.ndarray:
+    """The indices of the last drop of each run, in order."""
+    return np.flatnonzero(np.append(numbers[1:] <= numbers[:-1], [True] * (len(numbers) > 0)))
+
+
+def drops(path: Path) -> pa.Table | None:
+    """The rows about drops by a port itself, without marks and without losses on its link. None without a table."""
+    found = spools.table(path)
+    if found is None or not set(COLUMNS) <= set(found.column_names):
+        return None
+    # Older folders lack marks, and these columns.
+    for name, keep in (("action", pc.equal), ("reason", pc.not_equal)):
+        if name in found.column_names:
+            found = found.filter(keep(found[name], "dropped" if name == "action" else "loss"))
+    return found
+
+
+def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
+    """The drops of a run for every port and input port that has any on record, in order of their names."""
+    found = drops(path)
+    if found is None or not found.num_rows:
+        return []
+    numbers = {key: rows["run_length"].to_numpy() for key, rows in by_input(found).items()}
+    waits = dig(record, "measure", "fabric", "waits") or ()
+    left = {(wait["port"], wait["input_port"]): wait["frames"] for wait in waits}
+    whole = _whole(record, numbers)
+    return [
+        DropRuns(
+            port, input_port, lengths(each), len(each),
+            left.get((port, input_port), 0) + len(each) if left and port in whole else None,
+        )
+        for (port, input_port), each in sorted(numbers.items())
+    ]  # fmt: skip
+
+
+def by_input(found: pa.Table) -> dict[tuple[str, str], pa.Table]:
+    """The rows of each port and input port, in their order."""
+    codes = [found[name].combine_chunks().dictionary_encode() for name in ("port", "input_port")]
+    first, second = (code.indices.to_numpy() for code in codes)
+    both = first.astype(np.int64) * len(codes[1].dictionary) + second
+    order = np.argsort(both, kind="stable")
+    edges = np.flatnonzero(np.diff(both[order])) + 1
+    parts = [found.take(part) for part in np.split(order, edges)]
+    return {(part["port"][0].as_py(), part["input_port"][0].as_py()): part for part in parts}
+
+
+def _whole(record: Mapping[str, Any], numbers: Mapping[tuple[str, str], np.ndarray]) -> set[str]:
+    """The ports with all drops on record, as their counters show: the spool is limited in size."""
+    told: dict[str, int] = {}
+    for (port, _), each in numbers.items():
+        told[port] = told.get(port, 0) + len(each)
+    counted = {port["port"]: port["dropped_frames"] for port in dig(record, "measure", "fabric", "ports") or ()}
+    return {port for port, count in told.items() if counted.get(port) == count}

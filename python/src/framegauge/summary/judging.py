@@ -1,0 +1,103 @@
+"""The comparisons of a results folder, and whether the study as a whole may stop, and counts as evidence."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from framegauge.metrics import METRICS
+from framegauge.results.journal import Run, Saved
+from framegauge.statistics.judge import Comparison, Row, is_settled as statistics_settled, judge, log_ratios_by_cell
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.verdict import Verdict
+
+__all__ = ["compare", "is_evidence", "is_faithful", "is_settled", "row", "spreads", "suspicions", "wants_runs"]
+
+MOST_LOST = 0.25  # a study that lost this share of its comparisons, or more, is not what was planned
+
+
+def compare(saved: Saved) -> list[Comparison]:
+    """All comparisons of a folder's runs.
+
+    If more runs are needed to tell whether the excluded ones were lost at random, a comparison is undecided in a study
+    that has not tried all planned runs yet, and suspect in one that has.
+    """
+    found = judge([row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
+    if not _is_cut_off(saved):
+        return found
+    open_ = [each.wants_runs and each.verdict is Verdict.SUSPECT and not each.control_differs for each in found]
+    return [
+        replace(each, verdict=Verdict.UNDECIDED) if is_open else each
+        for each, is_open in zip(found, open_, strict=True)
+    ]  # fmt: skip
+
+
+def _is_cut_off(saved: Saved) -> bool:
+    """Whether the study was interrupted, or ran out of its budget, before it had tried every planned run."""
+    planned = saved.plan.get("planned_runs")
+    return isinstance(planned, int) and len({run.key for run in saved.runs}) < planned
+
+
+def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
+    """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
+    rule = _rule(plan)
+    if not rule.looks_after(blocks):
+        return False
+    return statistics_settled(judge([row(run) for run in runs], plan["margins"], rule, explain=False))
+
+
+def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
+    """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
+    found = judge([row(run) for run in runs], plan["margins"], _rule(plan), explain=False)
+    return any(each.wants_runs for each in found)
+
+
+def spreads(saved: Saved) -> dict[str, list[float]]:
+    """The standard deviations of the log ratios of blocks, by metric, for every cell and arm with at least three."""
+    rows = [row(run) for run in saved.runs]
+    found: dict[str, list[float]] = {}
+    for metric in METRICS:
+        for arm in {row.arm for row in rows if row.role != "baseline"}:
+            cells = log_ratios_by_cell(rows, metric, arm).values()
+            found.setdefault(metric, []).extend(statistics.stdev(logs.values()) for logs in cells if len(logs) > 2)
+    return {metric: values for metric, values in found.items() if values}
+
+
+def _rule(plan: Mapping[str, Any]) -> StoppingRule:
+    """The stopping rule of a plan. Older folders, from before studies could stop early, lack the key."""
+    return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
+
+
+def row(run: Run) -> Row:
+    """A run as a row for the statistics."""
+    return Row(
+        run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
+        bool(run.excluded), run.readings.get("not_measured", {}),
+    )  # fmt: skip
+
+
+def suspicions(found: Sequence[Comparison]) -> list[str]:
+    """Why the study as a whole is suspect, one line for each reason: whatever makes an A/A control differ may affect
+    every comparison. Runs that were not lost at random affect their own comparison only, unless many are affected."""
+    many = _lost_many(found)
+    mine = [each for each in found if each.verdict is Verdict.SUSPECT and (each.control_differs or many)]
+    return list({each.warnings[0]: None for each in mine if each.warnings})
+
+
+def _lost_many(found: Sequence[Comparison]) -> bool:
+    """Whether too many comparisons lack a verdict, among all of them or among those of treatments."""
+    lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found]
+    treated = [gone for gone, each in zip(lost, found, strict=True) if each.role != "control"]
+    return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
+
+
+def is_faithful(found: Sequence[Comparison]) -> bool:
+    """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs."""
+    return bool(found) and not _lost_many(found) and not any(each.control_differs for each in found)
+
+
+def is_evidence(summary: Mapping[str, Any]) -> bool:
+    """Whether the study can answer its question: it is faithful, and has verdicts."""
+    return bool(summary["faithful"]) and bool(summary["verdicts"])

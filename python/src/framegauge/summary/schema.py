@@ -1,0 +1,28 @@
+"""The JSON Schemas of summary.json and of the document of a comparison."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["comparison_schema", "summary_schema"]
+
+
+def summary_schema() -> dict[str, Any]:
+    """The schema (draft 2020-12) of summary.json."""
+    return _read("summary")
+
+
+def comparison_schema() -> dict[str, Any]:
+    """The schema of the document of `framegauge compare`; its verdicts are defined as in summary.json."""
+    schema, shared = _read("comparison"), _read("summary")["$defs"]
+    used = ("conditions", "levels", "discipline", "arm", "metric", "interval", "verdict")
+    schema["$defs"] |= {name: shared[name] for name in used}
+    return schema
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = files("framegauge.summary").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

@@ -1,0 +1,594 @@
+"""Every case of the lab, and every kind of the catalogue, from what a check would have measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from helpers.check_lab import TARGET, Lab, interface
+
+from framegauge.check.judgement import schema
+from framegauge.check.judgement.findings import CATALOGUE
+
+VALID = jsonschema.Draft202012Validator(schema.json_schema())
+R1, R2 = "10.1.0.254", "10.2.0.254"
+
+
+def kinds(lab: Lab) -> list[str]:
+    document = lab.document()
+    VALID.validate(document)
+    closed = {
+        tuple(pair) for each in document["findings"] if CATALOGUE[each["kind"]].is_fault for pair in each["pairs"]
+    }
+    assert {key for key, pair in lab.pairs.items() if pair["verdict"] not in ("carries_target", "unknown")} <= closed
+    return [each["kind"] for each in document["findings"]]
+
+
+def only(lab: Lab, kind: str) -> dict:
+    """The one fault that there is."""
+    assert [each for each in kinds(lab) if CATALOGUE[each].is_fault] == [kind]
+    return lab.faults()[0]
+
+
+@pytest.mark.parametrize("subnets", [(2,), (3,), (2, 2), (1, 1), (16,), (5, 5, 5)])
+@pytest.mark.parametrize("families", [(4,), (6,), (4, 6)])
+def test_a_healthy_mesh_has_no_finding(subnets, families):
+    lab = Lab(subnets, families)
+    assert kinds(lab) == []
+    assert lab.document()["verdict"] == "carries_target"
+
+
+def test_a_router_that_says_so_is_named_once():
+    lab = Lab((2, 2))
+    keys = lab.some(lambda a, b: a in "ab" and b in "cd")
+    found = only(lab.fault(keys, 1500, "too_small", told=[(R1, 1500)]), "router_too_small")
+    assert found["where"] == f"router {R1}"
+    assert len(found["pairs"]) == 4
+    assert "1500" in found["evidence"]
+    assert "The other direction carries 9000" in found["evidence"]
+
+
+def test_packets_in_fragments_are_not_what_a_host_refused():
+    lab = Lab((2, 2))
+    keys = lab.some(lambda a, b: a in "ab" and b in "cd")
+    lab.fault(keys, 1500, "too_small")
+    for key in keys:
+        lab.pairs[key]["flows"]["fragmented"] = 32
+    found = only(lab, "fragmented_on_the_way")
+    assert len(found["pairs"]) == 4
+    assert "above 1500 bytes: 128 of 128 flows" in found["evidence"]
+    assert "DF" in found["ask"]
+
+
+def test_a_router_that_says_so_beside_fragments_keeps_its_finding():
+    lab = Lab((2, 2)).fault([("a", "c", 4)], 1500, "too_small", told=[(R1, 1500)])
+    lab.fault([("b", "d", 4)], 1500, "too_small")
+    lab.pairs["b", "d", 4]["flows"]["fragmented"] = 1
+    assert sorted(each["kind"] for each in lab.faults()) == ["fragmented_on_the_way", "router_too_small"]
+
+
+def test_less_than_a_router_admits_is_another_cause():
+    lab = Lab((1, 1)).fault(
+        [("a", "b", 4)], 1500, told=[(R1, 4000)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")]
+    )
+    assert sorted(each["kind"] for each in lab.faults()) == ["router_drops_silently", "router_too_small"]
+
+
+def test_a_silent_routed_link_is_placed_by_traces_and_both_explanations_are_given():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["where"] == f"between router {R1} and router {R2}, towards {R2}"
+    assert found["hosts"] == []
+    assert "ICMP is filtered" in found["evidence"]
+    assert "the far side" in found["evidence"]
+    assert "The other direction" in found["evidence"]
+    assert "nft" in found["fix"]
+
+
+def test_one_silent_router_does_not_outweigh_many_traces_that_agree():
+    # Three traces lose the packet behind R2; a fourth one only did not hear R2, and allows that link, too.
+    lab = Lab((4, 1))
+    agree = [(R1, "expired"), (R2, "expired"), ("10.3.0.254", "silent"), ("", "silent")]
+    for source in "abc":
+        lab.fault([(source, "e", 4)], hops=agree)
+    lab.fault([("d", "e", 4)], hops=[(R1, "expired"), (R2, "silent"), ("10.3.0.254", "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["where"].startswith(f"between router {R2} and router 10.3.0.254")
+    assert len(found["pairs"]) == 4
+
+
+def test_traces_that_agree_outweigh_one_that_allows_more():
+    lab = Lab((3, 1, 1))
+    for source in "abc":
+        lab.fault(
+            [(source, "e", 4)],
+            hops=[("10.9.0.254", "expired"), (R2, "expired"), ("10.3.0.254", "silent"), ("", "silent")],
+        )
+    # From another side: whether R2 received it is not known from this trace, nor from any other.
+    lab.fault([("d", "e", 4)], hops=[(R1, "expired"), (R2, "silent"), ("10.3.0.254", "silent"), ("", "silent")])
+    assert len(only(lab, "router_drops_silently")["pairs"]) == 4
+
+
+def test_parallel_paths_behind_a_hop_that_never_answers_are_one_cause():
+    lab = Lab((2, 1, 1))
+    for key, router in ((("a", "c", 4), R2), (("b", "d", 4), "10.3.0.254")):
+        partial(
+            lab, [(R1, "expired"), (None, "silent"), (router, "silent"), ("", "silent")],
+            [(R1, "expired"), (None, "silent"), (router, "expired"), ("", "delivered")], [key],
+        )  # fmt: skip
+    found = only(lab, "member_too_small")
+    assert found["where"] == f"between router {R1} and {R2} and 10.3.0.254 (a hop between them answers nothing)"
+
+
+def test_a_refusal_that_is_no_silence_places_nothing():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "unreachable"), ("", "unreachable")])
+    assert only(lab, "one_direction_only")["where"] == "unknown; known is a to b (IPv4)"
+
+
+def test_one_traced_pair_places_the_others_between_the_same_subnets():
+    lab = Lab((3, 1))
+    lab.fault(lab.some(lambda a, b: b == "d"))
+    lab.fault([("a", "d", 4)], hops=[(R1, "expired"), (R2, "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert len(found["pairs"]) == 3
+    assert "2 pairs of these subnets without a trace" in found["evidence"]
+
+
+def test_hidden_hops_are_said_to_be_hidden():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (None, "silent"), (R2, "silent"), ("", "silent")])
+    assert "a hop between them answers nothing" in only(lab, "router_drops_silently")["where"]
+
+
+def test_a_late_answer_refutes_earlier_silence():
+    # The first router limits how often it answers; the second one did receive the large packet.
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "silent"), (R2, "expired"), ("", "silent")])
+    found = only(lab, "switch_or_nic_too_small")
+    assert found["where"] == f"between router {R2} and host b, receiving"
+
+
+def test_hops_that_do_not_answer_leave_it_unknown():
+    lab = Lab((1, 1)).fault(Lab((1, 1)).pairs, hops=[(None, "silent"), (None, "silent"), (None, "silent")])
+    found = only(lab, "black_hole")
+    assert found["where"].startswith("unknown; known is a to b and b to a")
+    assert "No hop on the way answered" in found["evidence"]
+    assert "eth0 of a says 9000" in found["evidence"]
+
+
+@pytest.mark.parametrize("direction", ["receiving", "sending", "sending and receiving"])
+def test_a_row_or_column_names_the_host(direction):
+    lab = Lab((4,))
+    lab.fault(lab.some(lambda a, b: (b == "c" and "receiving" in direction) or (a == "c" and "sending" in direction)))
+    found = only(lab, "switch_or_nic_too_small")
+    assert (found["where"], found["hosts"]) == (f"host c, {direction}", ["c"])
+    assert "eth0 says 9000, and packets above 1500 bytes do not arrive" in found["evidence"]
+    assert "eth0" in found["fix"]
+
+
+def test_two_bad_hosts_of_sixteen_are_both_named_and_nobody_else():
+    lab = Lab((16,), (4, 6))
+    lab.fault(lab.some(lambda a, b: {"c", "k"} & {a, b} != set()), 1504)
+    assert [each["hosts"] for each in lab.faults()] == [["c"], ["k"]]
+    assert all(len(each["pairs"]) == 60 for each in lab.faults())
+
+
+def test_two_hosts_alone_accuse_nobody():
+    lab = Lab((2,)).fault(Lab((2,)).pairs)
+    found = only(lab, "black_hole")
+    assert "Both ends and everything between them remain possible" in found["evidence"]
+
+
+def test_where_everything_fails_nobody_is_accused():
+    lab = Lab((6,))
+    assert only(lab.fault(lab.pairs), "black_hole")["hosts"] == list("abcdef")
+
+
+def test_where_everything_fails_in_two_subnets_the_way_between_them_is_not_accused():
+    lab = Lab((3, 3))
+    assert only(lab.fault(lab.pairs), "black_hole")["hosts"] == list("abcdef")
+
+
+def test_one_direction_of_two_hosts():
+    found = only(Lab((2,)).fault([("a", "b", 4)]), "one_direction_only")
+    assert "unknown" in found["where"]
+
+
+def test_one_family_of_two_hosts():
+    lab = Lab((2,), (4, 6))
+    found = only(lab.fault(lab.some(lambda a, b: True, 6)), "one_family_only")
+    assert "IPv4 between the same hosts carries 9000" in found["evidence"]
+
+
+def test_a_path_below_what_ipv6_allows_is_called_that():
+    assert "below 1280" in only(Lab((2,), (6,)).fault([("a", "b", 6)], 1200), "one_direction_only")["evidence"]
+
+
+def test_a_host_whose_interface_is_small_is_one_cause_in_both_directions():
+    lab = Lab((3,), (4, 6))
+    lab.device("b")["mtu"] = 1500
+    lab.fault(lab.some(lambda a, b: a == "b"), 1500, "too_small", told=[(None, 1500)])
+    lab.fault(lab.some(lambda a, b: b == "b"), 1504)
+    found = only(lab, "host_interface_too_small")
+    assert found["where"] == "host b, interface eth0"
+    assert found["fix"].startswith("ip link set dev eth0 mtu 9000")
+    assert len(found["pairs"]) == 8
+    assert "mtu_differs" not in kinds(lab)
+
+
+def test_less_than_a_host_admits_is_another_cause():
+    lab = Lab((3,))
+    lab.device("b")["mtu"] = 4000
+    lab.fault(lab.some(lambda a, b: a == "b"), 1500, told=[(None, 4000)])
+    assert sorted(each["kind"] for each in lab.faults()) == ["host_interface_too_small", "switch_or_nic_too_small"]
+
+
+def test_a_vlan_needs_its_parent_raised_first():
+    lab = Lab((2,))
+    facts = lab.hosts["a"]["facts"]
+    facts["interfaces"][0] |= {"mtu": 1500, "kind": "vlan", "parent": "eth 9;", "name": "eth0"}
+    facts["interfaces"].append(interface("eth 9;", "192.0.2.1", 1500))
+    lab.fault([("a", "b", 4)], 1500, "too_small", told=[(None, 1500)])
+    assert only(lab, "host_interface_too_small")["fix"].startswith(
+        "ip link set dev 'eth 9;' mtu 9000 && ip link set dev eth0 mtu 9000"
+    )
+
+
+def test_a_device_that_cannot():
+    lab = Lab((3,))
+    lab.device("b").update(mtu=4078, maximum_mtu=4078)
+    lab.fault(lab.some(lambda a, b: a == "b"), 4078, "too_small", told=[(None, 4078)])
+    assert "--target-mtu 4078" in only(lab, "nic_maximum_too_small")["fix"]
+
+
+def test_a_lost_too_big_is_told_apart_where_others_heard_it():
+    lab = Lab((2, 1))
+    lab.fault([("a", "c", 4)], 1500, "too_small", told=[(R1, 1500)])
+    lab.fault([("b", "c", 4)], 1500, hops=[(R1, "expired"), (R2, "silent"), ("", "silent")])
+    assert sorted(each["kind"] for each in lab.faults()) == ["icmp_filtered", "router_too_small"]
+    assert lab.faults()[0]["pairs"] + lab.faults()[1]["pairs"] == [["b", "c", 4], ["a", "c", 4]]
+
+
+def partial(lab: Lab, hops_bad, hops_good, keys, bad=8) -> Lab:
+    lab.fault(keys, bad=bad, hops=hops_bad)
+    for key in keys:
+        lab.pairs[key]["traces"].append(lab.trace(lab.pairs[key], hops_good, False))
+    return lab
+
+
+def test_a_bad_member_of_equal_cost_paths_is_placed_by_traces():
+    lab = partial(
+        Lab((2, 2)), [(R1, "expired"), ("10.9.3.1", "silent"), ("", "silent")],
+        [(R1, "expired"), ("10.9.1.1", "expired"), ("", "delivered")], [("a", "c", 4), ("b", "d", 4)],
+    )  # fmt: skip
+    found = only(lab, "member_too_small")
+    assert found["where"] == f"between router {R1} and router 10.9.3.1, towards 10.9.3.1"
+    assert "16 of 64 (25%)" in found["evidence"]
+
+
+def test_a_bad_member_is_placed_by_the_hops_that_only_bad_flows_share():
+    lab = partial(
+        Lab((2, 2)), [(R1, "silent"), ("10.9.3.1", "silent")],
+        [(R1, "expired"), ("10.9.1.1", "expired"), ("", "delivered")], [("a", "c", 4)],
+    )  # fmt: skip
+    # The trace itself blames the first link; good flows of the same pair passed it, so that was another silence.
+    assert "10.9.3.1" in only(lab, "member_too_small")["where"]
+
+
+def test_a_bundle_at_a_host_is_told_by_its_column():
+    lab = Lab((6,))
+    lab.fault(lab.some(lambda a, b: b == "d"), bad=9)
+    found = only(lab, "member_too_small")
+    assert found["where"] == "one link of the bundle at host d, receiving"
+    assert "45 of 160 (28%)" in found["evidence"]
+
+
+def test_parallel_paths_without_a_trace_stay_unplaced():
+    lab = Lab((2, 2)).fault([("a", "c", 4)], bad=8)
+    assert only(lab, "member_too_small")["where"] == "one of the parallel paths between 10.1.0.0/24 and 10.2.0.0/24"
+
+
+def test_two_subnets_without_a_trace():
+    lab = Lab((3, 3))
+    lab.fault(lab.some(lambda a, b: a in "abc" and b in "def"))
+    found = only(lab, "router_drops_silently")
+    assert found["where"] == "somewhere between 10.1.0.0/24 and 10.2.0.0/24, towards 10.2.0.0/24"
+
+
+def test_a_router_port_towards_a_subnet_is_not_blamed_on_its_hosts():
+    lab = Lab((1, 3))
+    lab.fault(lab.some(lambda a, b: a == "a"), hops=[(R1, "expired"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["where"] == f"between router {R1} and 10.2.0.0/24, towards the hosts"
+
+
+def overlay(lab: Lab, tunnel_mtu: int) -> None:
+    for name in lab.hosts:
+        lab.device(name).update(name="vx0", kind="vxlan", mtu=tunnel_mtu, parent="eth1", overhead_bytes=50, driver=None)
+        lab.hosts[name]["facts"]["interfaces"].append(interface("eth1", f"192.0.2.{ord(name[0])}"))
+    for pair in lab.pairs.values():
+        pair |= {"interface": "vx0", "route_mtu_bytes": tunnel_mtu, "tcp": None}
+
+
+def test_an_overlay_on_a_small_underlay_is_reckoned_back():
+    lab = Lab((2,))
+    overlay(lab, 8950)
+    lab.fault(lab.pairs, 1454, told=[(None, 8950)])
+    found = only(lab, "overlay_overhead")
+    assert "1454 get through: with 50 bytes of overhead that is 1504 in the underlay" in found["evidence"]
+    assert "mtu 9050" in found["fix"]
+
+
+def test_an_overlay_that_is_as_large_as_it_can_be():
+    lab = Lab((3,))
+    overlay(lab, 8950)
+    lab.fault(lab.pairs, 8950, "too_small", told=[(None, 8950)])
+    assert "needs 9050 from the underlay" in only(lab, "overlay_overhead")["evidence"]
+
+
+def test_a_stale_cache_and_a_route_are_told_apart():
+    lab = Lab((2,))
+    lab.pairs["a", "b", 4]["route_mtu_bytes"] = 1400
+    assert kinds(lab) == ["route_mtu_too_small"]
+    lab.hosts["a"]["facts"]["path_mtu_cache"] = [{"destination": lab.address("b"), "mtu": 1400, "family": 4}]
+    assert kinds(lab) == ["stale_path_mtu"]
+    assert lab.document()["verdict"] == "carries_target"
+
+
+def test_a_clamped_mss_hides_the_fault_of_the_path():
+    lab = Lab((1, 1)).fault(Lab((1, 1)).pairs, 1500)
+    for pair in lab.pairs.values():
+        pair["tcp"] = {
+            "connected": True,
+            "mss_bytes": 1348,
+            "peer_announced_mss_bytes": 8948,
+            "route_mtu_bytes": 9000,
+            "error": None,
+        }
+    found = next(each for each in lab.blame() if each["kind"] == "mss_clamped")
+    assert "It hides faults of the path" in found["evidence"]
+    assert "1400" in found["evidence"]
+
+
+def test_a_clamped_mss_on_a_good_path_is_no_fault():
+    lab = Lab((2,), (4, 6))
+    for pair in lab.pairs.values():
+        pair["tcp"] = {
+            "connected": True,
+            "mss_bytes": 1428,
+            "peer_announced_mss_bytes": 8948,
+            "route_mtu_bytes": 9000,
+            "error": None,
+        }
+    assert kinds(lab) == ["mss_clamped"]
+    assert {pair[2] for pair in lab.blame()[0]["pairs"]} == {4, 6}
+    assert lab.document()["verdict"] == "carries_target"
+
+
+def with_clamps(*rules: tuple[str, str, str, str, int | None], families: tuple[int, ...] = (4,)) -> dict[str, Any]:
+    """What is found where TCP gets 1348 of a to b and c, and these hosts have these rules."""
+    lab = Lab((3,), families)
+    for host, family, chain, to, size in rules:
+        clamps = lab.hosts[host]["facts"].setdefault("mss_clamps", {"rules": [], "error": None})
+        clamps["rules"].append({"family": family, "table": "fg", "chain": chain, "to": to, "mss_bytes": size})
+    for key in lab.some(lambda a, _: a == "a"):
+        lab.pairs[key]["tcp"] |= {"mss_bytes": 1348, "peer_announced_mss_bytes": 8948, "route_mtu_bytes": 9000}
+    assert set(kinds(lab)) == {"mss_clamped"}
+    return {each["where"]: each for each in lab.blame()}
+
+
+BETWEEN = "on the way to hosts b and c, or there"
+
+
+def test_the_rule_of_an_end_that_clamps_is_named():
+    found = with_clamps(("b", "inet", "out", "size", 1360), ("b", "inet", "out2", "size", 1200))
+    assert found.keys() == {"host b", "on the way to host c, or there"}, "the rule of b explains nothing to c"
+    own = found["host b"]
+    assert own["pairs"] == [["a", "b", 4]]
+    assert "Chain out of table inet fg on host b sets 1360." in own["evidence"]
+    assert own["fix"].startswith("nft --handle list chain inet fg out; nft delete rule inet fg out handle N  # on b")
+    assert own["ask"] is None
+    assert found["on the way to host c, or there"]["ask"] is not None
+
+
+def test_a_rule_of_the_sender_explains_all_its_pairs():
+    (found,) = with_clamps(("a", "ip", "in", "size", 1348)).values()
+    assert (found["where"], len(found["pairs"])) == ("host a", 2)
+
+
+@pytest.mark.parametrize(
+    ("family", "to", "size"),
+    [
+        ("ip6", "size", 1360),
+        ("ip", "size", 1347),
+        ("ip", "size", 1389),
+        ("ip", "route_mtu", None),
+        ("ip", "size", None),
+    ],
+)
+def test_a_rule_that_cannot_be_it_is_not_named(family: str, to: str, size: int | None):
+    assert with_clamps(("a", family, "in", to, size)) == with_clamps()
+    assert with_clamps().keys() == {BETWEEN}
+
+
+def test_a_rule_of_which_nft_does_not_tell_the_size_may_be_it():
+    found = with_clamps(("a", "ip", "POSTROUTING", "unknown", None))
+    text = "Chain POSTROUTING of table ip fg on host a may do it: nft does not tell what it sets."
+    assert text in found[BETWEEN]["evidence"]
+    assert "TCPMSS" in found[BETWEEN]["fix"]
+    (known,) = with_clamps(("a", "ip", "X", "unknown", None), ("a", "ip", "in", "size", 1360)).values()
+    assert (known["where"], "Chain X" in known["evidence"]) == ("host a", False)
+
+
+def test_an_mss_that_the_way_back_explains_is_not_clamped():
+    lab = Lab((1, 1)).fault([("b", "a", 4)], 1500, "too_small", told=[(R2, 1500)])
+    lab.pairs["a", "b", 4]["tcp"] |= {"mss_bytes": 1448, "peer_announced_mss_bytes": 1460}
+    assert kinds(lab) == ["router_too_small"]
+
+
+def without_tcp(lab: Lab) -> None:
+    for pair in lab.pairs.values():
+        pair["tcp"] = None
+
+
+def test_a_host_that_differs_is_named():
+    lab = Lab((4,))
+    lab.device("b")["mtu"] = 9216
+    without_tcp(lab)
+    assert kinds(lab) == ["mtu_differs"]
+    assert lab.blame()[0]["hosts"] == ["b"]
+
+
+def test_two_hosts_that_differ_are_both_named():
+    lab = Lab((2,))
+    lab.device("b")["mtu"] = 9216
+    without_tcp(lab)
+    assert lab.blame()[0]["hosts"] == ["a", "b"]
+    assert "ip link set dev eth0 mtu 9216" in lab.blame()[0]["fix"]
+
+
+def test_hosts_in_other_subnets_may_differ():
+    lab = Lab((2, 2))
+    lab.device("c")["mtu"] = lab.device("d")["mtu"] = 9216
+    without_tcp(lab)
+    assert kinds(lab) == []
+
+
+def test_a_tunnel_that_was_fitted_to_the_wrong_device():
+    lab = Lab((2,))
+    lab.hosts["a"]["facts"]["interfaces"] += [
+        interface("vx0", "10.8.0.1", 1450, overhead_bytes=50, parent="eth0", kind="vxlan"),
+        interface("eth9", "10.7.0.1", 1500),
+    ]
+    assert kinds(lab) == ["tunnel_mtu_mismatch"]
+    assert "It fits eth9 (1500)" in lab.blame()[0]["evidence"]
+
+
+def test_sysctls_that_matter():
+    lab = Lab((4,))
+    lab.hosts["a"]["facts"]["sysctls"]["net.ipv4.ip_no_pmtu_disc"] = "1"
+    lab.fault(lab.some(lambda a, b: b == "c"))
+    assert kinds(lab) == ["switch_or_nic_too_small", "tcp_probing_off", "path_mtu_discovery_off"]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.15])
+def test_loss_is_never_a_fault(share):
+    lab = Lab((4,))
+    for pair in lab.pairs.values():
+        pair["controls"] = {"sent": 1000, "lost": int(1000 * share)}
+    assert kinds(lab) == ["plain_loss"]
+    assert lab.document()["verdict"] == "carries_target"
+
+
+def test_loss_of_one_host_is_placed():
+    lab = Lab((4,))
+    for key in lab.some(lambda a, b: b == "c"):
+        lab.pairs[key]["controls"]["lost"] = 9
+    assert (lab.blame()[0]["where"], lab.blame()[0]["hosts"]) == ("host c, receiving", ["c"])
+
+
+def test_a_host_that_nobody_reaches():
+    lab = Lab((4,))
+    lab.device("b")["up"] = False
+    lab.fault(lab.some(lambda a, b: "b" in (a, b)), None, "unreachable")
+    found = only(lab, "unreachable")
+    assert found["hosts"] == ["b"]
+    assert found["fix"].startswith("ip link set dev eth0 up")
+
+
+def test_a_pair_without_reachability_accuses_nobody():
+    lab = Lab((3,)).fault([("a", "b", 4)], None, "unreachable")
+    assert only(lab, "unreachable")["where"] == "a to b (IPv4)"
+
+
+def one_ended(lab, keys, **more):
+    for key in keys:
+        lab.pairs[key] |= {"method": "one_ended", "direction": None, "said": None} | more
+    return lab
+
+
+def test_one_end_does_not_know_the_direction_and_accuses_no_host():
+    lab = Lab((4,))
+    keys = lab.some(lambda a, b: b == "c")
+    tcp = {"connected": True, "mss_bytes": 1448, "peer_announced_mss_bytes": 1460, "error": None}
+    one_ended(lab.fault(keys, 1500), keys, direction="unknown", tcp=tcp)
+    found = only(lab, "direction_unknown")
+    assert "run an agent at the far end to know" in found["fix"]
+    assert "MSS of 1460: a hint" in found["evidence"]
+    assert len(found["pairs"]) == 3
+    # With agents at both ends the same sizes name the host.
+    assert only(Lab((4,)).fault(keys, 1500), "switch_or_nic_too_small")["hosts"] == ["c"]
+
+
+def test_echoes_in_pieces_are_a_matter_of_the_way_back():
+    lab = Lab((2,))
+    keys = [("a", "b", 4)]
+    one_ended(lab.fault(keys, 1500, "too_small"), keys, direction="back", reply_fragment_bytes=1500)
+    assert "on the way back" in only(lab, "reply_fragmented")["where"]
+    assert "second limit" not in only(lab, "reply_fragmented")["evidence"]
+    lab.pairs["a", "b", 4]["fragmented_bytes"] = 1504
+    assert "Of 9000 bytes nothing came back at all: a second limit" in only(lab, "reply_fragmented")["evidence"]
+
+
+def test_answers_that_are_cut_short_leave_the_way_there():
+    lab = Lab((2,))
+    one_ended(lab.fault([("a", "b", 4)], 1500), [("a", "b", 4)], direction="out", reply_cut_bytes=92)
+    assert "on the way there" in only(lab, "black_hole")["where"]
+
+
+def test_a_router_speaks_of_the_way_there_to_one_end_too():
+    lab = Lab((2,))
+    keys = [("a", "b", 4)]
+    one_ended(lab.fault(keys, 1500, "too_small", told=[("10.1.0.254", 1500)]), keys, direction="out")
+    only(lab, "router_too_small")
+
+
+def test_what_one_end_could_not_tell_says_why():
+    lab = Lab((2,))
+    one_ended(lab.fault([("a", "b", 4)], None, "unknown"), [("a", "b", 4)], said="no echo came back, but TCP connects")
+    found = lab.blame()
+    assert [each["kind"] for each in found] == ["could_not_tell"]
+    assert found[0]["evidence"].startswith("No echo came back, but TCP connects.")
+    lab = one_ended(Lab((2,)).fault([("a", "b", 4)], None, "unreachable"), [("a", "b", 4)])
+    assert "TCP was not answered" not in only(lab, "unreachable")["evidence"]
+
+
+def test_lost_echoes_are_loss_or_a_limit():
+    lab = one_ended(Lab((2,)), [("a", "b", 4)], controls={"sent": 40, "lost": 4})
+    found = lab.blame()
+    assert [each["kind"] for each in found] == ["plain_loss"]
+    assert "limits how often it answers" in found[0]["evidence"]
+
+
+def test_unknown_pairs_and_hosts_that_could_not_take_part():
+    lab = Lab((3,))
+    lab.hosts["c"] |= {"facts": None, "error": "no agent: permission denied"}
+    for key in lab.some(lambda a, b: "c" in (a, b) or a == "a"):
+        lab.fault([key], None, "unknown")
+    assert kinds(lab) == ["could_not_tell", "host_unavailable"]
+    assert lab.document()["verdict"] == "could_not_tell"
+    assert lab.blame()[0]["pairs"] == [["a", "b", 4]]
+
+
+def test_a_source_and_a_sink_together():
+    lab = Lab((6,))
+    lab.fault(lab.some(lambda a, b: b == "c"), 1500)
+    lab.fault(lab.some(lambda a, b: a == "e"), 4000)
+    lab.fault([("e", "c", 4)], 1500)
+    assert [(each["where"]) for each in lab.faults()] == ["host c, receiving", "host e, sending"]
+
+
+def test_two_limits_in_one_column_are_two_causes():
+    lab = Lab((6,))
+    lab.fault(lab.some(lambda a, b: b == "c"), 4000)
+    lab.fault([("a", "c", 4)], 1500)
+    assert [each["kind"] for each in lab.faults()] == ["switch_or_nic_too_small", "one_direction_only"]
+
+
+def test_every_kind_has_a_test_here():
+    text = Path(__file__).read_text()
+    assert [kind for kind in CATALOGUE if f'"{kind}"' not in text] == []
+
+
+def test_the_target_is_what_the_lab_says():
+    assert Lab().document()["target_mtu"] == TARGET

@@ -1,0 +1,86 @@
+"""`framegauge wire`: the table on a fake agent, and every word of its help on the real one where that is built."""
+
+import json
+import re
+
+import pytest
+
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
+from framegauge.cli import main as cli, wire as cli_wire
+from framegauge.errors import AgentError
+
+TABLE = """\
+link MTU           9000
+vxlan over IPv6     -70
+                          40  IPv6 header (RFC 8200 section 3)
+                           8  UDP header (RFC 768)
+                           8  VXLAN header (RFC 7348 section 5)
+                          14  inner Ethernet header (IEEE 802.3 clause 3.2)
+inner MTU          8930  the largest packet that fits
+
+its frame          9018  with header and FCS
+on the wire        9038  with preamble and gap
+
+TCP over IPv4 inside: MSS 8890, 8878 bytes of payload a segment (timestamps on)
+TCP over IPv6 inside: MSS 8870, 8858 bytes of payload a segment (timestamps on)
+"""
+
+
+@pytest.fixture
+def fake(fake_agent, monkeypatch):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
+
+
+def test_the_table(fake, capsys):
+    assert cli.main(["wire", "--mtu", "9000", "--encap", "vxlan,ipv6"]) == 0
+    assert capsys.readouterr().out == TABLE
+
+
+def test_json_is_the_agents_answer(fake, capsys):
+    assert cli.main(["wire", "--mtu", "1500", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["inner_mtu"], found["overhead_bytes"], found["layers"]) == (1500, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mtu", "9k"], '--mtu: found "9k", expected a number of bytes such as 9000'),
+        (["--mtu", "-1"], '--mtu: found "-1", expected a number of bytes such as 9000'),
+        (["--mtu", "9000", "--rate", "10"], '--rate: found "10", expected a rate such as 1 Gb/s (units: '),
+        (["--mtu", "9000", "--rate", "0 b/s"], '--rate: found "0 b/s", expected more than 0 b/s'),
+        (["--mtu", "9000", "--encap", "vxlam"], 'wire: encapsulations: found "vxlam", expected vxlan'),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(fake, arguments, message, capsys):
+    assert cli.main(["wire", *[f"{arguments[0]}={arguments[1]}", *arguments[2:]]]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"framegauge: {message}")
+    assert err.count("\n") == 1
+
+
+def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(capsys):
+    agent = find_agent()
+    with pytest.raises(SystemExit, match="0"):
+        cli_wire.parser().parse_args(["--help"])
+    text = capsys.readouterr().out
+    assert "examples:" in text
+    with Agent.open([agent, "host"]) as host:
+        with pytest.raises(AgentError) as error:
+            host.request("frames.wire", {"mtu": 9000, "encapsulations": ["?"], "bits_per_second": None})
+        words = re.search(r"expected one of (.*)$", error.value.message)[1].split(", ")
+    assert len(words) == 19
+    for word in words:
+        assert re.search(rf"(?<![\w-]){word}(?![\w-])", text), word
+
+
+def test_the_real_agent_with_a_rate(monkeypatch, capsys):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    assert cli.main(["wire", "--mtu", "1500", "--encap", "vlan,esp-tunnel:nat-t", "--rate", "10 Gb/s"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^tagged frame +1522  which every device on the way must take$", out, re.MULTILINE)
+    assert re.search(r"at 10 Gb/s: goodput at most 8\.988 Gb/s, 810,636 full packets a second", out)
+    assert cli.main(["wire", "--mtu", "1279", "--encap", "vxlan,ipv6"]) == 2
+    assert "vxlan: found an MTU of 1279 bytes around it, expected at least 1280 for ipv6" in capsys.readouterr().err

@@ -1,0 +1,184 @@
+"""Other tools' files: what is read from real ones, and that any bytes give runs or one clear line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+
+import pytest
+from helpers.damage import damaged
+from helpers.other_tools import flent_bytes, flent_text, iperf3_text
+from helpers.support import ROOT
+from hypothesis import given, strategies as st
+
+from framegauge.compare.formats import flent, iperf3
+from framegauge.compare.formats.samples import LARGEST_VALUE, Unreadable, one_line
+
+REAL = ROOT / "python/tests/documents/iperf3"
+
+
+def real(name):
+    return iperf3.parse(name, (REAL / f"{name}.json").read_bytes())
+
+
+def test_a_real_file_of_iperf3():
+    (run,) = real("upload")
+    text = json.loads((REAL / "upload.json").read_text())
+    received, shares = text["end"]["sum_received"], text["end"]["cpu_utilization_percent"]
+    assert run.conditions == {
+        "direction": "upload", "flows": 1, "bidir": False, "duration_seconds": 1, "target_bits_per_second": 50_000_000,
+    }  # fmt: skip
+    gigabytes = received["bytes"] / 1e9
+    assert run.metrics == {
+        "goodput": received["bits_per_second"],
+        "retransmits": 0.0,
+        "local_cpu_cost": pytest.approx(shares["host_total"] / 100 * received["seconds"] / gigabytes),
+        "remote_cpu_cost": pytest.approx(shares["remote_total"] / 100 * received["seconds"] / gigabytes),
+    }
+    assert run.began == datetime.fromtimestamp(text["start"]["timestamp"]["timesecs"], UTC)
+    assert run.facts["congestion control of the sender"] == "bbr"
+
+
+def test_directions_of_iperf3_are_the_clients():
+    assert [run.conditions["direction"] for run in real("reverse")] == ["download"]
+    assert [run.conditions["flows"] for run in real("parallel")] == [3]
+    both = {run.conditions["direction"]: run.metrics for run in real("bidir")}
+    end = json.loads((REAL / "bidir.json").read_text())["end"]
+    assert both["upload"]["goodput"] == end["sum_received"]["bits_per_second"]
+    assert both["download"]["goodput"] == end["sum_received_bidir_reverse"]["bits_per_second"]
+    assert set(both["both ways"]) == {"local_cpu_cost", "remote_cpu_cost"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((REAL / "refused.json").read_bytes(), "iperf3 ended with an error: unable to connect to server"),
+        ((REAL / "udp.json").read_bytes(), "found protocol UDP, expected TCP"),
+        (b"", r"found no JSON \(Expecting value at byte 0\)"),
+        (b"\xff\xfe", "found no JSON"),
+        (b"[]", "found no JSON object"),
+        (b"{}", "found no object start, expected the output of iperf3 -J"),
+        (b"{}{}", "more than one JSON document"),
+        (b"[" * 100_000, "found no JSON"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "found no JSON"),
+        (json.dumps(iperf3_text(0.0)).encode(), "bits_per_second: found 0.0, expected a rate above 0"),
+        (json.dumps({**iperf3_text(1e9), "error": "a\nb\x1b[31m\ud800"}).encode(), "with an error: a b"),
+    ],
+)
+def test_what_is_no_run_of_iperf3_says_so_in_one_line(data, message):
+    with pytest.raises(Unreadable, match=message) as error:
+        iperf3.parse("x", data)
+    assert "\n" not in str(error.value)
+    str(error.value).encode()
+
+
+def test_a_kind_of_run_that_is_not_compared_is_no_lost_run():
+    for name, lost in (("udp", False), ("refused", True)):
+        with pytest.raises(Unreadable) as error:
+            real(name)
+        assert error.value.lost is lost
+
+
+def test_a_file_of_flent():
+    text = flent_text([None, 900.0, 910.0, None, 920.0], [10.0, None, 30.0, 20.0, 20.0])
+    goodput, latency = flent.parse("x", flent_bytes(text))
+    assert goodput.metrics == {"goodput": pytest.approx(910e6)}
+    assert goodput.conditions == {"direction": "upload", "test": "tcp_1up", "duration_seconds": 60, "upload_flows": 1}
+    assert latency.metrics == {"latency_p50": pytest.approx(0.020)}
+    assert "direction" not in latency.conditions
+    assert goodput.began == datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+def series(**found):
+    text = flent_text([1.0])
+    text["results"] = {name.replace("_", " "): values for name, values in found.items()}
+    return {run.conditions.get("direction"): run.metrics for run in flent.parse("x", flent_bytes(text))}
+
+
+def test_totals_of_flent_by_direction():
+    both = series(TCP_upload_BE=[1.0], TCP_upload_BK=[2.0], TCP_upload_avg=[1.5], TCP_upload_sum=[3.0],
+                  TCP_download_sum=[7.0], TCP_totals=[10.0])  # fmt: skip
+    assert both == {"upload": {"goodput": 3e6}, "download": {"goodput": 7e6}}
+    assert series(TCP_cubic=[1.0], TCP_reno=[2.0], TCP_totals=[3.0]) == {"both ways": {"goodput": 3e6}}
+    # Two streams without a total are not one stream, nor is a stream's state.
+    with pytest.raises(Unreadable, match="neither a total of TCP nor a single stream"):
+        series(TCP_upload_1=[1.0], TCP_upload_2=[1.0])
+
+
+def test_pings_of_flent():
+    text = flent_text([1.0], [5.0])
+    text["results"] |= {"Ping (ms) UDP BE": [15.0], "Ping (ms) UDP BE::jitter": [900.0]}
+    assert flent.parse("x", flent_bytes(text))[1].metrics == {"latency_p50": pytest.approx(0.010)}
+    text["results"]["Ping (ms) avg"] = [7.0]
+    assert flent.parse("x", flent_bytes(text))[1].metrics == {"latency_p50": pytest.approx(0.007)}
+
+
+def test_the_time_of_an_old_file_of_flent_is_that_of_an_unknown_place():
+    text = flent_text([1.0])
+    text["metadata"]["TIME"] = "2015-07-13T21:38:31.530151"
+    assert flent.parse("x", flent_bytes(text))[0].began is None
+
+
+WHOLE = flent_bytes(flent_text([1.0] * 300))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "found no gzip|found no JSON"),
+        (b"{}", "found no gzip file"),
+        (WHOLE[:-30], "cut off, expected a whole one"),
+        (WHOLE[:40] + b"xxxx" + WHOLE[44:], "found no gzip file|cut off|found no JSON"),
+        (gzip.compress(b"{}", mtime=0), "found no results or no metadata"),
+        (flent_bytes({**flent_text([1.0]), "version": 9}), "found format 9 of flent, expected at most 4"),
+        (flent_bytes(flent_text([None])), "neither a total of TCP"),
+    ],
+)
+def test_what_is_no_run_of_flent_says_so_in_one_line(data, message):
+    with pytest.raises(Unreadable, match=message) as error:
+        flent.parse("x", data)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(flent, "MOST_UNPACKED", 1000)
+    with pytest.raises(Unreadable, match="found more than 1000 bytes unpacked"):
+        flent.parse("x", gzip.compress(b" " * 1_000_000))
+
+
+def holds(parse, data):
+    try:
+        found = parse("x", data)
+    except Unreadable as error:
+        assert "\n" not in str(error)  # noqa: PT017
+        assert str(error).encode()  # noqa: PT017
+        return
+    assert found
+    for run in found:
+        assert all(0 <= value <= LARGEST_VALUE for value in run.metrics.values())
+        json.dumps([run.conditions, dict(run.facts), run.metrics], allow_nan=False).encode()
+        assert all(text == one_line(text) for text in run.facts.values())
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_run_or_one_line(data):
+    holds(iperf3.parse, data)
+    holds(flent.parse, data)
+    holds(flent.parse, gzip.compress(data))
+
+
+@given(st.data())
+def test_any_damage_to_a_file_is_a_run_or_one_line(data):
+    holds(iperf3.parse, json.dumps(data.draw(damaged(iperf3_text(1e9)))).encode())
+    both = json.loads((REAL / "bidir.json").read_text())
+    holds(iperf3.parse, json.dumps(data.draw(damaged(both))).encode())
+    holds(flent.parse, flent_bytes(data.draw(damaged(flent_text([None, 1.0], [2.0, 3.0])))))
+
+
+@given(st.text(max_size=500))
+def test_one_line_is_one_line_that_can_be_printed(text):
+    found = one_line(text)
+    assert found.isprintable()
+    assert len(found) <= 200
+    found.encode()

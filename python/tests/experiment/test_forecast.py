@@ -1,0 +1,106 @@
+"""What a study would find, said before it runs."""
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers.support import ROOT, STUDY
+
+from framegauge.experiment import forecast
+from framegauge.statistics.power import reach
+from framegauge.statistics.ratio import quantile
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.study import file as study_file
+
+MAIN = [sys.executable, "-m", "framegauge", "plan"]
+
+
+@pytest.mark.parametrize(
+    ("spread", "blocks", "margin", "comparisons"), [(0.02, 8, 0.02, 8), (0.01, 6, 0.02, 1), (0.03, 20, 0.02, 3)]
+)
+@pytest.mark.parametrize("may_stop", [True, False])
+def test_what_is_foretold_happens(spread, blocks, margin, comparisons, may_stop):
+    found = reach(spread, blocks, margin, comparisons, StoppingRule(blocks if may_stop else None))
+    random, studies = np.random.default_rng(20261121), 20_000
+    values = random.normal(0, spread, size=(studies, blocks))
+    half = quantile(blocks - 1, found.alpha) * values.std(axis=1, ddof=1) / math.sqrt(blocks)
+    edge, mean = math.log1p(margin), values.mean(axis=1)
+    better = (mean + math.log(found.better) - half > edge).mean()
+    equal = ((mean + half < edge) & (mean - half > -edge)).mean()
+    assert better == pytest.approx(0.8, abs=0.01)
+    assert equal == pytest.approx(found.equal_power, abs=0.01)
+    assert math.log(found.half_width) == pytest.approx(half.mean(), rel=0.15)
+
+
+def test_no_spread_finds_everything():
+    found = reach(0.0, 4, 0.01)
+    assert (found.half_width, found.equal_power) == (1.0, 1.0)
+    assert found.better == pytest.approx(1.01)
+
+
+def test_the_blocks_that_are_advised_are_enough_and_one_less_is_not():
+    study = study_file.parse(STUDY.replace("blocks: 6", "blocks: 6\nstop: blocks"), "study.yaml")
+    found = forecast.forecast(study, {}, {"goodput": 0.02})["reach"][0]
+    comparisons, needed = 2, found["blocks_for_equality"]
+    assert reach(0.02, needed, 0.01, comparisons).equal_power >= 0.8
+    assert reach(0.02, needed - 1, 0.01, comparisons).equal_power < 0.8
+
+
+def test_a_spread_is_the_one_told_else_the_pilots_else_assumed():
+    study = study_file.parse(STUDY, "study.yaml")
+    found = forecast.forecast(study, {"completion_time": [0.01, 0.03, 0.02]}, {"goodput": 0.004})
+    assert [(each["spread"], each["spread_is"]) for each in found["reach"]] == [(0.004, "given"), (0.02, "pilot")]
+    assumed = forecast.forecast(study, {}, {})["reach"]
+    assert {each["spread_is"] for each in assumed} == {"assumed"}
+
+
+def test_the_order_is_the_one_that_is_run(study, execute):
+    planned = forecast.forecast(study, {}, {})["order"]
+    _, runs = execute(study)
+    assert [run.excluded for run in runs if run.excluded] == []
+    assert [(run.block, run.role, run.level) for run in runs] == [
+        (slot["block"], slot["role"], slot["mtu"]) for slot in planned
+    ]
+
+
+def test_from_the_command_line(study_path, tmp_path):
+    out = tmp_path / "out"
+    subprocess.run(
+        [sys.executable, "-m", "framegauge", "study", str(study_path), "--out", str(out)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    printed = subprocess.run([*MAIN, str(study_path), "--pilot", str(out)], check=True, capture_output=True, text=True)
+    assert "18 runs: 6 blocks of 1 cells x 3 arms" in printed.stdout
+    assert "(pilot)" in printed.stdout
+    document = json.loads(
+        subprocess.run([*MAIN, str(study_path), "--json", "--seed", "7"], check=True, capture_output=True).stdout
+    )
+    assert (document["seed"], document["runs"], len(document["order"])) == (7, 18, 18)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["nowhere.yaml"], "nowhere.yaml: "),
+        (["--preset", "demo", "--noise", "latency_p50=1 %"], '--noise: found "latency_p50=1 %", expected METRIC=SHARE'),
+        (["--preset", "demo", "--noise", "goodput=fast"], "--noise goodput: "),
+        (["--preset", "demo", "--pilot", "/nowhere"], "/nowhere: found no results.json"),
+        (["--preset", "demo", "--seed", "-1"], "--seed: found -1"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_line(words, line):
+    done = subprocess.run([*MAIN, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"framegauge: {line}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_assumed_spread_is_that_of_real_studies():
+    series = json.loads((ROOT / "bench/truth/noise.json").read_text())["series"]
+    for metric, studies in series.items():
+        spread = statistics.stdev(block[1] - block[0] for block in studies[0])
+        assert spread == pytest.approx(forecast.ASSUMED[metric], rel=0.1), metric

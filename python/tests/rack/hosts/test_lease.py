@@ -1,0 +1,186 @@
+"""Changes that last while they are renewed: whatever is killed, stopped or cut off, the old settings are back in time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
+from framegauge.errors import AgentError
+
+SECONDS = 1.5
+
+
+@pytest.fixture
+def namespace() -> Iterator[str]:
+    name = f"fgl{secrets.token_hex(3)}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        peer = ["type", "veth", "peer", "name", "v1"]
+        subprocess.run(["ip", "-n", name, "link", "add", "v0", *peer], check=True)
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+@contextlib.contextmanager
+def agent_in(namespace: str) -> Iterator[Agent]:
+    agent = Agent.open([find_agent(), "host", "--netns", namespace])
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+def mtu(namespace: str) -> int:
+    words = subprocess.run(
+        ["ip", "-n", namespace, "-o", "link", "show", "v0"], check=True, capture_output=True, text=True
+    ).stdout.split()
+    return int(words[words.index("mtu") + 1])
+
+
+def back_within(namespace: str, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if mtu(namespace) == 1500:
+            return True
+        time.sleep(0.02)
+    return mtu(namespace) == 1500
+
+
+def holders(agent: Agent) -> list[int]:
+    """Process ids of the lease and of its guard."""
+    found = []
+    for place in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            if b"lease" in words[1:2] and int((place / "stat").read_text().rsplit(")", 1)[1].split()[1]) in (
+                agent.process_id, *found,
+            ):  # fmt: skip
+                found.append(int(place.name))
+    return found
+
+
+def begin(agent: Agent, seconds: float = SECONDS) -> dict[str, object]:
+    return agent.request("lease.begin", {"settings": {"mtu:v0": "9000"}, "seconds": seconds})
+
+
+def test_a_lease_changes_and_puts_back(namespace: str) -> None:
+    with agent_in(namespace) as agent:
+        settings = {"mtu:v0": "9000", "tso:v0": "off", "sysctl:net.ipv4.tcp_ecn": "1"}
+        answer = agent.request("lease.begin", {"settings": settings, "seconds": 60})
+        assert {each["setting"]: each["now"] for each in answer["held"]} == settings
+        assert mtu(namespace) == 9000
+        assert agent.request("lease.end") == {"ended": "end", "restored": True, "failed": None}
+        assert mtu(namespace) == 1500
+        with pytest.raises(AgentError, match=r"lease\.begin comes first"):
+            agent.request("lease.renew")
+
+
+def test_it_lasts_while_it_is_renewed_and_no_longer(namespace: str) -> None:
+    with agent_in(namespace) as agent:
+        begin(agent)
+        for _ in range(6):
+            time.sleep(SECONDS / 2)
+            agent.request("lease.renew")
+            assert mtu(namespace) == 9000
+        assert back_within(namespace, 2 * SECONDS)
+        with pytest.raises(AgentError, match="run out"):
+            agent.request("lease.renew")
+        begin(agent)  # and another one may follow
+
+
+@pytest.mark.parametrize("victim", ["agent", "lease", "guard"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+def test_whoever_dies_or_hangs_it_is_undone_in_time(namespace: str, victim: str, how: signal.Signals) -> None:
+    with agent_in(namespace) as agent:
+        begin(agent)
+        lease, guard = sorted(holders(agent))
+        target = {"agent": agent.process_id, "lease": lease, "guard": guard}[victim]
+        os.kill(target, how)
+        try:
+            assert back_within(namespace, SECONDS + 1)
+        finally:
+            if how is signal.SIGSTOP:
+                os.kill(target, signal.SIGCONT)
+
+
+def test_there_is_one_lease_at_a_time_whoever_asks(namespace: str) -> None:
+    """A second one would take what the first has changed for the old values, and leave the host changed for ever."""
+    with agent_in(namespace) as first, agent_in(namespace) as second:
+        begin(first, 30)
+        with pytest.raises(AgentError, match="another lease under way on this host"):
+            begin(second, 30)
+        os.kill(first.process_id, signal.SIGSTOP)
+        try:
+            with pytest.raises(AgentError, match="another lease under way on this host"):
+                begin(second, 30)
+        finally:
+            os.kill(first.process_id, signal.SIGCONT)
+        first.request("lease.end")
+        assert mtu(namespace) == 1500
+        begin(second, 30)
+        assert mtu(namespace) == 9000
+        second.request("lease.end")
+    assert mtu(namespace) == 1500
+
+
+def qdisc(namespace: str) -> str:
+    shown = ["tc", "-n", namespace, "qdisc", "show", "dev", "v0", "root"]
+    return subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_queue_discipline_is_lent_too_and_what_the_kernel_had_is_back(namespace: str) -> None:
+    before = qdisc(namespace)
+    with agent_in(namespace) as agent:
+        asked = {"settings": {"qdisc:v0": "pfifo"}, "seconds": 60}
+        [held] = agent.request("lease.begin", asked)["held"]
+        assert held == {"setting": "qdisc:v0", "before": "default", "now": "pfifo"}
+        assert qdisc(namespace).startswith("qdisc pfifo ")
+        agent.request("lease.end")
+        assert qdisc(namespace) == before
+        asked["seconds"] = SECONDS
+        agent.request("lease.begin", asked)
+        for holder in holders(agent):
+            os.kill(holder, signal.SIGKILL)
+            break
+        until = time.monotonic() + SECONDS + 1
+        while qdisc(namespace) != before and time.monotonic() < until:
+            time.sleep(0.02)
+        assert qdisc(namespace) == before
+
+
+def test_a_queue_discipline_that_somebody_has_set_is_left_alone(namespace: str) -> None:
+    subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", "v0", "root", "pfifo", "limit", "7"], check=True)
+    with agent_in(namespace) as agent:
+        asked = {"settings": {"qdisc:v0": "bfifo"}, "seconds": 60}
+        with pytest.raises(AgentError, match=r"v0 has a queue discipline that somebody has set \(pfifo\)"):
+            agent.request("lease.begin", asked)
+        assert "limit 7p" in qdisc(namespace)
+
+
+def test_what_cannot_be_is_refused_and_nothing_stays_changed(namespace: str) -> None:
+    with agent_in(namespace) as agent:
+        asked = {"settings": {"mtu:v0": "9000", "sysctl:net.ipv4.tcp_ecn": "77"}, "seconds": 60}
+        with pytest.raises(AgentError, match=r"nothing was changed: .*tcp_ecn"):
+            agent.request("lease.begin", asked)
+        assert mtu(namespace) == 1500
+        for settings in (
+            {"mtu:v9": "9000"},
+            {"mtu:../v0": "9000"},
+            {"lro:v0": "on"},
+            {"qdisc:v0": "nonesuch"},
+            {"mtu:v0": "many"},
+        ):
+            with pytest.raises(AgentError):
+                agent.request("lease.begin", {"settings": settings, "seconds": 60})
+        assert mtu(namespace) == 1500

@@ -1,0 +1,154 @@
+"""What hosts cost: the account closes, a burn in a host is found, the same burn elsewhere is not a host's."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers.real import Unsteady, output, run, spawn, study
+
+from framegauge.agents.pipe import Agent
+from framegauge.results.journal import Run, read
+from framegauge.study.model import Study
+from framegauge.summary import document as summary
+from framegauge.testbeds.base import Conditions, Json
+
+# A share of a CPU, in pieces of 3 ms, until it is ended. An interpreter's start is not part of it: it begins with the
+# signal.
+BURN = """
+import signal, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("ready", flush=True)
+signal.sigwait({signal.SIGUSR1})
+while True:
+    until = time.thread_time() + 0.003
+    while time.thread_time() < until:
+        pass
+    time.sleep(0.003 / float(sys.argv[1]) - 0.003)
+"""
+
+
+class Burning(Unsteady):
+    """A rack on which the receiver burns CPU while the interval of a run is measured, in one arm."""
+
+    def __init__(self, agent: Agent, mtu: int, share: float) -> None:
+        super().__init__(agent)
+        self._mtu, self._share, self._burner = mtu, share, 0
+
+    def up(self, conditions: Conditions) -> Json:
+        state = super().up(conditions)
+        self._burner = 0
+        if conditions.mtu["h2"] == self._mtu:
+            agent = self.hosts()[1].agent
+            self._burner = spawn(agent, sys.executable, "-S", "-c", BURN, str(self._share))
+            while "ready" not in output(agent, self._burner):
+                pass
+        return state
+
+    def begin(self, watch: Sequence[str] = ()) -> None:
+        super().begin(watch)
+        if self._burner:
+            asked = {"process": self._burner, "signal": signal.SIGUSR1}
+            self.hosts()[1].agent.request("process.signal", asked)
+
+
+def asked(blocks: int = 10) -> Study:
+    return study(
+        stream={"duration": "0.7 s", "sample": "0 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
+        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, control=True, blocks=blocks,
+    )  # fmt: skip
+
+
+@contextmanager
+def burner_outside() -> Iterator[None]:
+    """The same burn in a process that belongs to no host."""
+    process = subprocess.Popen([sys.executable, "-S", "-c", BURN, "0.03"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        process.send_signal(signal.SIGUSR1)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        process.stdout.close()
+
+
+def cost(runs: list[Run], metric: str) -> dict[int, float]:
+    """The lowest cost of each arm: noise only adds. Of one run a block in each: with the controls' the lowest is of more, and lower."""
+    kept = [each for each in runs if each.role != "control" and not each.excluded]
+    return {level: min(each.metrics[metric] for each in kept if each.level == level) for level in (9000, 8999)}
+
+
+def test_a_burn_of_three_per_cent_in_one_arms_receiver_is_found(rack_agent: Agent, tmp_path: Path) -> None:
+    runs = run(rack_agent, asked(), tmp_path / "out", Burning(rack_agent, 8999, 0.03))
+    judged = summary.summarise(read(tmp_path / "out"))["verdicts"]
+    found = {(each["metric"], each["treatment"]["mtu"]): each["verdict"] for each in judged}
+    assert found["receiver_cpu_cost", 8999] == "worse", judged
+    # A hundredth of a CPU is 0.4 s a GB at 200 Mb/s.
+    burnt = cost(runs, "receiver_cpu_cost")
+    assert 0.6 < burnt[8999] - burnt[9000] < 2.4, burnt
+    assert found["sender_cpu_cost", 8999] != "worse", judged
+
+
+def test_a_burn_in_the_receiver_is_not_counted_to_the_sender(rack_agent: Agent, tmp_path: Path) -> None:
+    """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run."""
+    runs = run(rack_agent, asked(blocks=4), tmp_path / "out", Burning(rack_agent, 8999, 0.2))
+    burnt, charged = cost(runs, "receiver_cpu_cost"), cost(runs, "sender_cpu_cost")
+    assert 4 < burnt[8999] - burnt[9000] < 16, burnt
+    # The hosts share a CPU and its caches, so the sender pays a few per cent more; but not for the burn itself.
+    assert abs(charged[8999] - charged[9000]) < (burnt[8999] - burnt[9000]) / 20, (charged, burnt)
+
+
+def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agent, tmp_path: Path) -> None:
+    quiet = run(rack_agent, asked(), tmp_path / "quiet")
+    with burner_outside():
+        burning = run(rack_agent, asked(), tmp_path / "burning")
+    before, after = cost(quiet, "receiver_cpu_cost"), cost(burning, "receiver_cpu_cost")
+    # Inside a host it would be 1.2 s a GB.
+    assert abs(after[9000] - before[9000]) < 0.6, (before, after)
+
+
+def test_hosts_fabric_framegauge_and_the_rest_are_the_whole_system(rack_agent: Agent, tmp_path: Path) -> None:
+    runs = run(rack_agent, study(stream={"duration": "1 s"}, retries=1), tmp_path / "out")
+    for each in runs:
+        assert not any("CPU time of hosts" in line for line in each.excluded), each.excluded
+        shares = [each.readings[f"cpu_share_{name}"] for name in ("hosts", "fabric", "framegauge", "unattributed")]
+        assert sum(shares) == pytest.approx(1)
+        assert min(shares[:3]) > 0
+        assert each.readings["frames_per_poll"]["h2"] > 0.1
+        record = json.loads((tmp_path / "out/runs" / str(each.number) / "record.json").read_text())
+        assert record["measure"]["softirqs"]
+        assert {cpu["role"] for cpu in record["measure"]["cpus"]} <= {"hosts", "fabric", "shared", "unused"}
+
+
+def test_instructions_are_counted_or_said_to_be_not_measured(rack_agent: Agent, tmp_path: Path) -> None:
+    """Many virtual machines hide their counters; then the metric says why, and nothing is guessed."""
+    lacks = rack_agent.request("requirements", {"testbed": "fabric", "bits_per_second": 200_000_000})["degraded"]
+    hidden = any(item["name"] == "perf" for item in lacks)
+    margins = {"receiver_instructions": "2 %", "receiver_cpu_cost": "5 %"}
+    runs = run(rack_agent, study(stream={"duration": "0.3 s"}, margins=margins, blocks=2), tmp_path / "out")
+    found = summary.summarise(read(tmp_path / "out"))
+    if hidden:
+        assert not any("receiver_instructions" in each.metrics for each in runs)
+        assert [item["metric"] for item in found["not_measured"]] == ["receiver_instructions"]
+        assert "perf_event_open" in found["not_measured"][0]["why"]
+    else:
+        # Between a tenth of the least and ten times the most that was ever seen for a gigabyte.
+        assert all(1e8 < each.metrics["receiver_instructions"] < 4e10 for each in runs if not each.excluded)
+
+
+def test_meters_that_are_off_measure_nothing(rack_agent: Agent, tmp_path: Path) -> None:
+    meters = {"cpu": False, "wire": False}
+    runs = run(rack_agent, study(stream={"duration": "0.3 s"}, meters=meters, blocks=2), tmp_path / "out")
+    for each in runs:
+        assert not [line for line in each.excluded if not line.startswith("fidelity")], each.excluded
+        assert "meter_seconds" not in each.readings
+        assert "receiver_cpu_cost" not in each.metrics
+        assert any("MSS on the wire" in line for line in each.degraded)

@@ -1,0 +1,106 @@
+"""Every example runs on the real thing, in a short form, and proves what it claims."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.real import run
+from helpers.support import ROOT, by_length
+
+from framegauge.agents.pipe import Agent
+from framegauge.experiment.planning import workload_of
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+from framegauge.study.model import Study, cells
+
+# Those over ssh are run in test_ssh.py.
+EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith("ssh-"))
+
+
+# What each workload is cut down to; a rack keeps four hosts.
+SHORT = {
+    "stream": {"repeat": 0.1},
+    "rr": {"duration": [0.5]},
+    "iperf3": {"duration": [1.0]},
+    "ftp": {"size": [1_000_000], "repeat": 0.1},
+    "mixed": {},
+}
+
+
+def fraction(study: Study) -> int:
+    """As few cells as still have every level of every factor and workload in one of them (`cells` says how)."""
+    varied = cells(study)
+    axes = [{json.dumps([cell.workload, cell.parameters], default=str) for cell in varied}]
+    axes += [{json.dumps(cell.factors[name], default=str) for cell in varied} for name in varied[0].factors]
+    # Each level of the longest axis meets one of the next longest, whose levels have all remainders.
+    return by_length(sorted(len(levels) for levels in axes)[-2], 1)
+
+
+def levels_of(study: Study) -> set[str]:
+    """Every level of every factor and workload that the study's cells have."""
+    return {
+        json.dumps(pair, default=str)
+        for cell in cells(study)
+        for pair in [(cell.workload, cell.parameters), *cell.factors.items()]
+    }
+
+
+def shortened(study: Study) -> Study:
+    """One block of small transfers over the longest delay: every level once. Everything else as the file has it."""
+    workloads = []
+    for each in study.workloads:
+        parameters = each.parameters
+        change: dict[str, object] = dict(SHORT[parameters.key])
+        if parameters.key == "stream":
+            # A load that is offered is to be met within 2 %, which one stall of a busy machine takes from a shorter time.
+            change |= {"size": [1_000_000]} if each.stream.size else {"duration": [0.5 if each.stream.rate else 0.2]}
+            if study.changes:
+                # Long enough for a change in the middle.
+                change |= {"repeat": 0.5} if each.stream.size else {"duration": [0.5]}
+        if parameters.key == "mixed":
+            change["rr"] = parameters.rr.model_copy(update={"duration": [0.5]})
+        workloads.append(each.model_copy(update={parameters.key: parameters.model_copy(update=change)}))
+    bed = study.testbed
+    if bed.topology.kind == "rack":
+        bed = bed.model_copy(update={"hosts": min(bed.hosts, 4)})
+    factors = study.factors
+    if factors.rtt is not None:
+        farthest = factors.rtt.model_copy(
+            update={"levels": factors.rtt.levels[-1:], "baseline": factors.rtt.levels[-1]}
+        )
+        factors = factors.model_copy(update={"rtt": farthest})
+    changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
+    short = {
+        "blocks": 1, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
+    }  # fmt: skip
+    whole = study.model_copy(update=short)
+    return whole.model_copy(update={"fraction": fraction(whole)})
+
+
+def needed(path: Path) -> list[pytest.MarkDecorator]:
+    """The programs that an example's workloads start, so that a test that cannot run is listed with its reason."""
+    study = study_file.load(path)
+    names = {program.name for slot in block_order(study, 0) for program in workload_of(study, slot).needs}
+    return [pytest.mark.needs(*sorted(names))] if names else []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_short_form_leaves_no_level_out(path: Path) -> None:
+    short = shortened(study_file.load(path))
+    assert levels_of(short) == levels_of(short.model_copy(update={"fraction": 1}))
+
+
+@pytest.mark.soak(0.3)
+@pytest.mark.parametrize("path", [pytest.param(path, marks=needed(path), id=path.stem) for path in EXAMPLES])
+def test_an_example_runs_and_proves_its_treatment(rack_agent: Agent, path: Path, tmp_path: Path) -> None:
+    runs = run(rack_agent, shortened(study_file.load(path)), tmp_path / "out")
+    # Whether this machine is quiet enough for 1 Gb/s is not the question here; to carry a load it has three attempts.
+    reasons = {each.key: [line for line in each.excluded if not line.startswith("fidelity: ")] for each in runs}
+    assert not any(reasons.values()), reasons
+    assert {line for each in runs for line in each.excluded if not line.startswith(("fidelity: ", "load: "))} == set()
+    # In so short a time a flow that many others leave nothing may deliver nothing.
+    values = [value for each in runs for name, value in each.metrics.items() if name != "smallest_goodput"]
+    assert min(values) > 0
+    assert all(each.metrics for each in runs)

@@ -1,0 +1,15 @@
+"""Studies with a known truth come out right on the real rack; bench/truth/known.py asks the same, and prints figures."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.support import bench, by_length
+
+known = bench("truth.known")
+
+
+@pytest.mark.soak(1.5)
+@pytest.mark.parametrize("seed", range(1, by_length(2, 21)))
+@pytest.mark.parametrize("case", list(known.ASKED))
+def test_a_study_finds_what_is_so(case: str, seed: int) -> None:
+    assert known.wrong(case, known.once(case, seed)) == []

@@ -1,0 +1,220 @@
+"""Networks of other shapes and queues, with real TCP, against answers that are known. At 100 Mb/s, so that the machine
+need not be quiet."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import statistics
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.ipc
+import pytest
+from helpers.networks import RATE, TOKEN, network, port_of, table, transfer, valid
+from helpers.real import UP, output, shell, spawn
+
+from framegauge.agents.pipe import Agent, read_spool
+from framegauge.errors import AgentError
+from framegauge.testbeds.base import Host, Json
+from framegauge.workloads.rr import RequestResponse
+from framegauge.workloads.stream import Stream
+
+FAR = 12
+CONTENDED: Mapping[str, Any] = {
+    "kind": "custom",
+    "switches": ["far", "near"],
+    "links": [
+        *([f"h{number}", "far"] for number in range(1, FAR + 1)),
+        ["far", "near"], [f"h{FAR + 1}", "near"], [f"h{FAR + 2}", "near"],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("paths", ["shortest", "equal-length"])
+@pytest.mark.parametrize("mtu", [1500, 9000])
+def test_fifteen_to_one_on_a_fat_tree_fills_the_last_link(rack_agent: Agent, mtu: int, paths: str) -> None:
+    routing = {"paths": paths, "choice": "flow"}
+    with network(rack_agent, 16, mtu, topology={"kind": "fat-tree", "k": 4}, routing=routing) as (built, hosts):
+        valid(built, "rack.up.result")
+        assert built["network"]["hops"] == {"least": 2 if paths == "shortest" else 6, "most": 6}
+        assert len(built["network"]["switches"]) == 20
+        sink = hosts[-1]
+        port = sink.agent.request("stream.serve", {"token": TOKEN, "address": sink.address, "sample_seconds": 0})[
+            "port"
+        ]
+        asked = {
+            "address": sink.address, "port": port, "token": TOKEN, "flows": 1, "size_bytes": None,
+            "duration_seconds": 3.0, "repeat_seconds": 0, "reverse": False, "sample_seconds": 0.0,
+            "pacing_bits_per_second": None,
+        }  # fmt: skip
+        calls = [host.agent.begin("stream.run", asked) for host in hosts[:-1]]
+        # The interval lies inside the transfers, so that neither start nor end is in it.
+        for pause, method in (("1", "measure.begin"), ("1", "measure.end")):
+            spend = spawn(sink.agent, "sleep", pause)
+            sink.agent.request("process.wait", {"process": spend, "timeout_seconds": 5})
+            measured = rack_agent.request(method)
+        for call in calls:
+            call.result(20)
+        sink.agent.request("stream.close")
+    valid(measured, "measure.end.result")
+    last = next(each["port"] for each in measured["fabric"]["ports"] if each["port"].endswith(">h16"))
+    found = port_of(measured, last)
+    wire = (found["sent_bytes"] + 20 * found["sent_frames"]) * 8 / measured["elapsed_seconds"]
+    assert wire == pytest.approx(RATE, rel=0.005)
+    for each in measured["fabric"]["ports"]:
+        assert each["received_frames"] == each["sent_frames"] + each["dropped_frames"] + each["queued_frames"]
+    # Everything passes a core where all ways are equally long, and only what leaves a pod where they are not.
+    crossed = sum(each["sent_frames"] for each in measured["fabric"]["ports"] if ">core" in each["port"])
+    entered = sum(each["read_frames"] for each in measured["fabric"]["hosts"])
+    if paths == "equal-length":
+        assert crossed == pytest.approx(entered, rel=0.02)
+    else:
+        assert crossed < 0.95 * entered
+
+
+def test_few_flows_starve_beside_many_until_the_queue_is_fair(rack_agent: Agent) -> None:
+    """TCP Outcast: facts of the literature and of a prototype say a tenth and less with taildrop."""
+    shares: dict[str, list[float]] = {"taildrop": [], "fq_codel": []}
+    for kind, found in shares.items():
+        queue = {"kind": kind} if kind == "taildrop" else {"kind": kind, "target_seconds": 0.005}
+        for _ in range(5 if kind == "taildrop" else 3):
+            rest = {"topology": CONTENDED, "queue": queue, "congestion_control": "reno"}
+            with network(rack_agent, FAR + 2, link={"buffer_bytes": 65_536}, **rest) as (_, hosts):
+                measured, rates = transfer(rack_agent, hosts, 1.5)
+            assert port_of(measured, f"near>h{FAR + 2}")["dropped_frames"] > 0
+            far = statistics.fmean(rates[f"h{number}"] for number in range(1, FAR + 1))
+            found.append(rates[f"h{FAR + 1}"] / far)
+    # A fabric that took in what hosts send when it read it, on a grid of 100 us, gave 0.34.
+    assert statistics.median(shares["taildrop"]) < 0.25, shares
+    assert 0.7 < statistics.median(shares["fq_codel"]) < 1.4, shares
+
+
+def test_a_round_of_requests_takes_as_long_as_the_moderation(rack_agent: Agent) -> None:
+    """Over a wire without delay each end is told of all eight connections at once, every 500 us: a request is answered, and
+    the answer is there, when the next interrupt comes. A fabric that listened less often took three rounds.
+
+    Whatever else the machine does makes rounds longer and none shorter, so the shortest of several intervals counts.
+    """
+    nic = {**UP["nic"], "moderation_seconds": 0.0005}
+    link = {"bits_per_second": 1_000_000_000, "rtt_seconds": 0.0}
+    found: list[tuple[float, float]] = []
+    with network(rack_agent, 2, link=link, nic=nic) as (_, hosts):
+        while len(found) < 20 and min(found, default=(1.0, 0.0))[0] >= 0.00075:
+            found.append(median_latency(rack_agent, hosts))
+    latency, late = min(found)
+    assert 0.00049 < latency < 0.00075, found
+    assert late < 100e-6, found
+
+
+def median_latency(agent: Agent, hosts: list[Host]) -> tuple[float, float]:
+    """Of eight connections that ask at the same time for half a second; and how late the fabric was. Seconds."""
+    asking = RequestResponse(request_bytes=100, response_bytes=100, connections=8, duration_seconds=0.5)
+    agent.request("measure.begin")
+    done = asking.run(hosts, TOKEN, None)
+    late = agent.request("measure.end")["fabric"]["lateness"]["p50_seconds"]
+    agents = {host.name: host.agent for host in hosts}
+    spools = {
+        each.name: pyarrow.ipc.open_file(io.BytesIO(read_spool(agents[each.host], each.number))).read_all()
+        for each in done.spools
+    }
+    latency = asking.metrics(done.record | asking.evidence(done.record, spools), spools)["latency_p50"]
+    return float(latency), float(late)
+
+
+def test_every_mark_of_a_queue_reaches_the_receiver(rack_agent: Agent) -> None:
+    """What the kernel counts as CE is what the fabric marked, frame by frame."""
+    queue = {"kind": "red", "ecn": True, "minimum_bytes": 10_000, "maximum_bytes": 40_000}
+    ecn = {"net.ipv4.tcp_ecn": "1"}
+    with network(rack_agent, 4, queue=queue, sysctls=ecn) as (_, hosts):
+        before = hosts[-1].agent.request("host.counters")["nstat"]
+        measured, _ = transfer(rack_agent, hosts, 1.0)
+        after = hosts[-1].agent.request("host.counters")["nstat"]
+        drops = table(rack_agent, measured["fabric"]["drops"])
+    found = port_of(measured, "switch>h4")
+    assert found["marked_frames"] > 10
+    assert after["IpExtInCEPkts"] - before["IpExtInCEPkts"] == found["marked_frames"]
+    told = Counter((row["action"], row["reason"]) for row in drops if row["port"] == "switch>h4")
+    assert told["marked", "early"] == found["marked_frames"]
+    assert sum(count for (action, _), count in told.items() if action == "dropped") == found["dropped_frames"]
+
+
+@pytest.mark.needs("tshark")
+def test_a_watched_port_tells_of_every_frame(rack_agent: Agent, tmp_path: Path) -> None:
+    """The counters, the events and Wireshark's reading of the capture are three counts of the same frames."""
+    port = "switch>h4"
+    with network(rack_agent, 4, link={"buffer_bytes": 30_000}) as (_, hosts):
+        measured, _ = transfer(rack_agent, hosts, 0.5, watch=[port], capture=True, sample_seconds=0.01)
+        valid(measured, "measure.end.result")
+        fabric = measured["fabric"]
+        events = table(rack_agent, fabric["events"])
+        queues = [row for row in table(rack_agent, fabric["series"]) if row["port"] == port]
+        (tmp_path / "port.pcapng").write_bytes(read_spool(rack_agent, fabric["capture"]))
+    found = port_of(measured, port)
+    assert found["dropped_frames"] > 0
+    kinds = Counter(row["kind"] for row in events)
+    assert kinds["arrived"] == found["received_frames"]
+    assert (kinds["departed"], kinds["dropped"]) == (found["sent_frames"], found["dropped_frames"])
+    assert [row["time_seconds"] for row in events] == sorted(row["time_seconds"] for row in events)
+    assert max(row["queue_bytes"] for row in events) == found["peak_queue_bytes"] <= 30_000
+    # What the last sample was before the end came is not in the series.
+    assert found["sent_bytes"] >= sum(row["sent_bytes"] for row in queues) >= 0.9 * found["sent_bytes"]
+    assert max(row["peak_queue_bytes"] for row in queues) == found["peak_queue_bytes"]
+    program = shutil.which("tshark")
+    assert program is not None
+    fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"]
+    read = subprocess.run(
+        [program, "-r", str(tmp_path / "port.pcapng"), *fields], capture_output=True, text=True, check=True
+    )
+    sides = Counter(line.split("\t")[0].removeprefix(f"{port} ") for line in read.stdout.splitlines())
+    assert sides == {"in": kinds["arrived"], "out": kinds["departed"], "dropped": kinds["dropped"]}
+    assert sum("\tdropped (taildrop)" in line for line in read.stdout.splitlines()) == kinds["dropped"]
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("testbed", ["fabric", "kernel"])
+def test_what_fits_into_an_overlay_is_what_arithmetic_says(rack_agent: Agent, testbed: str, family: int) -> None:
+    kernel = {"nic": {**UP["nic"], "moderation_seconds": 0}, "link": {"rtt_seconds": 0}} if testbed == "kernel" else {}
+    rest = {"testbed": testbed, "family": family, "overlay": "vxlan", **kernel}
+    with network(rack_agent, 2, 1500, **rest) as (built, hosts):
+        inner = 1500 - (50 if family == 4 else 70)  # RFC 7348: outer IP, UDP 8, VXLAN 8, inner Ethernet 14
+        ceiling = built["ceilings"]["h1"]
+        assert (ceiling["inner_mtu"], ceiling["frame_bytes"]) == (inner, 1518)
+        assert hosts[0].agent.request("host.read")["overlay_mtu"] == inner
+        rack_agent.request("measure.begin")
+        done = Stream(size_bytes=1_000_000, repeat_seconds=0).run(hosts, TOKEN, None).record
+        measured = rack_agent.request("measure.end")
+        result = done["runs"][0]["result"]
+        # Inner IP and TCP headers, and timestamps.
+        assert (result["path_mtu"], result["sender_mss_bytes"]) == ([inner], [inner - (52 if family == 4 else 72)])
+        if testbed == "fabric":
+            # Full frames outside, and not a byte more: the arithmetic is exact.
+            assert measured["fabric"]["hosts"][0]["largest_frame_bytes"] == 1518
+            assert port_of(measured, "switch>h2")["giant_frames"] == 0
+            # Aggregates pass the shaper whole, and are charged with the headers of all their frames.
+            shell(hosts[0].agent, "ethtool -k fgx1 | grep -q '^generic-segmentation-offload: on'")
+            sent = port_of(measured, "h1>switch")
+            wire = sent["sent_bytes"] + 20 * sent["sent_frames"]
+            shown = spawn(hosts[0].agent, "tc", "-s", "qdisc", "show", "dev", "fg1", "root")
+            hosts[0].agent.request("process.wait", {"process": shown, "timeout_seconds": 10})
+            charged = int(output(hosts[0].agent, shown).split(" Sent ")[1].split()[0])
+            assert charged == pytest.approx(wire, rel=0.002)
+
+
+def test_what_cannot_be_a_network_is_refused_before_anything_is_built(rack_agent: Agent) -> None:
+    asked: list[tuple[Json, str]] = [
+        ({"topology": {"kind": "fat-tree", "k": 3}}, "k of a fat-tree: found 3, expected an even number"),
+        ({"queue": {"kind": "pie"}}, "unknown variant `pie`"),
+        ({"links": [{"from": "h1", "to": "h2"}]}, 'links: found none from "h1" to "h2"'),
+        ({"link": {**UP["link"], "buffer_bytes": 1517}}, "found a buffer of 1517 bytes, expected room for a frame"),
+        ({"overlay": "vxlan", "nic": {**UP["nic"], "tso": True, "checksum": True}}, "overlay needs nic.tso"),
+        ({"routing": {"paths": "equal-length"}}, "equal-length routing: found topology rack"),
+    ]
+    for change, words in asked:
+        with pytest.raises(AgentError) as refused:
+            rack_agent.request("rack.up", {**UP, **change})
+        assert words in str(refused.value)
+        assert "\n" not in str(refused.value)

@@ -1,0 +1,242 @@
+"""What people and Prometheus get to see of a check: complete, escaped, offline."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from helpers.check_documents import documents
+from helpers.check_lab import Lab
+from helpers.support import bench, by_length
+from hypothesis import given, settings
+from prometheus_client.parser import text_string_to_metric_families
+from rich.console import Console
+
+from framegauge.check.judgement import blame, planner
+from framegauge.report.check import (
+    html as check_html,
+    matrix as check_matrix,
+    prometheus as check_prometheus,
+    terminal as check_terminal,
+)
+
+fleet = bench("fleet_model")
+
+
+def faulty() -> Lab:
+    lab = Lab((8, 8), (4, 6))
+    lab.fault(lab.some(lambda a, b: b == "c"), 1504)
+    lab.fault([("a", "k", 4)], bad=8)
+    lab.fault(lab.some(lambda a, b: a == "f" and b != "c"), 1500, "too_small", told=[(None, 1500)])
+    lab.fault([("h", "p", 6)], None, "unknown")
+    return lab.fault([("d", "e", 4)], None, "unreachable")
+
+
+def printed(document, width=130) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    check_terminal.show(document, console)
+    return console.file.getvalue()
+
+
+def test_sixteen_hosts_are_a_matrix_with_sizes_that_fits():
+    text = printed(faulty().document())
+    assert "60 of 480 pairs do not carry packets of 9000 bytes; of 1 it is not known." in text
+    row = next(line for line in text.splitlines() if line.startswith("  1 a"))
+    assert row.split() == ["1", "a", "✓", "1504!", *["✓"] * 7, "1500!*", *["✓"] * 5]
+    assert max(map(len, text.splitlines())) <= 130
+    assert "1. a host's port or NIC drops large frames silently: host c, receiving" in text
+    assert "1 in 4" not in text
+    assert "99.99 % for one bad of 4" in text
+
+
+def test_a_narrow_terminal_gets_signs_alone():
+    text = printed(faulty().document(), 70)
+    assert max(map(len, text.splitlines())) <= 70
+    assert "!*" in text
+    assert "1504!" not in text
+
+
+def test_families_that_agree_share_a_matrix():
+    assert [each.title for each in check_matrix.matrices(Lab((2,), (4, 6)).document(), 16)] == ["IPv4 and IPv6 alike"]
+    assert [each.title for each in check_matrix.matrices(faulty().document(), 16)] == ["IPv4", "IPv6"]
+
+
+def test_pairs_of_one_end_are_marked_everywhere():
+    lab = Lab((2,)).fault([("a", "b", 4)])
+    lab.pairs["a", "b", 4] |= {"method": "one_ended", "direction": "unknown"}
+    text = printed(lab.document())
+    assert "1500!°" in text
+    assert "✓°" not in text
+    assert "° one-ended: both ways at once" in text
+    page = check_html.page(lab.document())
+    assert "black hole above 1500 bytes, one-ended" in page
+    assert "black hole, one-ended" in page
+    found = samples(check_prometheus.text(lab.document(), 0.0))
+    marked = [key for key in found if key[0] == "framegauge_path_one_ended"]
+    assert marked == [("framegauge_path_one_ended", ("destination", "b"), ("family", "4"), ("source", "a"))]
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    hosts = fleet.Fleet(1000, 50, 4)
+    plan = planner.plan(hosts.members())
+    name = hosts.name(77)
+    fault = fleet.Fault(
+        "nic_receiving",
+        frozenset({(f"switch {hosts.leaf(77)}", name), (fleet.leaf_address(hosts.leaf(77)), name)}),
+        (name,),
+    )
+    document = fleet.measure(hosts, plan, [fault])
+    document["findings"] = blame.blame(document)
+    return document
+
+
+def test_a_thousand_hosts_are_a_summary(thousand):
+    text = printed(thousand)
+    assert "1000 hosts" in text
+    assert "host r1h27, receiving" in text
+    assert "IPv4, by subnet" in text
+    assert text.count("\n") < 60
+
+
+def test_a_thousand_hosts_are_a_small_page(thousand):
+    text = check_html.page(thousand)
+    assert len(text.encode()) < 500_000
+    assert "IPv4, by subnet" in text
+
+
+class Page(HTMLParser):
+    """Balanced tags, ids, texts; and nothing that could load or run."""
+
+    void = frozenset({"meta", "br", "link", "img", "input", "hr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def tags(self, name):
+        return [attributes for tag, attributes in self.seen if tag == name]
+
+
+def check_page(text: str) -> Page:
+    found = Page(text)
+    assert not {tag for tag, _ in found.seen} & {"script", "img", "link", "iframe", "object", "form"}
+    assert not any(key.startswith("on") or key in ("src", "style") for _, each in found.seen for key in each)
+    assert all(each["href"].startswith("#") for each in found.tags("a"))
+    ids = [each["id"] for _, each in found.seen if "id" in each]
+    assert len(set(ids)) == len(ids)
+    assert {each["href"][1:] for each in found.tags("a")} <= set(ids)
+    assert "default-src 'none'" in next(each["content"] for each in found.tags("meta") if "http-equiv" in each)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+    return found
+
+
+def test_the_page_is_a_document_for_everyone():
+    text = check_html.page(faulty().document(), "today")
+    found = check_page(text)
+    assert found.tags("html") == [{"lang": "en"}]
+    assert len(found.tags("caption")) == len(found.tags("table")) == 4
+    assert all(each.get("scope") in ("row", "col") for each in found.tags("th"))
+    # What a colour says is said by a sign and by words, too; what scrolls can be scrolled by keys.
+    assert "black hole above 1504 bytes" in text
+    assert all(
+        {"tabindex", "role", "aria-label"} <= set(each) for each in found.tags("div") if each["class"] == "scroll"
+    )
+    assert text.index('id="findings"') < text.index('id="matrix"') < text.index('id="pairs"') < text.index('id="hosts"')
+    for what in ("prefers-color-scheme: dark", "@media print", "max-width: 40rem"):
+        assert what in text
+
+
+def test_the_page_of_64_hosts_and_both_families_is_below_a_megabyte():
+    lab = Lab((32, 32), (4, 6))
+    lab.fault(lab.some(lambda a, b: True, 4), bad=9)
+    text = check_html.page(lab.document())
+    check_page(text)
+    assert len(text.encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "names", [("", "\x01"), ("\u0301", "\u0301\u0301"), ("\u200b", "漢" * 40), ("e\u0301" * 60, "b")]
+)
+def test_names_of_no_width_or_of_too_much_are_printed(names):
+    document = Lab((2,), (4,)).document()
+    for place, name in zip("ab", names, strict=True):
+        for host in document["hosts"]:
+            host["name"] = name if host["name"] == place else host["name"]
+        for pair in document["pairs"]:
+            for end in ("source", "destination"):
+                pair[end] = name if pair[end] == place else pair[end]
+    assert "\x01" not in printed(document)
+
+
+@pytest.mark.soak(2)
+@settings(max_examples=by_length(60, 1000))
+@given(documents())
+def test_any_document_can_be_shown_and_no_name_becomes_markup(document):
+    document["findings"] = blame.blame(document)
+    text = check_html.page(document, "<now>")
+    check_page(text)
+    assert "<script" not in text
+    text.encode()
+    assert "\x1b" not in printed(document)
+    check_prometheus.text(document, 1.0).encode()
+
+
+def samples(text: str) -> dict[tuple, float]:
+    found = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        assert family.type == "gauge"
+        for sample in family.samples:
+            key = (sample.name, *sorted(sample.labels.items()))
+            assert key not in found, "twice"
+            found[key] = sample.value
+    return found
+
+
+def test_prometheus_reads_what_was_measured():
+    found = samples(check_prometheus.text(faulty().document(), 1_700_000_000.5))
+    pair = (("destination", "c"), ("family", "4"), ("source", "a"))
+    assert found["framegauge_path_mtu_bytes", *pair] == 1504
+    assert found["framegauge_route_mtu_bytes", *pair] == 9000
+    assert found["framegauge_path_carries_target", *pair] == 0
+    unknown = (("destination", "p"), ("family", "6"), ("source", "h"))
+    assert ("framegauge_path_mtu_bytes", *unknown) not in found
+    assert ("framegauge_path_carries_target", *unknown) not in found
+    assert found["framegauge_check_pairs", ("verdict", "black_hole")] == 31
+    assert found["framegauge_check_pairs", ("verdict", "unknown")] == 1
+    assert found["framegauge_check_findings", ("kind", "icmp_filtered")] == 0
+    assert found["framegauge_check_findings", ("kind", "unreachable")] == 1
+    assert found["framegauge_check_verdict", ("verdict", "fault")] == 1
+    assert found["framegauge_check_timestamp_seconds",] == 1_700_000_000.5
+    assert found["framegauge_check_target_mtu_bytes",] == 9000
+
+
+@pytest.mark.soak(2)
+@settings(max_examples=by_length(60, 1000))
+@given(documents())
+def test_prometheus_reads_every_name_back(document):
+    text = check_prometheus.text(document, 0.0)
+    assert re.fullmatch(r"(?s)(.*\n)+", text)
+    found = samples(text)
+    for pair in document["pairs"]:
+        if pair["path_mtu_bytes"] is not None:
+            labels = {"source": pair["source"], "destination": pair["destination"], "family": str(pair["family"])}
+            assert ("framegauge_path_mtu_bytes", *sorted(labels.items())) in found

@@ -1,0 +1,129 @@
+"""Looking after every block: what it spends, and what all comparisons together may claim."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy import stats
+
+from framegauge.statistics import family
+from framegauge.statistics.judge import Row, is_settled, judge
+from framegauge.statistics.ratio import quantile
+from framegauge.statistics.sequential import EXCESS, FIRST_LOOK, StoppingRule, _levels, looks
+
+
+@pytest.mark.parametrize("planned", [2, 5, 6, 8, 60, 10_000])
+def test_the_last_look_is_at_the_planned_end_and_there_are_not_too_many(planned):
+    found = looks(planned)
+    assert found[-1] == planned
+    assert found == sorted(set(found))
+    assert len(found) <= 50
+
+
+def test_boundaries_of_two_looks_are_those_of_the_bivariate_normal_distribution():
+    alpha, planned = 0.05, FIRST_LOOK + 1
+    (blocks, first), (_, last) = _levels(alpha, planned)
+    share = blocks / planned
+    assert first == pytest.approx(alpha / EXCESS * share**2, rel=1e-9)
+    edges = -stats.norm.ppf([first / 2, last / 2])
+    together = stats.multivariate_normal(cov=[[1, math.sqrt(share)], [math.sqrt(share), 1]])
+    inside = together.cdf(edges, lower_limit=-edges)
+    assert 1 - inside == pytest.approx(alpha / EXCESS, abs=1e-6)
+
+
+@pytest.mark.parametrize("planned", [8, 20])
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_all_looks_together_miss_the_truth_with_alpha_at_most(planned, alpha):
+    random, studies, rule = np.random.default_rng(20261121), 20_000, StoppingRule(planned)
+    values = random.normal(size=(studies, planned))
+    missed = np.zeros(studies, dtype=bool)
+    for blocks in looks(planned):
+        seen = values[:, :blocks]
+        half = quantile(blocks - 1, rule.nominal(alpha, blocks)) * seen.std(axis=1, ddof=1) / math.sqrt(blocks)
+        missed |= np.abs(seen.mean(axis=1)) > half
+    error = math.sqrt(alpha * (1 - alpha) / studies)
+    assert missed.mean() <= alpha + 3 * error
+    assert missed.mean() >= 0.6 * alpha  # and not by making the intervals needlessly wide
+
+
+def test_an_unplanned_study_has_one_look_at_the_whole_level():
+    assert StoppingRule().nominal(0.05, 7) == 0.05
+    assert not StoppingRule().looks_after(7)
+
+
+def test_between_looks_nothing_more_is_spent():
+    rule = StoppingRule(500)
+    at, after = looks(500)[3:5]
+    assert rule.nominal(0.05, at) == rule.nominal(0.05, after - 1)
+    assert rule.looks_after(at)
+    assert not rule.looks_after(at + 1)
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=30))
+def test_the_family_is_settled_as_holm_does_it(chances):
+    levels = family.levels([lambda alpha, chance=chance: chance <= alpha for chance in chances], 0.05)
+    rejected = {index for index, chance in enumerate(chances) if chance <= levels[index]}
+    expected = set()
+    for rank, index in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if chances[index] > 0.05 / (len(chances) - rank):
+            break
+        expected.add(index)
+    assert rejected == expected
+
+
+def rows(effects, blocks, spread, seed=1):
+    random = np.random.default_rng(seed)
+    return [
+        Row(block, cell, arm, "baseline" if arm == "baseline" else "treatment", 0, "stream", {},
+            {"goodput": float(scale * np.exp(random.normal(0, spread)))}, False)
+        for cell, effect in enumerate(effects) for block in range(blocks)
+        for arm, scale in (("baseline", 1.0), ("9000", effect))
+    ]  # fmt: skip
+
+
+def test_one_of_many_comparisons_needs_more_than_one_alone():
+    found = judge(rows([1.05] + [1.0] * 19, 6, 0.012), {"goodput": 0.02})
+    first = found[0]
+    assert first.judged.alpha < first.ratio.alpha == 0.05
+    assert first.judged.low < first.ratio.low
+    alone = judge(rows([1.05], 6, 0.012), {"goodput": 0.02})[0]
+    assert alone.judged.alpha == 0.05
+
+
+def test_a_study_is_settled_once_every_treatment_has_its_verdict():
+    assert is_settled(judge(rows([1.05, 1.0], 6, 0.001), {"goodput": 0.01}))
+    assert not is_settled(judge(rows([1.05, 1.01], 6, 0.001), {"goodput": 0.01}))
+    assert not is_settled([])
+
+
+def with_control(blocks, lost):
+    """A clear effect, and an A/A control of which so many more runs were lost."""
+    random = np.random.default_rng(1)
+    control = [(block, block >= blocks) for block in range(blocks + lost)]
+    return rows([1.05], blocks, 0.001) + [
+        Row(block % blocks, 0, "control", "control", 0, "stream", {},
+            {} if excluded else {"goodput": float(np.exp(random.normal(0, 0.001)))}, excluded)
+        for block, excluded in control
+    ]  # fmt: skip
+
+
+def test_a_control_is_waited_for_as_long_as_too_few_runs_tell_how_some_were_lost():
+    # 2 of 7 are more than a quarter, 2 of 8 are not. 12 of 17 against 0 of 5 are no chance: more runs would not help.
+    for blocks, lost, settled in [(5, 0, True), (5, 2, False), (6, 2, True), (5, 12, True)]:
+        found = judge(with_control(blocks, lost), {"goodput": 0.01})
+        assert found[-1].verdict == "better"
+        assert is_settled(found) is settled, (blocks, lost, [each.warnings for each in found])
+
+
+def test_no_effect_is_rarely_claimed_in_a_study_of_many_looks_and_comparisons():
+    rule, wrong, studies = StoppingRule(8), 0, 300
+    for seed in range(studies):
+        everything = rows([1.0] * 4, 8, 0.02, seed)
+        for blocks in looks(8):
+            so_far = [row for row in everything if row.block < blocks]
+            found = judge(so_far, {"goodput": 0.001}, rule, explain=False)
+            if is_settled(found) or blocks == 8:
+                wrong += any(each.verdict in ("better", "worse") for each in found)
+                break
+    assert wrong / studies <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / studies)

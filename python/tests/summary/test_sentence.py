@@ -1,0 +1,295 @@
+"""The answer in one sentence: every combination of verdicts, and what it must never claim."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from framegauge.metrics import METRICS
+from framegauge.report import evidence
+from framegauge.statistics.verdict import Verdict
+from framegauge.summary import words
+from framegauge.summary.sentence import Kind, answer, numbers
+
+BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
+RATIOS = {BETTER: 1.053, WORSE: 0.9, INSIDE: 1.001, UNDECIDED: 1.01}
+NEAR, FAR = 0.0002, 0.0012
+
+
+def one(
+    kind: str, metric: str = "goodput", rtt: float = NEAR, level: Any = 9000, baseline: Any = 1500, *,
+    workload: str = "stream", factor: str = "mtu", ratio: float | None = None, warnings: tuple[str, ...] = (),
+) -> dict[str, Any]:  # fmt: skip
+    found = RATIOS.get(kind, 1.0)
+    found = ratio or (found if METRICS[metric].higher_is_better else 1 / found)
+    judged = kind != "not judged"
+    return {
+        "workload": workload,
+        "conditions": {"size_bytes": 10_000_000, "rtt_seconds": rtt, "congestion_control": "cubic"},
+        "metric": metric,
+        "unit": METRICS[metric].unit,
+        "baseline": {factor: baseline, "estimate": 1e8 if judged else None},
+        "treatment": {factor: level, "estimate": 1e8 * found if judged else None},
+        "ratio": found if judged else None,
+        "ci95": [found * 0.998, found * 1.002] if judged else None,
+        "margin": 0.01,
+        "judged": {"confidence": 0.975, "interval": [found * 0.997, found * 1.003]} if judged else None,
+        "assumption": "paired t",
+        "verdict": kind,
+        "runs": 16 if judged else 0,
+        "warnings": list(warnings),
+    }
+
+
+def summary(*verdicts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    doubtful = ("suspect", "not judged")
+    return {
+        "schema": 1, "question": "?", "scope": "emulated", "verdicts": list(verdicts), "not_measured": [], "caveats": [],
+        "faithful": bool(verdicts) and all(each["verdict"] not in doubtful for each in verdicts), "suspect": [],
+        "family": {"error": 0.05, "treatments": len(verdicts), "controls": 0}, "excluded": [], "interactions": [],
+        "stopping": {"stop": "blocks", "planned_blocks": 8, "blocks": 8}, "cpu": None, **more,
+    }  # fmt: skip
+
+
+CONTROL = one(INSIDE, level=1500)
+TIME = "completion_time"
+# Verdicts → the whole sentence.
+TABLE = {
+    "better": (
+        [one(BETTER)],
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500.",
+    ),
+    "better everywhere": (
+        [one(BETTER), one(BETTER, rtt=FAR, ratio=1.187)],
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % to 18.7 % faster here, compared with MTU 1500; better in "
+        "all 2 comparisons.",
+    ),
+    "worse": (
+        [one(WORSE)],
+        "No: jumbo frames (MTU 9000) move bulk transfers 10.0 % more slowly here, compared with MTU 1500.",
+    ),
+    "worse time": (
+        [one(WORSE, TIME, ratio=1.5)],
+        "No: jumbo frames (MTU 9000) let bulk transfers take 50 % more time here, compared with MTU 1500.",
+    ),
+    "inside": (
+        [one(INSIDE), one(INSIDE, TIME)],
+        "No practical difference: jumbo frames (MTU 9000) stay within the margin (1 % in goodput and 1 % in completion "
+        "time) in all 2 comparisons here, compared with MTU 1500.",
+    ),
+    "undecided": (
+        [one(UNDECIDED, warnings=("undecided: about 13 more blocks would settle it",))],
+        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; about 13 "
+        "more blocks would settle it.",
+    ),
+    "mostly undecided": (
+        [one(BETTER), one(UNDECIDED, rtt=FAR, warnings=("undecided: too close",))],
+        "Undecided: jumbo frames (MTU 9000) are better in 1 of 2 comparisons here, compared with MTU 1500, undecided in 1.",
+    ),
+    "better, a few undecided": (
+        [one(BETTER), one(BETTER, TIME), one(UNDECIDED, rtt=FAR)],
+        "Yes, as far as decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU "
+        "1500; better in 2; undecided in 1 of 3 comparisons.",
+    ),
+    "better in one metric, no difference in another": (
+        [one(BETTER), one(INSIDE, TIME)],
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; no practical "
+        "difference in completion time.",
+    ),
+    "better in one metric, worse in another": (
+        [one(BETTER), one(WORSE, "receiver_cpu_cost")],
+        "It depends on the metric: jumbo frames (MTU 9000) are better in goodput and are worse in receiver CPU cost "
+        "here, compared with MTU 1500.",
+    ),
+    "by RTT": (
+        [one(INSIDE), one(BETTER, rtt=FAR)],
+        "It depends on the RTT: jumbo frames (MTU 9000) are better with RTT 1.2 ms and make no practical difference with "
+        "RTT 200 us here, compared with MTU 1500.",
+    ),
+    "by level": (
+        [one(INSIDE, level=4000), one(BETTER, level=9000)],
+        "It depends on the MTU: jumbo frames (MTU 4000, 9000) are better with MTU 9000 and make no practical difference "
+        "with MTU 4000 here, compared with MTU 1500.",
+    ),
+    "by workload": (
+        [one(BETTER), one(WORSE, workload="ftp")],
+        "It depends on the workload: jumbo frames (MTU 9000) are better for stream and are worse for ftp here, compared "
+        "with MTU 1500.",
+    ),
+    "by nothing alone": (
+        [one(BETTER), one(WORSE, TIME), one(WORSE, rtt=FAR), one(BETTER, TIME, FAR)],
+        "It depends: jumbo frames (MTU 9000) are better in 2 of 4 comparisons and are worse in 2 here, compared with MTU "
+        "1500; the largest change of goodput is −10.0 % (stream 10 MB, RTT 1.2 ms, MTU 9000).",
+    ),
+    "another factor": (
+        [one(BETTER, factor="tso", level=True, baseline=False)],
+        "Yes: TSO on moves bulk transfers 5.3 % faster here, compared with TSO off.",
+    ),
+    "congestion control": (
+        [one(BETTER, "latency_p99", factor="congestion_control", level="bbr", baseline="cubic", workload="rr")],
+        "Yes: bbr gives requests 5.0 % less latency at 99 % here, compared with cubic.",
+    ),
+    "an MTU that is no jumbo frame": (
+        [one(WORSE, level=1280)],
+        "No: MTU 1280 moves bulk transfers 10.0 % more slowly here, compared with MTU 1500.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_sentence(name: str) -> None:
+    verdicts, expected = TABLE[name]
+    assert answer(summary(*verdicts)).text == expected
+    # A control that found nothing changes no word.
+    assert answer(summary(CONTROL, *verdicts)).text == expected
+
+
+def test_suspect_and_unjudged_say_why_and_nothing_else() -> None:
+    line = "the A/A control was better than the identical baseline: something besides the treatment acts"
+    found = answer(summary(one("suspect", warnings=(line,)), one(BETTER, TIME), suspect=[line]))
+    assert found.kind is Kind.SUSPECT
+    assert found.text == f"Suspect: this study is not evidence, because {line}."
+    lost = "6 of 16 runs were excluded in one arm and 0 of 16 in the other (p = 0.018): they were not lost at random"
+    assert answer(summary(one("suspect", warnings=(lost,)))).text.startswith(
+        "Suspect: this study is not evidence, because 6 of 16 runs were excluded in one arm"
+    )
+    excluded = [{"reasons": ["fidelity: lateness"]}]
+    found = answer(summary(one("not judged", warnings=("no pair of runs is left to compare",)), excluded=excluded))
+    assert found.kind is Kind.NO_ANSWER
+    assert found.text == (
+        "No answer: nothing could be judged (no pair of runs is left to compare); reason of the first excluded run: "
+        "fidelity: lateness."
+    )
+    assert answer(summary(one("not judged"), one(BETTER, TIME))).text.startswith(
+        "No answer: 1 of 2 comparisons could not be judged"
+    )
+    assert answer(summary()).text == "No answer: nothing was compared."
+    why = [{"metric": "latency_p99", "why": "no workload of this study measures it"}]
+    assert "latency p99: no workload" in answer(summary(not_measured=why)).text
+    assert answer(summary(CONTROL)).kind is Kind.NO_ANSWER
+
+
+def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
+    line = "0 of 8 runs were excluded in one arm and 3 of 10 in the other"
+    lost = one("suspect", rtt=FAR, ratio=3.0, warnings=(line,))
+    found = summary(*[one(BETTER)] * 5, lost, faithful=True)
+    assert answer(found).text == (
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; better in 5; no "
+        "verdict in 1 of 6 comparisons, because too many of their runs were lost, or not at random."
+    )
+    assert all("+200" not in number.change for number in numbers(found))
+    assert any("1 of 6 comparisons have no verdict" in line for line in evidence.how_sure(found))
+    assert answer(summary(lost, one("not judged"), faithful=True)).kind is Kind.NO_ANSWER
+
+
+def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
+    places = [(metric, rtt) for metric in ("goodput", TIME) for rtt in (NEAR, FAR)]
+    for kinds in itertools.product(map(str, Verdict), repeat=len(places)):
+        found = answer(summary(*(one(kind, *place) for kind, place in zip(kinds, places, strict=True))))
+        settled = {kind for kind in kinds if kind != UNDECIDED}
+        if "suspect" in kinds:
+            allowed = {Kind.SUSPECT}
+        elif "not judged" in kinds:
+            allowed = {Kind.NO_ANSWER}
+        elif kinds.count(UNDECIDED) * 2 >= len(kinds):
+            allowed = {Kind.UNDECIDED}
+        elif settled in ({BETTER}, {WORSE}, {INSIDE}):
+            allowed = {{BETTER: Kind.YES, WORSE: Kind.NO, INSIDE: Kind.NO_DIFFERENCE}[min(settled)]}
+        else:
+            allowed = {Kind.DEPENDS}
+            if INSIDE in settled and len(settled) == 2:
+                allowed.add(Kind.YES if BETTER in settled else Kind.NO)
+        assert found.kind in allowed, (kinds, found)
+        assert found.text.startswith(found.kind)
+        assert found.text.endswith(".")
+        assert found.text.count("undecided in") == (UNDECIDED in kinds and settled != set() and not
+                                                     {"suspect", "not judged"} & set(kinds)), found  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", [BETTER, WORSE])
+def test_every_metric_has_words_for_both_ways(metric: str, kind: str) -> None:
+    text = answer(summary(one(kind, metric))).text
+    assert "{" not in text
+    assert "%" in text
+
+
+def test_an_invented_network_is_called_so() -> None:
+    found = summary(one(BETTER), scope="invented")
+    assert "faster on this invented network" in answer(found).text
+    assert evidence.limits(found)[0].startswith("Invented:")
+
+
+def test_the_three_numbers_show_both_ends_and_what_nothing_looks_like() -> None:
+    found = numbers(summary(CONTROL, one(BETTER), one(BETTER, rtt=FAR, ratio=1.187), one(BETTER, TIME)))
+    assert [each.label for each in found] == [
+        "largest change of goodput", "smallest change of goodput", "A/A control (nothing changed), goodput",
+    ]  # fmt: skip
+    assert (found[0].change, found[0].interval) == ("+18.7 %", "+18.5 % to +18.9 %")
+    assert "118.7 Mb/s" in found[0].values
+    without = numbers(summary(one(BETTER), one(BETTER, TIME)))
+    assert [each.label for each in without] == ["goodput", "completion time"]
+    assert numbers(summary(one("not judged"))) == []
+
+
+def test_summaries_from_before_a_key_was_there_have_an_answer() -> None:
+    found = json.loads(json.dumps(summary(CONTROL, one(BETTER))))
+    for key in ("suspect", "family", "stopping", "interactions", "not_measured", "caveats"):
+        del found[key]
+    for each in found["verdicts"]:
+        del each["margin"], each["judged"], each["assumption"]
+    assert answer(found).kind is Kind.YES
+    assert evidence.how_sure(found)
+    assert evidence.limits(found)
+
+
+def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
+    found = summary(CONTROL, one(BETTER), one(BETTER, TIME))
+    found["family"]["treatments"] = 2
+    assert evidence.how_sure(found) == [
+        "The probability that any of the 2 verdicts is wrong is at most 5 % (Holm)",
+        "8 of 8 planned blocks were run, as fixed beforehand",
+        "No A/A control (the baseline against itself) came out different: 1 no practical difference",
+        "No run was excluded",
+    ]
+    found["stopping"] = {"stop": "blocks", "planned_blocks": 8, "blocks": 10}
+    assert [line.split(",")[0] for line in evidence.how_sure(found)[1:3]] == [
+        "2 more blocks were run than planned",
+        "8 of 8 planned blocks were run",
+    ]
+    found["stopping"] = {"stop": "settled", "planned_blocks": 40, "blocks": 9}
+    assert evidence.how_sure(found)[1].startswith("Stopped after 9 of 40 planned blocks, when everything was settled;")
+    found["verdicts"].append(one(UNDECIDED))
+    assert evidence.how_sure(found)[1].startswith("Ended after 9 of 40 planned blocks, before everything was settled;")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"), [(1.0, "+0.00 %"), (1.053, "+5.3 %"), (0.5, "−50 %"), (3.2, "+220 %"), (1.0041, "+0.41 %")]
+)
+def test_changes_are_said_in_percent(ratio: float, said: str) -> None:
+    assert words.change(ratio) == said
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ([1.051, 1.055], "+5.1 % to +5.5 %"), ([1.934, 1.943], "+93.4 % to +94.3 %"), ([0.99, 1.02], "−1.0 % to +2.0 %"),
+        ([1.2, 3.0], "+20 % to +200 %"), ([1.0, 1.0], "+0.00 % to +0.00 %"), (None, "no interval"),
+    ],
+)  # fmt: skip
+def test_intervals_are_said_as_finely_as_they_are_narrow(interval: list[float] | None, said: str) -> None:
+    assert words.change_interval(interval) == said
+
+
+def test_conditions_have_names_and_units() -> None:
+    given = {
+        "size_bytes": 10**6, "rtt_seconds": 0.0012, "bits_per_second": 10**9, "tso": False, "congestion_control": "bbr",
+        "mtu": {"default": 9000, "h2": 1500}, "flows": 4, "rate_per_second": None,
+    }  # fmt: skip
+    assert [words.condition(name, value) for name, value in given.items()] == [
+        "size 1 MB", "RTT 1.2 ms", "rate 1 Gb/s", "TSO off", "bbr", "MTU 9000/h2 1500", "flows 4", "rate per second -",
+    ]  # fmt: skip
