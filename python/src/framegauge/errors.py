@@ -1,24 +1,24 @@
-"""The whole error tree.
+"""All errors, with the exit codes of commands that end with them.
 
 FramegaugeError (exit 1)
-├── InputError (exit 2): the user can fix it by changing what was asked
+├── InputError (exit 2): the user can fix it by changing the input
 │   ├── QuantityError        a value with a wrong type or unit
 │   ├── StudyError           a study or lab file that cannot be accepted, with file and line
 │   ├── FolderInUse          another process writes to this output folder
 │   ├── FolderNotEmpty       the output folder already holds results
 │   ├── NewerResults         results written by a newer framegauge
-│   ├── CorruptResults       results that no framegauge wrote
-│   └── Refused              the kernel or device cannot honour a setting (agent -32003)
+│   ├── CorruptResults       results that are damaged
+│   ├── Refused              the kernel or device cannot honour a setting (agent -32003)
+│   └── MissingRequirement   privilege, TAP, cgroups, … (agent -32002)
 ├── NothingJudged (exit 3): not faithful, or no verdict
 ├── Interrupted (exit 130)
 ├── DiskFull                 finished runs are intact
-├── MissingRequirement       privilege, TAP, cgroups, … (agent -32002)
 └── AgentFailure
     ├── AgentMissing         the agent's binary cannot be found or started
     ├── AgentLost            the agent ended or closed the pipe
     ├── AgentTimeout         no answer in time
-    ├── Lapsed               the network no longer carries what it has carried in this study
-    ├── ProgramFailure       a program in a host failed, or said what nobody understands
+    ├── Lapsed               the network no longer carries traffic that it carried earlier in this study
+    ├── ProgramFailure       a program in a host failed, or its output was not understood
     └── AgentError           an error answer: code, message, data
 """
 
@@ -54,13 +54,13 @@ __all__ = [
 
 
 class FramegaugeError(Exception):
-    """Anything that ends a command. The first line of the message stands alone."""
+    """Any error that ends a command. The first line of its message makes sense on its own."""
 
     exit_code = 1
 
 
 class InputError(FramegaugeError):
-    """The user can fix it by changing what was asked."""
+    """An error that the user can fix by changing the input."""
 
     exit_code = 2
 
@@ -75,7 +75,7 @@ class QuantityError(InputError, ValueError):
 
 
 class StudyError(InputError):
-    """A study or lab file that cannot be accepted; one line a problem: where, found, expected."""
+    """A study or lab file that cannot be accepted; one line per problem: where, found, expected."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -87,7 +87,7 @@ class FolderInUse(InputError):
 
 
 class FolderNotEmpty(InputError):
-    """The output folder holds something already."""
+    """The output folder is not empty."""
 
 
 class NewerResults(InputError):
@@ -103,23 +103,23 @@ class Refused(InputError):
 
 
 class NothingJudged(FramegaugeError):
-    """The study ended without a verdict that could be evidence."""
+    """The study ended without a verdict that counts as evidence."""
 
     exit_code = 3
 
 
 class Interrupted(FramegaugeError):
-    """Ctrl-C or SIGTERM; what was finished is on disk."""
+    """The command was ended by Ctrl-C or SIGTERM; finished runs are on disk."""
 
     exit_code = 130
 
 
 class DiskFull(FramegaugeError):
-    """Nothing more can be written; finished runs are intact."""
+    """The disk is full; finished runs are intact."""
 
 
 class MissingRequirement(InputError):
-    """Something the testbed needs is not there; one line each in `missing`."""
+    """Something that the testbed needs is missing; one line for each entry of `missing`."""
 
     def __init__(self, missing: Sequence[Mapping[str, Any]]) -> None:
         self.missing = [dict(item) for item in missing]
@@ -132,7 +132,7 @@ class MissingRequirement(InputError):
 
 
 class AgentFailure(FramegaugeError):
-    """The agent could not do what it was asked."""
+    """The agent could not carry out a request."""
 
 
 class AgentMissing(AgentFailure):
@@ -148,15 +148,15 @@ class AgentTimeout(AgentFailure):
 
 
 class Lapsed(AgentFailure):
-    """The network no longer carries what it has carried in this study."""
+    """The network no longer carries traffic that it carried earlier in this study."""
 
 
 class ProgramFailure(AgentFailure):
-    """A program in a host failed, or said something else than expected: what was found, what was expected."""
+    """A program in a host failed, or its output was not as expected: what was found, what was expected."""
 
 
 class AgentError(AgentFailure):
-    """An error answer. `code` and `data` as in pipe/README.md."""
+    """An agent's error answer, with `code` and `data` as in pipe/README.md."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, Any]) -> None:
         self.code = code
@@ -166,18 +166,18 @@ class AgentError(AgentFailure):
 
 
 def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeError:
-    """The error for an agent's error answer: -32002 and -32003 have classes of their own."""
+    """The error for an agent's error answer; codes -32002 and -32003 have their own classes."""
     if code == -32002 and data.get("missing"):
         return MissingRequirement(data["missing"])
     if code == -32003:
         what, asked, limit = data.get("what"), data.get("asked"), data.get("limit")
-        return Refused(f"{what}: asked {asked}, the limit here is {limit} ({message})")
+        return Refused(f"{what}: requested {asked}, the limit here is {limit} ({message})")
     return AgentError(code, message, data)
 
 
 @contextmanager
 def failing_as(code: int) -> Iterator[None]:
-    """For commands whose exit code 1 is an answer: what would end with that ends with `code` instead."""
+    """Turns exit code 1 of errors into `code`, for commands whose exit code 1 is an answer."""
     try:
         yield
     except FramegaugeError as error:

@@ -1,4 +1,4 @@
-"""Every metric, once: its unit, its direction, and the smallest relative effect that is worth acting on."""
+"""The table of metrics: their units, their directions, and the smallest relative effects worth acting on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ OTHERWISE = 0.05
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's base unit and direction. `skewed`: not even its logarithm is nearly normal.
+    """A metric's base unit and direction. `skewed`: even its logarithm is far from normal.
 
-    `margin`: the smallest relative effect worth acting on where a study declares none, about the difference between
+    `margin`: the smallest relative effect worth acting on if a study declares none; about the difference between
     repeated measurements on a quiet machine.
     """
 
@@ -39,7 +39,7 @@ METRICS: Mapping[str, Metric] = {
     "sender_instructions": Metric("instructions_per_gigabyte", False),
     "receiver_cycles": Metric("cycles_per_gigabyte", False),
     "sender_cycles": Metric("cycles_per_gigabyte", False),
-    # Only in files of other tools: a study measures the costs above, of whole hosts.
+    # These occur in files of other tools only: a study measures the costs above, which cover whole hosts.
     "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "retransmits": Metric("per_gigabyte", False, skewed=True),
@@ -47,5 +47,5 @@ METRICS: Mapping[str, Metric] = {
 
 
 def usual_margin(metric: str) -> float:
-    """The metric's usual margin, as a share; 5 % for a metric that is not in the table."""
+    """The metric's default margin, as a share; 5 % for a metric that is not in the table."""
     return METRICS[metric].margin if metric in METRICS else OTHERWISE

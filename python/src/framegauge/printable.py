@@ -8,7 +8,7 @@ __all__ = ["escaped", "printable"]
 
 
 def printable(text: str) -> str:
-    """The text with a replacement for what would move a cursor, or is no character at all."""
+    """The text with control characters and everything else that cannot be printed replaced."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 

@@ -1,6 +1,7 @@
-"""Quantities with units: parse what people write, print what they read.
+"""Quantities with units: parsed from text that users write, printed as text that they read.
 
-Inside, only base units: bytes (int), seconds (float), bits a second (int), shares (float, 0.01 is 1 %).
+Inside the program only base units are used: bytes (int), seconds (float), bits per second (int), shares (float, 0.01 is
+1 %).
 Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, Gi) powers of 1024, as in IEC 80000-13.
 """
 
@@ -36,7 +37,7 @@ PPM_EXPECTED = "parts in a million such as 125 ppm or -20 ppm (unit: ppm; at mos
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 
-# KB is accepted for kB: there is no other thing it could mean.
+# KB is accepted for kB, because it has no other meaning.
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS: dict[str, Decimal] = {
@@ -54,7 +55,7 @@ _RATE |= {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s
 
 
 def _split(value: object, expected: str) -> tuple[Decimal, str]:
-    """The number and the unit ("" when there is none) of what was written."""
+    """The number and the unit ("" if there is none) of a written value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise QuantityError(value, expected)
     match = _NUMBER.fullmatch(str(value))
@@ -64,7 +65,7 @@ def _split(value: object, expected: str) -> tuple[Decimal, str]:
         number = Decimal(match[1].replace("_", ""))
     except InvalidOperation:
         raise QuantityError(value, expected) from None
-    # A bound on the exponent keeps "1e999999" from becoming a number with a million digits.
+    # The limit on the exponent keeps "1e999999" from becoming a number with a million digits.
     if not number.is_finite() or number < 0 or abs(number.adjusted()) > 30:
         raise QuantityError(value, expected)
     return number, match[2]
@@ -85,17 +86,17 @@ def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -
 
 
 def parse_bytes(value: object) -> int:
-    """Bytes of 9000, "9000", "64 KiB" or "100 MB"; QuantityError otherwise."""
+    """The bytes in 9000, "9000", "64 KiB" or "100 MB"; QuantityError for anything else."""
     return _whole(value, BYTES_EXPECTED, _BYTES, bare=True)
 
 
 def parse_bits_per_second(value: object) -> int:
-    """Bits a second of "1 Gb/s"; a bare number has no unit and is a QuantityError."""
+    """The bits per second in "1 Gb/s"; a bare number has no unit and is a QuantityError."""
     return _whole(value, RATE_EXPECTED, _RATE, bare=False)
 
 
 def parse_seconds(value: object) -> float:
-    """Seconds of "0.2 ms"; a bare number other than 0 is a QuantityError."""
+    """The seconds in "0.2 ms"; a bare number other than 0 is a QuantityError."""
     number, unit = _split(value, SECONDS_EXPECTED)
     if unit == "" and number == 0:
         return 0.0
@@ -105,7 +106,7 @@ def parse_seconds(value: object) -> float:
 
 
 def parse_share(value: object) -> float:
-    """0.01 of "1 %"; a bare number could be a share or a percentage and is a QuantityError."""
+    """The share in "1 %", 0.01; a bare number could be a share or a percentage and is a QuantityError."""
     number, unit = _split(value, SHARE_EXPECTED)
     if unit != "%":
         raise QuantityError(value, SHARE_EXPECTED)
@@ -113,14 +114,14 @@ def parse_share(value: object) -> float:
 
 
 def parse_ppm(value: object) -> int:
-    """125 of "125 ppm", which may be below 0; a bare number other than 0 has no unit and is a QuantityError."""
+    """The number in "125 ppm" or "-20 ppm"; a bare number other than 0 has no unit and is a QuantityError."""
     text = value.strip() if isinstance(value, str) else value
     below = isinstance(text, str) and text.startswith("-")
     try:
         found = _whole(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED, {"ppm": 1}, bare=False)
     except QuantityError as error:
         raise QuantityError(value, error.expected) from None
-    # Beyond a tenth it is another rate.
+    # More than a tenth is not a skew but a different rate.
     if found > 100_000:
         raise QuantityError(value, PPM_EXPECTED)
     return -found if below else found
@@ -164,7 +165,7 @@ def exact_share(value: float) -> str:
 
 
 def _scaled(value: float, units: Mapping[str, float], digits: int) -> str:
-    # The rounding comes first: 999.96 kB must print as 1 MB, not as 1000 kB.
+    # Rounding comes first, so that 999.96 kB prints as 1 MB and not as 1000 kB.
     value = float(f"{value:.{digits}g}")
     name, unit = next(
         ((name, unit) for name, unit in reversed(list(units.items())) if value >= unit), next(iter(units.items()))
@@ -174,15 +175,15 @@ def _scaled(value: float, units: Mapping[str, float], digits: int) -> str:
 
 
 def print_bytes(value: float, digits: int = 4) -> str:
-    """Bytes for people: 1000000 is "1 MB"."""
+    """Bytes as short text: 1000000 is "1 MB"."""
     return _scaled(value, {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}, digits)
 
 
 def print_bits_per_second(value: float, digits: int = 4) -> str:
-    """Bits a second for people: 941482444.7 is "941.5 Mb/s"."""
+    """Bits per second as short text: 941482444.7 is "941.5 Mb/s"."""
     return _scaled(value, {"b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}, digits)
 
 
 def print_seconds(value: float, digits: int = 4) -> str:
-    """Seconds for people: 0.0012 is "1.2 ms"."""
+    """Seconds as short text: 0.0012 is "1.2 ms"."""
     return _scaled(value, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}, digits)

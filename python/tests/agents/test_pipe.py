@@ -84,7 +84,7 @@ def test_an_agent_that_dies_is_lost_with_its_last_words():
 
 def test_an_agent_that_sends_nonsense_is_lost():
     agent = Agent.open(scripted("print('hello there', flush=True)"))
-    with pytest.raises(AgentLost, match="no message"):
+    with pytest.raises(AgentLost, match="an invalid message"):
         agent.request("work")
     agent.close(patience_seconds=0.05)
     assert not is_alive(agent.process_id)
@@ -109,7 +109,7 @@ def test_an_agent_that_was_handed_over_is_heard_by_nobody_here():
             os.write(stdin, b'{"jsonrpc":"2.0","id":%d,"method":"work","params":{}}\n' % number)
             # All of it is for whoever has the pipe now.
             assert output.readline() == b'{"jsonrpc": "2.0", "id": %d, "result": {}}\n' % number
-    with pytest.raises(AgentLost, match="work: the agent's pipe is another process's"):
+    with pytest.raises(AgentLost, match="work: the agent's pipe was handed over to another process"):
         agent.request("work")
     agent.close()
     assert not is_alive(agent.process_id)
@@ -126,7 +126,7 @@ def test_error_answers_have_classes():
     assert isinstance(from_agent(-32002, "m", {"missing": [{"name": "tap"}]}), MissingRequirement)
     refused = from_agent(-32003, "too large", {"what": "MTU of h2", "asked": 65535, "limit": 65521})
     assert isinstance(refused, Refused)
-    assert str(refused) == "MTU of h2: asked 65535, the limit here is 65521 (too large)"
+    assert str(refused) == "MTU of h2: requested 65535, the limit here is 65521 (too large)"
 
 
 def test_a_spool_is_read_whole_and_dropped():

@@ -84,4 +84,4 @@ def test_bad_input_is_one_line(words: str, line: str, capsys: pytest.CaptureFixt
 def test_a_check_that_could_not_be_made_names_no_fault(capsys: pytest.CaptureFixture[str], monkeypatch):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", "/bin/false")
     assert cli.main(["check", "local", "netns:blue"]) == 2
-    assert capsys.readouterr().err.startswith("framegauge: hello: the agent went away")
+    assert capsys.readouterr().err.startswith("framegauge: hello: the agent was lost")

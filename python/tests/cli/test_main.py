@@ -218,7 +218,7 @@ def test_an_mtu_above_the_devices_limit_is_exit_2_and_leaves_no_study(study_path
     found = run("study", study_path, "--out", tmp_path / "out", env=environment)
     assert found.returncode == 2
     line = next(line for line in found.stderr.splitlines() if line.startswith("framegauge: "))
-    assert line.startswith("framegauge: MTU of h1: asked 65530, the limit here is 65521")
+    assert line.startswith("framegauge: MTU of h1: requested 65530, the limit here is 65521")
     assert not (tmp_path / "out").exists()
 
 

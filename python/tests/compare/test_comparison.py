@@ -95,7 +95,7 @@ def test_other_conditions_are_listed_with_what_is_nearest(studies, capsys):
     assert document["verdicts"] == []
     assert {each["only_in"] for each in document["not_compared"]} == {"base", "new"}
     why = document["not_compared"][0]["why"]
-    assert why == "NEW has no such runs; the nearest have rtt_seconds 0.0012 instead of 0.0002"
+    assert why == "NEW has no such runs; the most similar ones have rtt_seconds 0.0012 instead of 0.0002"
     assert cli.main(["compare", str(studies / "before"), str(studies / "far")]) == 2
     out, err = capsys.readouterr()
     assert "not compared:" in out
@@ -107,12 +107,12 @@ def test_runs_lost_on_one_side_make_it_suspect(studies, tmp_path, capsys):
     lines = [json.loads(line) for line in (damaged / "runs.jsonl").read_text().splitlines()]
     for line in lines:
         if line["level"] == 9000 and line["block"] < 3:
-            line["excluded"] = ["proof: MTU of h2: asked 9000, found 1500"]
+            line["excluded"] = ["proof: MTU of h2: requested 9000, found 1500"]
     (damaged / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     document = compare(capsys, studies / "before", damaged)
     found = by_level(document)
     assert found[9000]["verdict"] == "suspect"
-    assert found[9000]["warnings"][0].startswith("excluded 0 of 6 runs in BASE and 3 of 6 in NEW")
+    assert found[9000]["warnings"][0].startswith("0 of 6 runs were excluded in BASE and 3 of 6 in NEW")
     assert found[1500]["verdict"] != "suspect"
     assert sum(each["side"] == "new" for each in document["excluded"]) == 3
 
@@ -157,12 +157,12 @@ def test_two_time_windows_of_one_folder(studies, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("base", "new", "message"),
     [
-        ("{soak}", "{soak}", "found 36 runs that are in"),
+        ("{soak}", "{soak}", "found 36 runs that are also in"),
         ("{soak}@10:00..11:00", "{soak}@10:30..11:30", "measured apart"),
         (
             "{soak}@10:00..11:00",
             "{soak}@14:00..15:00",
-            "found no run in that window, expected some: its runs began from",
+            "found no run in that window, expected at least one: its runs began from",
         ),
         ("{soak}@10:00..", "{soak}", 'found "10:00.."'),
     ],
@@ -204,8 +204,8 @@ def test_other_directions_and_lengths_of_iperf3_are_not_compared(tmp_path, capsy
     base, new = iperf3_folder(tmp_path / "base", RATES), iperf3_folder(tmp_path / "new", SLOW, reverse=1)
     document = compare(capsys, base, new, code=2)
     assert [each["why"] for each in document["not_compared"]] == [
-        "NEW has no such runs; the nearest have direction download instead of upload",
-        "BASE has no such runs; the nearest have direction upload instead of download",
+        "NEW has no such runs; the most similar ones have direction download instead of upload",
+        "BASE has no such runs; the most similar ones have direction upload instead of download",
     ]
 
 
@@ -229,7 +229,7 @@ def test_goodput_of_iperf3_against_goodput_of_flent(tmp_path, capsys):
     (found,) = document["verdicts"]
     assert (found["workload"], found["metric"], found["verdict"]) == ("iperf3 against flent", "goodput", "worse")
     assert found["conditions"] == {"direction": "upload"}
-    assert document["notes"][0].startswith("BASE is of iperf3, NEW of flent: goodput is compared with goodput")
+    assert document["notes"][0].startswith("BASE is from iperf3, NEW from flent: goodput is compared with goodput")
     assert {tuple(each["metrics"]) for each in document["not_compared"]} == {
         ("local_cpu_cost", "remote_cpu_cost", "retransmits"), ("latency_p50",),
     }  # fmt: skip
@@ -307,12 +307,12 @@ def test_help_has_examples_and_exit_codes(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none", "none"], "none: found no folder to read (No such file or directory), expected one"),
+        (["none", "none"], "none: cannot be read (No such file or directory), expected a folder of runs"),
         (["{empty}", "{empty}"], "expected a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz)"),
-        (["{file}", "{file}"], "found no folder to read (Not a directory)"),
-        (["{both}", "{both}"], "found files of iperf3 and of flent, expected those of one tool in a folder"),
+        (["{file}", "{file}"], "cannot be read (Not a directory), expected a folder of runs"),
+        (["{both}", "{both}"], "found files of iperf3 and of flent, expected files of one tool per folder"),
         (["{newer}", "{newer}"], "found results of schema 2, expected at most 1"),
-        (["{corrupt}", "{corrupt}"], "found results that no framegauge wrote"),
+        (["{corrupt}", "{corrupt}"], "found damaged results"),
         (["a", "b", "--margin", "speed=1%"], '--margin: found "speed", expected one of goodput'),
         (["a", "b", "--margin", "goodput"], '--margin: found "goodput", expected METRIC=SHARE'),
         (["a", "b", "--margin", "goodput=1"], '--margin goodput: found "1", expected a share such as 1 %'),
@@ -353,4 +353,4 @@ def test_a_file_that_cannot_be_read_is_an_excluded_run(tmp_path, capsys):
     (new / "folder.json").mkdir()
     os.mkfifo(new / "pipe.json")
     document = compare(capsys, base, new)
-    assert [each["reasons"] for each in document["excluded"]] == [["found no file, expected one"]] * 3
+    assert [each["reasons"] for each in document["excluded"]] == [["found no regular file, expected one"]] * 3

@@ -145,7 +145,7 @@ def test_an_agent_that_does_not_tell_is_believed_only_where_nothing_was_asked():
     silent = record(rack={})
     assert lines(CONDITIONS, silent) == []
     assert lines(asked(queue={"kind": "sfq"}, seed=1), silent) == [
-        "network: asked queue, seed, found an agent that does not tell what it built"
+        "network: requested queue, seed, found an agent that does not report its network"
     ]
     assert handshake_range(CONDITIONS, silent) == (0.0002, 0.0002)
 
@@ -153,17 +153,17 @@ def test_an_agent_that_does_not_tell_is_believed_only_where_nothing_was_asked():
 @pytest.mark.parametrize(
     ("place", "key", "value", "line"),
     [
-        (1, "bits_per_second", 999_999_998, "rate of port switch>h1: asked 1000000000 b/s, found 999999998"),
-        (3, "mtu", 1500, "MTU of port switch>h2: asked 9216, found 1500"),
-        (1, "queue", None, "queue of port switch>h1: asked taildrop, found none"),
-        (1, "queue", {"kind": "red", "limit_bytes": 65536}, "queue of port switch>h1: asked taildrop, found red"),
-        (1, "queue", {"kind": "taildrop", "limit_bytes": 65535}, "limit_bytes of the queue of port switch>h1: asked 65536, found 65535"),
-        (1, "queue", {"kind": "taildrop", "limit_frames": 9}, "limit_bytes of the queue of port switch>h1: asked 65536, found None"),
-        (0, "queue", {"kind": "taildrop"}, "queue of the NIC h1>switch: asked none, found taildrop"),
-        (3, "loss", 0.01, "loss of the link of port switch>h2: asked 0.0, found 0.01"),
-        (0, "jitter_seconds", 1e-6, "jitter_seconds of the link of port h1>switch: asked 0.0, found 1e-06"),
-        (0, "tagged", True, "tagged of the link of port h1>switch: asked False, found True"),
-        (3, "to", "h3", "links of the network: asked one from switch to h2, found none"),
+        (1, "bits_per_second", 999_999_998, "rate of port switch>h1: requested 1000000000 b/s, found 999999998"),
+        (3, "mtu", 1500, "MTU of port switch>h2: requested 9216, found 1500"),
+        (1, "queue", None, "queue of port switch>h1: requested taildrop, found none"),
+        (1, "queue", {"kind": "red", "limit_bytes": 65536}, "queue of port switch>h1: requested taildrop, found red"),
+        (1, "queue", {"kind": "taildrop", "limit_bytes": 65535}, "limit_bytes of the queue of port switch>h1: requested 65536, found 65535"),
+        (1, "queue", {"kind": "taildrop", "limit_frames": 9}, "limit_bytes of the queue of port switch>h1: requested 65536, found None"),
+        (0, "queue", {"kind": "taildrop"}, "queue of the NIC h1>switch: requested none, found taildrop"),
+        (3, "loss", 0.01, "loss of the link of port switch>h2: requested 0.0, found 0.01"),
+        (0, "jitter_seconds", 1e-6, "jitter_seconds of the link of port h1>switch: requested 0.0, found 1e-06"),
+        (0, "tagged", True, "tagged of the link of port h1>switch: requested False, found True"),
+        (3, "to", "h3", "links of the network: requested one from switch to h2, found none"),
     ],
 )  # fmt: skip
 def test_a_port_that_is_not_as_asked(place, key, value, line):
@@ -189,8 +189,8 @@ def test_numbers_of_a_discipline_are_compared_as_far_as_they_were_asked():
         == []
     )
     assert lines(asked(queue={"kind": "red", "minimum_bytes": 3000, "ecn": False}), found) == [
-        "ecn of the queue of port switch>h1: asked False, found True",
-        "ecn of the queue of port switch>h2: asked False, found True",
+        "ecn of the queue of port switch>h1: requested False, found True",
+        "ecn of the queue of port switch>h2: requested False, found True",
     ]
     # Of a queue in frames the buffer in bytes means nothing.
     for each in found["rack"]["network"]["ports"]:
@@ -232,29 +232,29 @@ def test_a_router_is_proven_by_its_name_its_links_its_mtu_and_its_filter():
     conditions = asked(topology=ROUTED)
     assert lines(conditions, routed()) == []
     for key, value, line in (
-        ("name", "r2", "routers: asked r1, found r2"),
-        ("mtu", 9216, "MTU of router r1: asked 1500, found 9216"),
-        ("icmp", "on", "ICMP errors of router r1: asked filtered, found on"),
-        ("nics", [nic("r1")], "NICs of router r1: asked r1.1, r1.2, found r1"),
+        ("name", "r2", "routers: requested r1, found r2"),
+        ("mtu", 9216, "MTU of router r1: requested 1500, found 9216"),
+        ("icmp", "on", "ICMP errors of router r1: requested filtered, found on"),
+        ("nics", [nic("r1")], "NICs of router r1: requested r1.1, r1.2, found r1"),
     ):
         found = routed()
         found["rack"]["routers"][0][key] = value
         assert lines(conditions, found) == [line]
     del found["rack"]["routers"]
-    assert lines(conditions, found) == ["routers: asked r1, found none"]
-    assert "routers: asked none, found r1" in lines(CONDITIONS, routed())
+    assert lines(conditions, found) == ["routers: requested r1, found none"]
+    assert "routers: requested none, found r1" in lines(CONDITIONS, routed())
 
 
 @pytest.mark.parametrize(
     ("place", "key", "value", "line"),
     [
-        (3, "mtu", 9216, "MTU of port r1.1>near: asked 1500, found 9216"),
-        (2, "mtu", 1500, "MTU of port near>r1.1: asked 9216, found 1500"),
-        (4, "queue", None, "queue of port r1.2>far: asked taildrop, found none"),
-        (0, "queue", {"kind": "taildrop"}, "queue of the NIC h1>near: asked none, found taildrop"),
-        (3, "filters_icmp_errors", False, "ICMP errors at port r1.1>near: asked filtered, found on"),
-        (2, "filters_icmp_errors", True, "ICMP errors at port near>r1.1: asked on, found filtered"),
-        (4, "from", "r1.3", "links of the network: asked one from r1.2 to far, found none"),
+        (3, "mtu", 9216, "MTU of port r1.1>near: requested 1500, found 9216"),
+        (2, "mtu", 1500, "MTU of port near>r1.1: requested 9216, found 1500"),
+        (4, "queue", None, "queue of port r1.2>far: requested taildrop, found none"),
+        (0, "queue", {"kind": "taildrop"}, "queue of the NIC h1>near: requested none, found taildrop"),
+        (3, "filters_icmp_errors", False, "ICMP errors at port r1.1>near: requested filtered, found on"),
+        (2, "filters_icmp_errors", True, "ICMP errors at port near>r1.1: requested on, found filtered"),
+        (4, "from", "r1.3", "links of the network: requested one from r1.2 to far, found none"),
     ],
 )  # fmt: skip
 def test_a_port_of_a_router_that_is_not_as_asked(place, key, value, line):
@@ -285,15 +285,15 @@ def test_how_many_nics_a_host_has_is_proven_by_what_was_built_and_by_what_it_rea
     assert lines(asked(topology=TWO), two_nics()) == []
     found = two_nics()
     found["rack"]["hosts"][1]["nics"].pop()
-    assert lines(asked(topology=TWO), found) == ["NICs of h2: asked h2.1, h2.2, found h2.1"]
+    assert lines(asked(topology=TWO), found) == ["NICs of h2: requested h2.1, h2.2, found h2.1"]
     found = two_nics()
     found["after"] = {**found["after"], "h1": {"nics": [{}]}}
-    assert lines(asked(topology=TWO), found) == ["NICs that h1 reads after the run: asked 2, found 1"]
+    assert lines(asked(topology=TWO), found) == ["NICs that h1 reads after the run: requested 2, found 1"]
     # An agent that tells of no NICs builds one.
     found = two_nics()
     del found["rack"]["hosts"]
-    assert "NICs of h1: asked h1.1, h1.2, found h1" in lines(asked(topology=TWO), found)
-    assert "NICs of h1: asked h1, found h1.1, h1.2" in lines(CONDITIONS, two_nics())
+    assert "NICs of h1: requested h1.1, h1.2, found h1" in lines(asked(topology=TWO), found)
+    assert "NICs of h1: requested h1, found h1.1, h1.2" in lines(CONDITIONS, two_nics())
 
 
 @pytest.mark.parametrize(
@@ -301,8 +301,8 @@ def test_how_many_nics_a_host_has_is_proven_by_what_was_built_and_by_what_it_rea
     [
         # Segments of 1460 bytes at most: a thousand frames carry 1,460,000 bytes.
         (False, 1_460_000, []),
-        (False, 1_460_001, ["frames that h1.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
-        (True, 1_460_001, ["frames that h2.2 sent: expected 1001 or more for the 1460001 bytes by it, found 1000"]),
+        (False, 1_460_001, ["frames that h1.2 sent: expected 1001 or more for 1460001 bytes, found 1000"]),
+        (True, 1_460_001, ["frames that h2.2 sent: expected 1001 or more for 1460001 bytes, found 1000"]),
     ],
 )
 def test_every_nic_of_a_sender_carried_what_its_flows_delivered(reverse, second, fits):
@@ -314,7 +314,7 @@ def test_every_nic_of_a_sender_carried_what_its_flows_delivered(reverse, second,
     assert lines(asked(topology=TWO), two_nics(nics=1, runs=runs)) == []
     one = record(workload={"receivers": [], "nics": 2, "runs": runs})
     sender = "h2" if reverse else "h1"
-    assert lines(CONDITIONS, one)[-1] == f"NICs of {sender} that flows went by: asked number 2, found 1 of them"
+    assert lines(CONDITIONS, one)[-1] == f"NICs of {sender} that flows went by: requested number 2, found 1 of them"
 
 
 def _path_mtu(conditions, one, other):
@@ -367,10 +367,10 @@ def test_of_many_wrong_ports_three_are_named():
             port("switch", f"h{number}", {"kind": "sfq"}),
         ]
     assert lines(conditions, found) == [
-        "queue of port switch>h3: asked taildrop, found sfq",
-        "queue of port switch>h4: asked taildrop, found sfq",
-        "queue of port switch>h5: asked taildrop, found sfq",
-        "queue of port switch>h3: and 1 more like it",
+        "queue of port switch>h3: requested taildrop, found sfq",
+        "queue of port switch>h4: requested taildrop, found sfq",
+        "queue of port switch>h5: requested taildrop, found sfq",
+        "queue of port switch>h3: and 1 more of this kind",
     ]
 
 
@@ -378,14 +378,14 @@ def test_the_rtt_of_the_farthest_hosts_is_what_was_asked_unless_links_have_delay
     found = record()
     found["rack"]["network"]["rtt_seconds"]["most"] = 0.0003
     assert lines(CONDITIONS, found) == [
-        "base RTT of the hosts furthest apart: asked 0.000200000 s, found 0.000300000 s"
+        "base RTT of the hosts furthest apart: requested 0.000200000 s, found 0.000300000 s"
     ]
     found["rack"]["network"]["ports"][1]["delay_seconds"] = 0.00015
     links = [{"from": "switch", "to": "h1", "delay_seconds": 0.00013, "phase_seconds": 0.00002}]
     assert lines(asked(links=links), found) == []
     found["rack"]["network"]["ports"][1]["delay_seconds"] = 0.00013
     assert lines(asked(links=links), found) == [
-        "delay of the link of port switch>h1: asked 0.000150000 s, found 0.00013"
+        "delay of the link of port switch>h1: requested 0.000150000 s, found 0.00013"
     ]
     assert handshake_range(CONDITIONS, found) == (0.0002, 0.0003)
 
@@ -400,14 +400,14 @@ def test_losses_lie_where_chance_has_them(lost, fits):
     found["measure"]["fabric"]["ports"][3]["lost_frames"] = lost
     found["rack"]["network"]["ports"][3]["loss"] = 0.01
     conditions = asked(links=[{"from": "switch", "to": "h2", "loss": 0.01}])
-    expected = [] if fits else [f"frames lost behind port switch>h2: asked 0.01 of 1000, found {lost}"]
+    expected = [] if fits else [f"frames lost behind port switch>h2: requested 0.01 of 1000, found {lost}"]
     assert lines(conditions, found) == expected
 
 
 def test_a_link_that_was_not_to_lose_lost_nothing():
     found = record()
     found["measure"]["fabric"]["ports"][1]["lost_frames"] = 1
-    assert lines(CONDITIONS, found) == ["frames lost behind port switch>h1: asked 0 of 1000, found 1"]
+    assert lines(CONDITIONS, found) == ["frames lost behind port switch>h1: requested 0 of 1000, found 1"]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_background_loads_send_what_was_asked(load, low, high):
         found = record()
         found["measure"]["fabric"]["background"] = [{"sent_frames": frames}]
         assert (lines(conditions, found) == []) is fits, frames
-    assert lines(conditions, record()) == ["background loads: asked 1, found 0"]
+    assert lines(conditions, record()) == ["background loads: requested 1, found 0"]
 
 
 def nstat(**after):
@@ -472,7 +472,7 @@ def test_marks_are_in_the_readings_of_a_run(execute):
 
 def test_no_shaper_means_no_shaper(execute):
     _, runs = execute(make(factors="shaping: off"), FakeModel(faults=[Fault("unshaped")]))
-    assert all("proof: shaper of h1 before the run: asked none, found tbf" in run.excluded for run in runs)
+    assert all("proof: shaper of h1 before the run: requested none, found tbf" in run.excluded for run in runs)
 
 
 def test_a_receiver_with_two_links_may_take_twice_the_ceiling():
@@ -523,7 +523,7 @@ def test_a_proof_is_part_of_every_run(execute):
     study = make("topology: fat-tree", "queue: sfq")
     _, runs = execute(study, FakeModel(faults=[Fault("queue")]))
     assert all(
-        any(line.startswith("proof: queue of port edge1-1>h1: asked sfq") for line in run.excluded) for run in runs
+        any(line.startswith("proof: queue of port edge1-1>h1: requested sfq") for line in run.excluded) for run in runs
     )
 
 

@@ -239,7 +239,7 @@ def test_what_failed_first_passes_on(first):
 
 
 def test_a_limit_of_the_device_ends_the_study(study, execute):
-    with pytest.raises(Refused, match="MTU of h1: asked 9000, the limit here is 4000"):
+    with pytest.raises(Refused, match="MTU of h1: requested 9000, the limit here is 4000"):
         execute(study, FakeModel(largest_mtu=4000))
 
 

@@ -30,7 +30,7 @@ def test_results_and_errors_are_those_of_the_agent(rack: Kept) -> None:
             asked = {"host": name, "method": "host.read", "params": {}}
             assert agent.request("relay", asked)["asked"]["params"] == asked
         assert len(agent.request("rack.ports", {"bytes": 1_000_000})["text"]) == 1_000_000
-        with pytest.raises(Refused, match="a: asked 2, the limit here is 1"):
+        with pytest.raises(Refused, match="a: requested 2, the limit here is 1"):
             agent.request("rack.set", {"refuse": True})
         with pytest.raises(AgentError, match=r"found the method .rack\.down., expected one of rack\.ports") as error:
             agent.request("rack.down")
@@ -53,13 +53,16 @@ def test_after_a_timeout_it_is_of_no_use(rack: Kept) -> None:
 def test_a_rack_that_goes_is_lost(tmp_path: Path) -> None:
     it = Kept(tmp_path / "framegauge-rack.json", [sys.executable, "-c", AGENT])
     it.commit()
-    with KeptAgent(it.path) as agent, pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper hung up"):
+    with (
+        KeptAgent(it.path) as agent,
+        pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper closed the connection"),
+    ):
         agent.request("rack.ports", {"end": True})
     it.ends()
 
 
 def test_without_a_keeper_it_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(AgentMissing, match=r"rack\.sock: found no keeper that answers \(No such file"):
+    with pytest.raises(AgentMissing, match=r"rack\.sock: the rack's keeper does not answer \(No such file"):
         KeptAgent(tmp_path / "rack.json")
     with socket.socket(socket.AF_UNIX) as left:  # by a keeper that was killed
         left.bind(str(tmp_path / "rack.sock"))

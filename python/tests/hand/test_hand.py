@@ -48,7 +48,7 @@ def test_a_folder_of_its_own_comes_and_goes(tmp_path: Path) -> None:
     assert kept.forget(path, MINE)
     assert list(tmp_path.iterdir()) == []
     path.parent.mkdir(mode=0o755)
-    with pytest.raises(InputError, match="expected a folder of our own with mode 700"), kept.claim(path, {}):
+    with pytest.raises(InputError, match="expected your own folder with mode 700"), kept.claim(path, {}):
         pass
 
 
@@ -84,7 +84,7 @@ def test_a_state_whose_keeper_is_gone_is_removed_and_said_once(path: Path, chang
     assert kept.current(path, said.append) is None
     assert kept.current(path, said.append) is None
     assert len(said) == 1
-    assert ("its agent ended" if "reason" in change else "has gone") in said[0]
+    assert ("its agent ended" if "reason" in change else "has ended") in said[0]
     assert not path.exists()
 
 
@@ -97,10 +97,10 @@ def test_only_the_state_of_that_keeper_is_removed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mode", "message"),
     [
-        ("{}", 0o600, "found no JSON of ours"),
-        ("nonsense", 0o600, "found no JSON of ours"),
+        ("{}", 0o600, "found other content"),
+        ("nonsense", 0o600, "found other content"),
         ('{"schema": 2}', 0o600, "found schema 2, expected 1"),
-        ('{"schema": 1}', 0o644, "mode 644, expected our own with mode 600"),
+        ('{"schema": 1}', 0o644, "mode 644, expected your own with mode 600"),
     ],
 )
 def test_a_state_that_we_did_not_write_is_not_believed(
@@ -119,7 +119,7 @@ def test_an_invented_network_has_no_hosts_to_use(study_path: Path, capsys: pytes
     assert cli.main(["rack", "up", str(study_path)]) == 2
     assert capsys.readouterr().err == (
         f'framegauge: {study_path}: testbed.kind: found "fake", expected rack or veth: '
-        "nothing runs in an invented host\n"
+        "programs cannot run in invented hosts\n"
     )
 
 
@@ -156,13 +156,15 @@ def test_without_a_rack(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_that_is_up_or_coming_is_not_built_again(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for change, what in ({}, "a rack of 1 hosts is up"), ({"state": "building"}, "a rack is being built"):
+    for change, what in ({}, "a rack of 1 host is up"), ({"state": "building"}, "a rack is being built"):
         keeper.replace(str(path), state(**change))
         assert cli.main(["rack", "up", "--preset", "demo"]) == 2
         errors = capsys.readouterr().err
-        assert f"{what} (kept by process {os.getpid()}), expected none: `framegauge rack down` first" in errors
+        assert (
+            f"{what} already (kept by process {os.getpid()}), expected none: run `framegauge rack down` first" in errors
+        )
     assert cli.main(["rack", "exec", "h1", "--", "ls"]) == 2
-    assert "found a rack that is being built" in capsys.readouterr().err
+    assert "the rack is still being built" in capsys.readouterr().err
 
 
 def test_what_is_up_is_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,14 +286,14 @@ def test_only_the_fabric_has_ports(path: Path, testbed: str, found: str, capsys:
     for words in (["watch", "--once"], ["set", "switch>h1", "--down"]):
         assert cli.main(["rack", *words]) == 2
         assert capsys.readouterr().err == (
-            f"framegauge: rack {words[0]}: found {found}, expected a rack on the fabric (kind rack): no other has ports\n"
+            f"framegauge: rack {words[0]}: found {found}, expected a rack on the fabric (kind rack): others have no ports\n"
         )
 
 
 def test_a_rack_whose_keeper_cannot_be_asked_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keeper.replace(str(path), state())
     assert cli.main(["rack", "watch"]) == 1
-    assert "found no keeper that answers (No such file or directory)" in capsys.readouterr().err
+    assert "the rack's keeper does not answer (No such file or directory)" in capsys.readouterr().err
 
 
 # A rack of two ports, as far as it is asked: sixteen frames of 1500 bytes leave by one of them in each 0.25 s.
@@ -367,7 +369,7 @@ def test_a_watch_that_loses_its_rack_says_so(live: Kept, capsys: pytest.CaptureF
     looks = hand.looks(pytest.fail, 0.05, lambda _: None)
     next(looks)
     live.agent.kill()
-    with pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper hung up"):
+    with pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper closed the connection"):
         list(looks)
     live.keeper.wait(10)
 
@@ -402,7 +404,7 @@ def test_setting_says_what_was_changed_and_when(
         (["swich>h1", "--up"], 'rack set: found no port "swich>h1", expected one such as switch>h1'),
         (["h1>switch", "--queue", "rde"], "rack.set: what the agent says"),
         (["h2", "--mtu", "9000"], 'rack set: found no host "h2", expected one such as h1'),
-        (["h1", "--mtu", "65536"], "MTU of h1: asked 65536, the limit here is 65521"),
+        (["h1", "--mtu", "65536"], "MTU of h1: requested 65536, the limit here is 65521"),
     ],
 )
 def test_what_cannot_be_set_is_exit_2_with_one_line(

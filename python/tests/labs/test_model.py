@@ -86,14 +86,14 @@ BAD = {
     "unknown end": ("[r1, b]", "[r1, c]", 'lab.yaml:8: network.links.2.ends.1: found "c", expected one of the nodes a, s1, r1, b'),
     "one end": ("[r1, b]", "[r1]", "lab.yaml:8: network.links.2.ends: found"),
     "end twice": ("[r1, b]", "[b, b]", 'lab.yaml:8: network.links.2.ends.1: found "b", expected each end once'),
-    "no link": ("b: host", "b: host, c: host", 'lab.yaml:4: network.nodes.c: found "c", expected a link that ends at it'),
+    "no link": ("b: host", "b: host, c: host", 'lab.yaml:4: network.nodes.c: found "c", expected a link that ends at this node'),
     "no host": ("{a: host, s1: switch, r1: router, b: host}", "{a: router, s1: switch, r1: router, b: router}", "lab.yaml:4: network.nodes: found"),
     "named any": ("a: host", "any: host", 'lab.yaml:4: network.nodes.any: found "any", expected another name'),
     "a strange name": ("a: host", "A: host", "lab.yaml:4: network.nodes.A"),
     "MTU of a third": ("{s1: 1500}", "{a: 1500}", 'lab.yaml:7: network.links.1.mtu: found "a", expected one of its ends s1, r1'),
     "MTU too small": ("mtu: 4000", "mtu: 1000", "lab.yaml:8: network.links.2.mtu: found 1000, expected at least 1280 (RFC 8200), or family: 4"),
     "MTU of nobody": ("mtu: 4000", "mtu: 9k", 'lab.yaml:8: network.links.2.mtu: found "9k", expected an MTU in bytes between 68 and 65535'),
-    "a host that takes in": ("loss: 1 %", "receives: {b: 1500}", "lab.yaml:8: network.links.2.receives: found {'b': 1500}, expected it only for a router"),
+    "a host that takes in": ("loss: 1 %", "receives: {b: 1500}", "lab.yaml:8: network.links.2.receives: found {'b': 1500}, expected this key only for a router"),
     "bare loss": ("1 %", "0.01", "lab.yaml:8: network.links.2.loss: found 0.01, expected a share such as 1 % (unit: %)"),
     "round": ("- {ends: [r1, b]", "- {ends: [s1, a]}\n    - {ends: [r1, b]", 'lab.yaml:8: network.links.2.ends: found "s1, a", expected ends that are not on one segment'),
     "two families on a switch": ("{ends: [a, s1]}", "{ends: [a, s1], family: 4}", "lab.yaml:7: network.links.1: found None, expected the same family"),
@@ -105,7 +105,7 @@ BAD = {
     "truth of nobody": ("source: a", "source: r1", 'lab.yaml:10: truth.0.source: found "r1", expected any, or one of the hosts a, b'),
     "truth above the target": ("path_mtu_bytes: 1500", "path_mtu_bytes: 9000", "lab.yaml:10: truth.0.path_mtu_bytes: found 9000, expected less than 9000: black_hole"),
     "truth below the target": ("black_hole", "carries_target", "lab.yaml:10: truth.0.path_mtu_bytes: found 1500, expected check.target_mtu 9000: carries_target"),
-    "no way": ("loss: 1 %", "family: 4", 'lab.yaml:10: truth.0: found "black_hole over IPv6 from a to b", expected unreachable where there is no way'),
+    "no way": ("loss: 1 %", "family: 4", 'lab.yaml:10: truth.0: found "black_hole over IPv6 from a to b", expected unreachable where there is no path'),
     "no YAML": ("{target_mtu: 9000}", "{target_mtu: 9000", "lab.yaml:"),
     "no target": ("check: {target_mtu: 9000}", "", "lab.yaml:1: check: found nothing, expected this key"),
 }  # fmt: skip
@@ -209,7 +209,7 @@ def test_a_program_that_is_not_there_is_named_with_its_package(monkeypatch: pyte
     with pytest.raises(MissingRequirement) as error:
         bed._demand_programs(recipes)
     assert str(error.value) == (
-        "missing nft (needed for packets that vanish, or are rewritten): found no such program; apt-get install nftables"
+        "missing nft (needed for packets that are dropped or rewritten): found no such program; apt-get install nftables"
     )
     bed._demand_programs({"a": recipes["a"]})  # nothing of a needs it
 

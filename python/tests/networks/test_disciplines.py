@@ -102,7 +102,7 @@ BAD = {
     "7": "study.yaml:4: factors.queue: found 7, expected a queue discipline: one of taildrop, step, red,",
     "{red: {minimun: 30 KiB}}": 'study.yaml:4: factors.queue.red.minimun: found an unknown key, expected "minimum"',
     "{red: {minimum: 90 KiB, maximum: 30 KiB}}": "study.yaml:4: factors.queue.red.minimum: found 92160, expected less than maximum 30720",
-    "{red: {minimum: 0}}": "study.yaml:4: factors.queue.red.minimum: found 0, expected maximum with it, which is three times as much",
+    "{red: {minimum: 0}}": "study.yaml:4: factors.queue.red.minimum: found 0, expected a maximum, too: its default is three times the minimum",
     "{red: {frames: 100, minimum: 30 KiB}}": "study.yaml:4: factors.queue.red.minimum: found 30720, expected minimum_frames: the buffer is in frames",
     "{red: {maximum_frames: 30}}": "study.yaml:4: factors.queue.red.maximum_frames: found 30, expected maximum, or frames: the buffer is in bytes",
     "{red: {weight: 0}}": "study.yaml:4: factors.queue.red.weight: found 0, expected more than 0",

@@ -33,7 +33,7 @@ def test_what_is_asked(where: str, options: dict[str, str], up: bool | None, ask
         (
             "h1",
             {"rate": "1 Gb/s"},
-            'found more than --mtu, expected nothing else for the host or router h1; .* "switch>h1"',
+            'found more than --mtu, expected only --mtu for host or router h1; .* "switch>h1"',
         ),
         ("switch>", {"mtu": "9000"}, 'found "switch>", expected a port such as "switch>h1"'),
         ("a>b>c", {"mtu": "9000"}, 'found "a>b>c", expected a port'),

@@ -118,7 +118,7 @@ def test_folders_that_cannot_be_used(tmp_path):
         Journal.create(tmp_path, STUDY, PLAN)
     with pytest.raises(InputError, match=r"found no results\.json"):
         Journal.resume(tmp_path)
-    with pytest.raises(InputError, match="found no folder to write in"):
+    with pytest.raises(InputError, match="expected a writable folder"):
         Journal.create(tmp_path / "note.txt", STUDY, PLAN)
 
 
@@ -146,7 +146,7 @@ def test_a_folder_of_something_else_stays_as_it_is(tmp_path):
         Journal.create(tmp_path, STUDY, PLAN)
     assert [each.name for each in tmp_path.iterdir()] == ["note.txt"]
     for folder in (tmp_path / "note.txt", tmp_path / "note.txt/in/it"):
-        with pytest.raises(InputError, match="found no folder to write in"):
+        with pytest.raises(InputError, match="expected a writable folder"):
             Journal.create(folder, STUDY, PLAN)
     assert [each.name for each in tmp_path.iterdir()] == ["note.txt"]
 
@@ -194,7 +194,7 @@ def test_a_full_disk_gives_one_line_and_keeps_finished_runs(tmp_path):
     finished = [int(number) for number in found.stdout.split()]
     assert finished
     assert found.stderr.count("\n") == 1
-    assert "nothing more can be written" in found.stderr
+    assert "cannot be written" in found.stderr
     assert "--resume" in found.stderr
     saved = results.read(tmp_path / "out")
     assert [run.number for run in saved.runs] == finished

@@ -170,7 +170,7 @@ def test_the_words_of_a_cause_add_up_and_leave_out_what_is_nothing():
         "unexplained +0.2 % (may be nothing); 42 % of the CPU cost is due to the number of frames"
     ]
     [row] = causes.rows(summary)
-    assert dict(zip(causes.HEAD, row, strict=True))["frames a GB"] == "691,000 → 112,000"
+    assert dict(zip(causes.HEAD, row, strict=True))["frames per GB"] == "691,000 → 112,000"
     summary = {"why": [entry(header_overhead=1.0516, window_growth=1.0001, unexplained=0.9)]}
     assert "window growth" not in causes.lines(summary)[0]
     assert "unexplained \u221210.0 %" in causes.lines(summary)[0]

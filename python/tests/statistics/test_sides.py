@@ -82,7 +82,7 @@ def test_swapping_the_sides_inverts_the_ratio():
 def test_one_run_a_side_is_undecided_and_two_have_an_interval_of_any_width():
     (one,) = judge([Sets("goodput", 0.02, [1.0], [2.0, 2.1])])
     assert (one.verdict, one.ratio.low) == (Verdict.UNDECIDED, None)
-    assert any("only 1 runs" in line for line in one.warnings)
+    assert any("only 1 run on" in line for line in one.warnings)
     found = judge([Sets("goodput", 0.02, [1e-9, 1e9], [1e-9, 2e9])] * 50)
     assert all(0 < each.judged.low < each.judged.high < math.inf for each in found)
 
@@ -92,7 +92,7 @@ def test_what_has_no_ratio_is_not_judged_and_does_not_weaken_the_rest():
     able = Sets("goodput", 0.02, [1.0, 1.001, 0.999], [1.1, 1.101, 1.099])
     zeros, better, empty = judge([sets, able, Sets("goodput", 0.02, [], [1.0])])
     assert (zeros.verdict, zeros.base, zeros.new) == (Verdict.NOT_JUDGED, 1.0, 0.0)
-    assert zeros.warnings == ["3 of 4 values are 0, which has no ratio: the means are shown"]
+    assert zeros.warnings == ["3 of 4 values are 0, so there is no ratio; the means are shown"]
     assert better.judged.alpha == 0.05
     assert (empty.verdict, empty.base) == (Verdict.NOT_JUDGED, None)
 
@@ -109,7 +109,7 @@ def test_warnings_name_what_weakens_a_verdict():
     assert any("do not vary" in line for line in warnings([1.0] * 6, [1.0] * 6))
     drifting = [1.0 + 0.01 * step for step in range(12)]
     assert any("NEW drifts from run to run" in line for line in warnings(calm, drifting))
-    assert any("1 of 12 runs of BASE lies far out" in line for line in warnings([*calm[:11], 5.0], calm))
+    assert any("1 of 12 runs of BASE is an outlier" in line for line in warnings([*calm[:11], 5.0], calm))
 
 
 def test_undecided_says_how_many_more_and_so_many_settle_it():

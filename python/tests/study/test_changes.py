@@ -80,15 +80,15 @@ LONG = {"size: 1 MB, repeat: 2 s": "duration: 2 s"}
         ("[{at: 1 s, mtu: 9000}]", {}, "changes.0", "hosts, or both from and to"),
         ("[{at: 1 s, from: h1, mtu: 9000}]", {}, "changes.0", "hosts, or both from and to"),
         ("[{at: 1 s, hosts: all, from: h1, to: switch, mtu: 1500}]", {}, "changes.0", "hosts, or both from and to"),
-        ("[{at: 1 s, hosts: all, rate: 1 Gb/s}]", {}, "changes.0", "mtu alone with hosts"),
+        ("[{at: 1 s, hosts: all, rate: 1 Gb/s}]", {}, "changes.0", "only mtu with hosts"),
         ("[{at: 1 s, from: h1, to: switch}]", {}, "changes.0", "one of rate, delay, buffer, mtu, up, queue"),
         ("[{at: 0 s, hosts: all, mtu: 9000}]", {}, "changes.0.at", "more than 0"),
         ("[{at: 1 s, hosts: [h9], mtu: 9000}]", {}, "changes.0.hosts", "a host"),
         ("[{at: 1 s, hosts: [], mtu: 9000}]", {}, "changes.0.hosts", "all, or hosts such as [h1]"),
         ("[{at: 1 s, from: h1, to: h2, up: false}]", {}, "changes.0", "two nodes with a link"),
-        ("[{at: 1 s, from: h1, to: switch, queue: sfq}]", {}, "changes.0.queue", "switches alone in from"),
+        ("[{at: 1 s, from: h1, to: switch, queue: sfq}]", {}, "changes.0.queue", "only switches in from"),
         ("[{at: 1 s, hosts: all, mtu: 9300}]", {}, "changes.0.mtu", "at most link.port_mtu 9216"),
-        ("[{at: 2 s, hosts: all, mtu: 9000}]", LONG, "changes.0.at", "less than 2.0 s: then a run is over"),
+        ("[{at: 2 s, hosts: all, mtu: 9000}]", LONG, "changes.0.at", "less than 2.0 s, the duration of a run"),
         ("[{at: 1 s, hosts: all, mtu: 900}]", {"hosts: 3": "hosts: 3, family: 6"}, "changes.0.mtu", "at least 1280"),
         (
             "[{at: 1 s, hosts: all, mtu: 900}, {at: 1.5 s, from: h1, to: switch, up: false}]", {}, "changes.1.at",
@@ -194,9 +194,9 @@ def test_the_readings_after_the_run_are_those_of_the_change(execute, tmp_path):
     asked, found = record(execute, RAISED, tmp_path)
     assert failures(asked, found) == []
     found["after"]["h2"]["mtu"] = 1500
-    assert "MTU of h2 after the run: asked 9000, found 1500" in failures(asked, found)
+    assert "MTU of h2 after the run: requested 9000, found 1500" in failures(asked, found)
     found["before"]["h2"]["mtu"] = 9000
-    assert "MTU of h2 before the run: asked 1500, found 9000" in failures(asked, found)
+    assert "MTU of h2 before the run: requested 1500, found 9000" in failures(asked, found)
 
 
 def test_an_mss_never_goes_back_unless_it_was_asked(execute, tmp_path):
@@ -205,15 +205,15 @@ def test_an_mss_never_goes_back_unless_it_was_asked(execute, tmp_path):
     # 1500 - 40 and 9000 - 40, of both hosts.
     assert [syn["mss_bytes"] for syn in syns] == [1460, 1460, 8960, 8960]
     syns.append({**syns[0]})
-    assert failures(asked, found) == ["MSS in the SYN of h1, seen at h1: asked 8960, found 1460"]
+    assert failures(asked, found) == ["MSS in the SYN of h1, seen at h1: requested 8960, found 1460"]
 
 
 def test_without_changes_one_mss_alone_is_right(execute, tmp_path):
     asked, found = record(execute, RAISED, tmp_path)
     lines = failures(dataclasses.replace(asked, changes=()), found)
-    assert "MSS in the SYN of h1, seen at h1: asked 1460, found 8960" in lines
+    assert "MSS in the SYN of h1, seen at h1: requested 1460, found 8960" in lines
     assert any(line.startswith("largest frame of h1: expected at most 1518") for line in lines)
-    assert "MTU of h1 after the run: asked 1500, found 9000" in lines
+    assert "MTU of h1 after the run: requested 1500, found 9000" in lines
 
 
 def test_a_connection_after_the_change_has_its_frames(execute, tmp_path):
@@ -230,7 +230,7 @@ def test_a_connection_after_the_change_has_its_frames(execute, tmp_path):
 
 def test_a_change_that_was_not_made_is_told(execute, tmp_path):
     asked, found = record(execute, RAISED, tmp_path)
-    name = "change of h2 (MTU 9000): asked at 1 s"
+    name = "change of h2 (MTU 9000): requested at 1 s"
     one, other, *rest = found["changes"]
     for wrong, why in (
         ([one], ", found that the run was over before"),
@@ -244,7 +244,7 @@ def test_a_change_that_was_not_made_is_told(execute, tmp_path):
 def test_a_change_at_another_moment_makes_a_run_unfaithful(made, late, execute, tmp_path):
     asked, found = record(execute, RAISED, tmp_path)
     found["changes"][1]["made_seconds"] = made
-    line = f"change of h2 at 1 s: at most 50 ms from it, found it made at {made:.3f} s"
+    line = f"change of h2 at 1 s: at most 50 ms off, found it made at {made:.3f} s"
     assert assess(asked, found).reasons == [line] * late
 
 

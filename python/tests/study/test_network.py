@@ -185,39 +185,39 @@ BAD = {
     "topology: {custom: {links: [[h1, s1], [h2, s1]]}}": "study.yaml:2: testbed.topology.custom.switches: found nothing, expected this key",
     "topology: custom": "study.yaml:2: testbed.topology.switches: found nothing, expected this key",
     "topology: {custom: {switches: [s1, s2], links: [[h1, s1], [h2, s3]]}}":
-        'study.yaml:2: testbed.topology.custom.links.1: found "s3", expected a host, or a switch that there is: one of s1, s2',
+        'study.yaml:2: testbed.topology.custom.links.1: found "s3", expected a host, or a switch: one of s1, s2',
     "topology: {custom: {switches: [s1, t], links: [[h1, s1], [h2, core]]}}":
-        'study.yaml:2: testbed.topology.custom.links.1: found "core", expected a host, or a switch that there is: one of s1, t',
+        'study.yaml:2: testbed.topology.custom.links.1: found "core", expected a host, or a switch: one of s1, t',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h1, s1], [h2, s1], [h1, s1]]}}":
-        'study.yaml:2: testbed.topology.custom.links: found "h1 with 3 links", expected at most 2 links of a host',
+        'study.yaml:2: testbed.topology.custom.links: found "h1 with 3 links", expected at most 2 links per host',
     "topology: {custom: {switches: [s1, s1], links: [[h1, s1], [h2, s1]]}}":
         'study.yaml:2: testbed.topology.custom.switches.1: found "s1", expected each switch once',
     "topology: {custom: {switches: [s1, h1], links: [[h1, s1], [h2, s1]]}}":
         'study.yaml:2: testbed.topology.custom.switches.1: found "h1", expected a switch\'s name',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h2, s1], [s1, s1]]}}":
-        'study.yaml:2: testbed.topology.custom.links.2: found "s1 to s1", expected two ends',
+        'study.yaml:2: testbed.topology.custom.links.2: found "s1 to s1", expected two different ends',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h2, h3]]}}":
         'study.yaml:2: testbed.topology.custom.links.1: found "h2 to h3", expected a switch at one end',
     "topology: {custom: {switches: [s1, s2], links: [[h1, s1], [h2, s2]]}}":
-        'study.yaml:2: testbed.topology.custom.links: found "h2, s2", expected a network that is connected',
+        'study.yaml:2: testbed.topology.custom.links: found "h2, s2", expected a connected network',
     "topology: {custom: {switches: [s1, s2], links: [[h1, s1], [h2, s1]]}}":
-        'study.yaml:2: testbed.topology.custom.links: found "s2", expected a network that is connected',
+        'study.yaml:2: testbed.topology.custom.links: found "s2", expected a connected network',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h3, s1]]}}":
         'study.yaml:2: testbed.topology.custom.links: found "h1, h3", expected two hosts or more, h1, h2 and so on: there is no h2',
     "topology: {custom: {switches: [s1], links: [[h1, s1], [h2, s1]]}}, hosts: 3": "study.yaml:2: testbed.hosts: found 3, expected 2, or no such key",
     # h1 is on both, and forwards nothing.
     "topology: {custom: {switches: [a, b], links: [[h1, a], [h1, b], [h2, a], [h3, b]]}}":
-        'study.yaml:2: testbed.topology.custom.links: found "b, h3", expected a network that is connected: nothing leads there from h1.1',
+        'study.yaml:2: testbed.topology.custom.links: found "b, h3", expected a connected network: these cannot be reached from h1.1',
     # h1's second NIC shares the first one's wires, in a subnet of its own.
     "topology: {custom: {switches: [a, b], links: [[h1, a], [h1, a], [h2, a], [h2, b]]}}":
-        'study.yaml:2: testbed.topology.custom.links: found "a, b, h2.2", expected a network that is connected: nothing leads there from h1.2',
+        'study.yaml:2: testbed.topology.custom.links: found "a, b, h2.2", expected a connected network: these cannot be reached from h1.2',
     "link: {buffer: 9017}": "study.yaml:2: testbed.link.buffer: found 9017, expected 9018 bytes or more: one full frame",
     "shared_buffer: {bytes: 9000}": "study.yaml:2: testbed.shared_buffer.bytes: found 9000, expected 9018 bytes or more",
     "shared_buffer: {bytes: 9 MB, alpha: 0}": "study.yaml:2: testbed.shared_buffer.alpha: found 0, expected more than 0",
     "links: [{from: switch, to: h1, buffer: 1 kB}]": "study.yaml:2: testbed.links.0.buffer: found 1000, expected 9018 bytes or more",
-    "links: [{from: switch, to: h9, loss: 1 %}]": 'study.yaml:2: testbed.links.0.to: found "h9", expected a node, * for any: "h2"',
+    "links: [{from: switch, to: h9, loss: 1 %}]": 'study.yaml:2: testbed.links.0.to: found "h9", expected a node (* stands for any characters): "h2"',
     "links: [{from: h1, to: h2, loss: 1 %}]": 'study.yaml:2: testbed.links.0: found "h1 to h2", expected two nodes with a link, such as h1 to switch',
-    "links: [{from: switch, to: h1}]": 'study.yaml:2: testbed.links.0: found "switch to h1 alone", expected what is other there',
+    "links: [{from: switch, to: h1}]": 'study.yaml:2: testbed.links.0: found "switch to h1 alone", expected a setting for these links',
     "links: [{form: switch, to: h1}]": 'study.yaml:2: testbed.links.0.form: found an unknown key, expected "from"',
     "links: [{from: switch, to: h1, loss: 101 %}]": 'study.yaml:2: testbed.links.0.loss: found "101 %", expected at most 100 %',
     "links: [{from: switch, to: h1, loss: 0.1}]": "study.yaml:2: testbed.links.0.loss: found 0.1, expected a share such as 1 %",
@@ -227,8 +227,8 @@ BAD = {
     "links: [{from: switch, to: h1, skew: 100001 ppm}]": 'study.yaml:2: testbed.links.0.skew: found "100001 ppm", expected parts in a million',
     "links: [{from: switch, to: h1, mtu: 1400}]": "study.yaml:2: testbed.links.0.mtu: found 1400, expected 1500 or more",
     "links: [{from: switch, to: h1, queue: cobel}]": 'study.yaml:2: testbed.links.0.queue: found "cobel", expected "codel"',
-    "links: [{from: h1, to: switch, queue: codel}]": 'study.yaml:2: testbed.links.0.queue: found "codel", expected switches alone in from',
-    'links: [{from: "*", to: "*", buffer: 64 KiB}]': 'study.yaml:2: testbed.links.0.buffer: found "65536", expected switches alone in from',
+    "links: [{from: h1, to: switch, queue: codel}]": 'study.yaml:2: testbed.links.0.queue: found "codel", expected only switches in from',
+    'links: [{from: "*", to: "*", buffer: 64 KiB}]': 'study.yaml:2: testbed.links.0.buffer: found "65536", expected only switches in from',
     "background: [{from: h1, to: h2, share: 130 %}]": 'study.yaml:2: testbed.background.0.share: found "130 %", expected above 0 % and at most 100 %',
     "background: [{from: h1, to: h2, share: 0 %}]": 'study.yaml:2: testbed.background.0.share: found "0 %", expected above 0 %',
     "background: [{from: h1, to: h2}]": 'study.yaml:2: testbed.background.0: found "neither", expected exactly one of share and rate',
@@ -251,36 +251,36 @@ BAD_ROUTERS = {
     ("[r1]", "[r_1]"): 'topology.custom.routers.0: found "r_1", expected a router\'s name',
     ("[r1]", "[r.1]"): 'topology.custom.routers.0: found "r.1", expected a router\'s name',
     ("[r1]", "[r1, r1]"): 'topology.custom.routers.1: found "r1", expected each router once',
-    ("[r1]", "[r1, far]"): 'topology.custom.routers.1: found "far", expected a name of its own: a switch has this one',
-    ("[r1]", "[r1, r2]"): 'topology.custom.routers.1: found "r2 with 0 links", expected 2 to 8 links of a router',
+    ("[r1]", "[r1, far]"): 'topology.custom.routers.1: found "far", expected a name that no switch has',
+    ("[r1]", "[r1, r2]"): 'topology.custom.routers.1: found "r2 with 0 links", expected 2 to 8 links per router',
     ("[r1]", "r1"): 'topology.custom.routers: found "r1", expected a list',
-    ("[r1]", "[5]"): "topology.custom.routers.0: found 5, expected a router's name, or more, such as {name: r1",
+    ("[r1]", "[5]"): "topology.custom.routers.0: found 5, expected a router's name, or a mapping such as {name: r1",
     ("[r1]", "[{mtu: 1500}]"): "topology.custom.routers.0.name: found nothing, expected this key",
     ("[r1]", "[{name: r1, mut: 1500}]"): 'topology.custom.routers.0.mut: found an unknown key, expected "mtu"',
     ("[r1]", "[{name: r1, mtu: jumbo}]"): 'topology.custom.routers.0.mtu: found "jumbo", expected bytes',
     ("[r1]", "[{name: r1, mtu: 67}]"): "topology.custom.routers.0.mtu: found 67, expected at least 68",
-    ("[r1]", "[{name: r1, mtu: 9217}]"): "topology.custom.routers.0.mtu: found 9217, expected at most link.port_mtu 9216: larger frames die",
+    ("[r1]", "[{name: r1, mtu: 9217}]"): "topology.custom.routers.0.mtu: found 9217, expected at most link.port_mtu 9216: the switch drops larger frames",
     ("[r1]", "[{name: r1, icmp: off}]"): "topology.custom.routers.0.icmp: found false, expected 'on' or 'filtered'",
     ("[r1]", "[{name: r1, icmp: dropped}]"): "topology.custom.routers.0.icmp: found \"dropped\", expected 'on' or 'filtered'",
-    ("[r1, far]", "[r2, far]"): 'topology.custom.links.2: found "r2", expected a host, or a switch or router that there is: one of near, far, r1',
-    ("[near, r1], ", ""): 'topology.custom.routers.0: found "r1 with 1 link", expected 2 to 8 links of a router',
+    ("[r1, far]", "[r2, far]"): 'topology.custom.links.2: found "r2", expected a host, or a switch or router: one of near, far, r1',
+    ("[near, r1], ", ""): 'topology.custom.routers.0: found "r1 with 1 link", expected 2 to 8 links per router',
     ("[near, r1], ", "[near, r1], [h1, r1], "):
         'topology.custom.links.2: found "h1 to r1", expected a switch at one end: hosts and routers are not joined to each other',
     ("[r1]", "[r1, r2]", "[near, r1], ", "[near, r1], [r1, r2], "):
         'topology.custom.links.2: found "r1 to r2", expected a switch at one end: hosts and routers are not joined',
-    ("[near, r1], ", "[near, r1], [far, r1], "): 'topology.custom.routers.0: found "r1", expected links that lead apart',
+    ("[near, r1], ", "[near, r1], [far, r1], "): 'topology.custom.routers.0: found "r1", expected links to different segments',
     ("[far, h2]", "[near, h2]"): None,
     # r1 leads to no host, and far to nowhere.
     ("[near, far]", "[near, far, off1]", "[near, r1]", "[off1, r1]", "[far, h2]", "[near, h2]"):
-        'topology.custom.links: found "far, off1, r1", expected a network that is connected: nothing leads there from h1',
+        'topology.custom.links: found "far, off1, r1", expected a connected network: these cannot be reached from h1',
     ("}}", "}}, family: 6", "[r1]", "[{name: r1, mtu: 1279}]"): "topology.custom.routers.0.mtu: found 1279, expected at least 1280 with family: 6",
     ("}}", "}}, link: {port_mtu: 9000}", "[r1]", "[{name: r1, mtu: 9001}]"): "topology.custom.routers.0.mtu: found 9001, expected at most link.port_mtu 9000",
     ("}}", "}}, links: [{from: r1, to: far, mtu: 9000}]"):
-        "links.0.mtu: found 9000, expected the mtu of r1 in topology.custom.routers: a router has its own",
-    ("}}", "}}, links: [{from: r1.3, to: far, loss: 1 %}]"): 'links.0.from: found "r1.3", expected a node, * for any: "r1.',
+        "links.0.mtu: found 9000, expected the mtu of r1 set in topology.custom.routers",
+    ("}}", "}}, links: [{from: r1.3, to: far, loss: 1 %}]"): 'links.0.from: found "r1.3", expected a node (* stands for any characters): "r1.',
     ("}}", "}}, links: [{from: r1, to: r1, loss: 1 %}]"): 'links.0: found "r1 to r1", expected two nodes with a link, such as h1 to near',
     ("}}", "}}, background: [{from: h1, to: h2, share: 1 %}]"):
-        'background.0: found "h1 to h2", expected two hosts that switches join: no router forwards what no host sends',
+        'background.0: found "h1 to h2", expected two hosts on one segment: routers do not forward background load',
     ("}}", "}}, background: [{from: h1, to: r1, share: 1 %}]"): 'background.0.to: found "r1", expected a host:',
 }  # fmt: skip
 
@@ -337,11 +337,14 @@ def test_a_router_is_a_name_or_more_and_yaml_reads_on_as_true():
 @pytest.mark.parametrize(
     ("bed", "line"),
     [
-        (ROUTED, 'found "vxlan", expected none where there are routers (r1): it joins one segment'),
-        ("topology: {pair: {nics: 2}}", 'found "vxlan", expected none where hosts have two NICs (h1): it takes one'),
+        (ROUTED, 'found "vxlan", expected none with routers (r1): the overlay spans one segment'),
+        (
+            "topology: {pair: {nics: 2}}",
+            'found "vxlan", expected none where hosts have two NICs (h1): the overlay uses one',
+        ),
         (
             "topology: {custom: {switches: [a], links: [[h1, a], [h2, a], [h2, a]]}}",
-            'found "vxlan", expected none where hosts have two NICs (h2): it takes one',
+            'found "vxlan", expected none where hosts have two NICs (h2): the overlay uses one',
         ),
     ],
 )
@@ -391,7 +394,7 @@ def test_names_of_hosts_stand_for_all_of_their_nics_and_ends_for_themselves():
     for bed, line in (
         ("background: [{from: h1.1, to: h1.2, share: 1 %}]", 'background.0: found "h1.1 to h1.2", expected two hosts'),
         ("background: [{from: h1.3, to: h2, share: 1 %}]", 'background.0.from: found "h1.3", expected a host: "h1'),
-        ("links: [{from: h1.2, to: switch, queue: codel}]", 'links.0.queue: found "codel", expected switches alone in from'),
+        ("links: [{from: h1.2, to: switch, queue: codel}]", 'links.0.queue: found "codel", expected only switches in from'),
     ):  # fmt: skip
         with pytest.raises(StudyError) as error:
             parse(f"topology: {{pair: {{nics: 2}}}}, {bed}")
@@ -426,7 +429,7 @@ def test_a_level_that_cannot_be_is_one_line(factors):
 
 def test_ecn_and_its_sysctl_are_not_both_given():
     with pytest.raises(
-        StudyError, match=r'study.yaml:10: sysctls.net.ipv4.tcp_ecn: found "2", expected no such key beside'
+        StudyError, match=r'study.yaml:10: sysctls.net.ipv4.tcp_ecn: found "2", expected no such key with'
     ):
         parse(factors="ecn: on", rest='sysctls: {net.ipv4.tcp_ecn: "2"}\n')
 
@@ -471,7 +474,7 @@ def test_ecn_of_hosts_of_ones_own_is_among_what_is_said_to_be_changed():
 
 def test_the_agent_refuses_for_the_kernel_what_a_study_cannot_ask():
     study = parse(factors="queue: sfq")
-    with pytest.raises(Refused, match="queue: asked"):
+    with pytest.raises(Refused, match="queue: requested"):
         FakeTestbed(kind="kernel").up(conditions(study))
 
 
@@ -514,7 +517,9 @@ def test_studies_of_queues_are_reported_and_compared(tmp_path, capsys):
     assert {str(one.level) for one, _, _ in matched} == {str(each.level) for each in sides[0].values()}
     assert alone == []
     _, alone = alike(sides[0], sides[2])
-    assert any("the nearest have queue taildrop instead of red (from 30 KiB, ECN)" in each["why"] for each in alone)
+    assert any(
+        "the most similar ones have queue taildrop instead of red (from 30 KiB, ECN)" in each["why"] for each in alone
+    )
 
     capsys.readouterr()
     assert cli.main(["compare", str(tmp_path / "a"), str(tmp_path / "c"), "--json"]) in (0, 1)
@@ -529,10 +534,10 @@ def test_what_of_the_network_is_no_condition_is_said_with_the_method(execute, tm
     execute(study_file.parse(NETWORK.replace("queue: sfq", "queue: {codel: {target: 1 ms, ecn: on}}"), "x"))
     saved = results.read(tmp_path / "out")
     found = material.gather(saved, summarise(saved))
-    said = [line for line in method.design(found) if line.startswith(("Shared", "Links", "Background"))]
+    said = [line for line in method.design(found) if line.startswith(("Shared", "Link with", "Background"))]
     assert said == [
         "Shared buffer of each switch: bytes 9 MB, alpha 0.5",
-        "Links of their own: edge4-1 to h13: rate 100 Mb/s, buffer 64 KiB, delay 1 ms, mtu 1500, skew 125 ppm, "
+        "Link with its own settings: edge4-1 to h13: rate 100 Mb/s, buffer 64 KiB, delay 1 ms, mtu 1500, skew 125 ppm, "
         "phase 6 us, jitter 13 us, loss 0.1 %, tagged on, queue codel (target 1 ms, ecn on)",
         "Background load: h3 to h4: share 30 %, frame 1518 B, process poisson",
         "Background load: h5 to h4: rate 10 Mb/s, frame 1518 B, process on-off, mean_on 5 ms",

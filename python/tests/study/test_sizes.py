@@ -87,7 +87,7 @@ def test_sizes_by_mtu_are_those_of_each_mtu(first, second):
 
 WHERE = "study.yaml:6: workloads.0.stream"
 BAD = {
-    "{1500: {message: 1}}": f'{WHERE}.sizes: found "sizes by MTU 1500", expected some for MTU 9000 too: it is a level of factors.mtu',
+    "{1500: {message: 1}}": f'{WHERE}.sizes: found "sizes by MTU 1500", expected sizes for MTU 9000, too: it is a level of factors.mtu',
     "{1500: {message: 1}, 4000: {message: 1}, 9000: {message: 1}}": f'{WHERE}.sizes.4000: found "4000", expected a level of factors.mtu: 1500, 9000',
     "{1500: {mesage: 1}, 9000: {message: 1}}": f'{WHERE}.sizes.1500.mesage: found an unknown key, expected "message"',
     "[null, {socket_bufer: 1}]": f'{WHERE}.sizes.1.socket_bufer: found an unknown key, expected "socket_buffer"',
@@ -98,7 +98,7 @@ BAD = {
     "{message: 17 MiB}": f'{WHERE}.sizes.message: found "17 MiB", expected at most 16777216',
     "{}": f'{WHERE}.sizes: found "nothing", expected socket_buffer, message, or both',
     "5": f"{WHERE}.sizes: found 5, expected a mapping",
-    "null, nics: [1, 2]": f"{WHERE}.nics: found 2, expected at most 1: that is how many NICs every host has (topology: {{rack: {{nics: 2}}}} gives each two)",
+    "null, nics: [1, 2]": f"{WHERE}.nics: found 2, expected at most 1, the number of NICs that every host has (topology: {{rack: {{nics: 2}}}} gives each two)",
     "null, nics: 0": f"{WHERE}.nics: found 0, expected at least 1",
 }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_is_one_line(text):
 
 
 def test_sizes_by_mtu_follow_one_mtu_of_all_hosts():
-    with pytest.raises(StudyError, match="expected the same sizes at any MTU: at a level hosts differ in theirs"):
+    with pytest.raises(StudyError, match="expected the same sizes at any MTU: hosts have different MTUs at a level"):
         sized(PUBLISHED, **{"9000]": "9000, {h1: 9000, h2: 1500}]"})
 
 
@@ -310,8 +310,8 @@ def test_real_agents_have_the_sizes_and_serve_both_addresses(real_hosts, reverse
         capped = Stream(size_bytes=1, repeat_seconds=0.0, socket_buffer_bytes=2**29).run(real_hosts, "ab" * 16, None)
         lines = proved(capped.record["sockets"], capped.record["sizes"])
         assert lines == [
-            f"{way} buffer of live sockets on {host}: asked 536870912 bytes, kept as 1073741824, found {2 * limit}: "
-            f"raise net.core.{name}_max of its kernel to 536870912 or more"
+            f"{way} buffer of live sockets on {host}: requested 536870912 bytes, kept as 1073741824, found {2 * limit}: "
+            f"raise net.core.{name}_max on that host to 536870912 or more"
             for host in ("h1", "h2")
             for way, name, limit in zip(("send", "receive"), ("wmem", "rmem"), limits, strict=True)
         ]
@@ -328,18 +328,18 @@ def test_buffers_and_calls_are_proved():
     good = {"send_buffer_bytes": 114_688, "receive_buffer_bytes": 114_688, "largest_call_bytes": 16_384}
     assert proved({"h1": good, "h2": {**good, "largest_call_bytes": 1}}, SMALL) == []
     assert proved({"h1": {**good, "send_buffer_bytes": 80_000}}, SMALL) == [
-        "send buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 80000: "
-        "raise net.core.wmem_max of its kernel to 57344 or more"
+        "send buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 80000: "
+        "raise net.core.wmem_max on that host to 57344 or more"
     ]
     assert proved({"h1": {**good, "receive_buffer_bytes": 80_000}}, SMALL) == [
-        "receive buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 80000: "
-        "raise net.core.rmem_max of its kernel to 57344 or more"
+        "receive buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 80000: "
+        "raise net.core.rmem_max on that host to 57344 or more"
     ]
     assert proved({"h1": {**good, "receive_buffer_bytes": 131_072}}, SMALL) == [
-        "receive buffer of live sockets on h1: asked 57344 bytes, kept as 114688, found 131072"
+        "receive buffer of live sockets on h1: requested 57344 bytes, kept as 114688, found 131072"
     ]
     assert proved({"h1": {**good, "largest_call_bytes": 16_385}}, SMALL) == [
-        "bytes of the largest write or read on h1: asked at most 16384, found 16385"
+        "bytes of the largest write or read on h1: requested at most 16384, found 16385"
     ]
     nothing = dict.fromkeys(good)
     assert len(proved({"h1": nothing}, SMALL)) == 3

@@ -33,11 +33,11 @@ def test_many_are_counted_and_a_few_named() -> None:
     none = ssh.old_connections([], "10.0.0.1")
     runs = [{}, {"old_connections": {"a": few}}, {"old_connections": {"a": many, "b": none}}]
     assert list(caveats(runs)) == [
-        "a: 30 connections stood when the MTU was raised, and keep their segments until they are made anew: "
+        "a: 30 connections were open when the MTU was raised; they keep their segment size until they are reopened: "
         "10.0.0.1:80 to 10.0.0.2:4000 (1448 B), 10.0.0.1:80 to 10.0.0.2:4001 (1448 B), "
         "10.0.0.1:80 to 10.0.0.2:4002 (1448 B) and 27 more"
     ]
     assert list(caveats([{"old_connections": {"a": few}}])) == [
-        "a: 1 connection stood when the MTU was raised, and keeps its segments until it is made anew: "
+        "a: 1 connection was open when the MTU was raised; it keeps its segment size until it is reopened: "
         "10.0.0.1:22 to 10.0.0.9:4000 (1448 B)"
     ]

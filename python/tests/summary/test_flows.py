@@ -180,10 +180,10 @@ def test_the_terminal_says_it_in_a_line_an_arm(found: material.Material) -> None
     # 0.2 + 4.30265 x 0.1 / sqrt(3) = 0.448
     baseline, jumbo = contention.lines(found.summary)
     assert baseline.startswith(
-        "MTU 1500: 12 flows by s1>s2 700 kb/s a flow (700 to 700), h13 by h13>s2 200 kb/s (0 to 448); Jain 0.9"
+        "MTU 1500: 12 flows by s1>s2 700 kb/s per flow (700 to 700), h13 by h13>s2 200 kb/s (0 to 448); Jain 0.9"
     )
     assert jumbo == (
-        "MTU 9000: 12 flows by s1>s2 700 kb/s a flow (700 to 700), h13 by h13>s2 700 kb/s (700 to 700); Jain 0.99"
+        "MTU 9000: 12 flows by s1>s2 700 kb/s per flow (700 to 700), h13 by h13>s2 700 kb/s (700 to 700); Jain 0.99"
     )
 
 
@@ -212,7 +212,7 @@ def test_the_page_has_both_sections_and_its_tables_say_what_its_charts_say(found
                 if share != "0 %"
             )
             assert f"{port.removeprefix(f'{PORT} ')}, {arm}: {dropped}; {told}" in histogram.text
-    assert "what removes it is an arm of its own" in html.page(found)
+    assert "To show a cause, compare with an arm that removes it" in html.page(found)
     assert "Longest run of drops" in markdown.markdown(found, "charts")
 
 
@@ -231,8 +231,8 @@ def test_nothing_is_said_of_a_cause_and_not_that_it_is_open_where_arms_differ(fo
     }
     differs = replace(found, summary={**found.summary, "verdicts": [verdict]})
     text = html.page(differs)
-    assert "an arm of its own" not in text
-    assert "in what the arms differ, the verdicts say" in text
+    assert "an arm that removes it" not in text
+    assert "the verdicts state how the arms differ" in text
 
 
 def test_a_few_flows_are_shown_one_by_one_and_two_not_at_all(tmp_path: Path) -> None:
@@ -257,10 +257,10 @@ def test_a_few_flows_are_shown_one_by_one_and_two_not_at_all(tmp_path: Path) -> 
     # One run has no interval: (1 + 2 + 3)^2 / (3 x 14).
     assert (arm["fairness"], arm["fairness_interval"]) == (pytest.approx(36 / 42), None)
     assert list(contention.lines(few.summary)) == [
-        "MTU 1500: of 3 flows the slowest of a run 1 Mb/s, the fastest 3 Mb/s; Jain 0.86"
+        "MTU 1500: of 3 flows per run the slowest 1 Mb/s, the fastest 3 Mb/s; Jain 0.86"
     ]
     page = pages.check(html.page(few))
-    assert any("2 of all of h1" in each.text for each in page.all("td"))
+    assert any("2 for all flows of h1" in each.text for each in page.all("td"))
     assert "drops" not in [each.attributes["id"] for each in page.all("h2")]
     (tmp_path / "few/runs/1/transfers-h13-h14.arrow").unlink()
     two = gathered(read(tmp_path / "few"))
@@ -339,8 +339,8 @@ def test_with_events_it_is_told_what_the_others_got_through_meanwhile(tmp_path: 
     (drawn, *_) = [each for each in found.pictures if each.name.startswith("blackout")]
     # Of the baseline's three runs the second has the median goodput.
     assert drawn.text == (
-        "MTU 1500, run 4, 1.000000 s after its begin, at s2>h14: 4 frames that came by h13>s2 were dropped in a row, within "
-        "4,000 us. Of those by s1>s2 meanwhile 4 were taken in, 1 dropped."
+        "MTU 1500, run 4, 1.000000 s after its start, at s2>h14: 4 frames that came by h13>s2 were dropped in a row, within "
+        "4,000 us. Meanwhile, of those by s1>s2, 4 were taken in and 1 dropped."
     )
     assert "by h13&gt;s2" in drawn.drawn
     pages.check(html.page(found))

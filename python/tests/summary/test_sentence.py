@@ -92,7 +92,7 @@ TABLE = {
     ),
     "better, a few undecided": (
         [one(BETTER), one(BETTER, TIME), one(UNDECIDED, rtt=FAR)],
-        "Yes, as far as it is decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU "
+        "Yes, as far as decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU "
         "1500; better in 2; undecided in 1 of 3 comparisons.",
     ),
     "better in one metric, no difference in another": (
@@ -102,7 +102,7 @@ TABLE = {
     ),
     "better in one metric, worse in another": (
         [one(BETTER), one(WORSE, "receiver_cpu_cost")],
-        "It depends on what counts: jumbo frames (MTU 9000) are better in goodput and are worse in receiver CPU cost "
+        "It depends on the metric: jumbo frames (MTU 9000) are better in goodput and are worse in receiver CPU cost "
         "here, compared with MTU 1500.",
     ),
     "by RTT": (
@@ -149,36 +149,37 @@ def test_the_sentence(name: str) -> None:
 
 
 def test_suspect_and_unjudged_say_why_and_nothing_else() -> None:
-    line = "the A/A control was better than its own level: something else than the treatment acts"
+    line = "the A/A control was better than the identical baseline: something besides the treatment acts"
     found = answer(summary(one("suspect", warnings=(line,)), one(BETTER, TIME), suspect=[line]))
     assert found.kind is Kind.SUSPECT
-    assert found.text == f"Suspect: this study is no evidence, because {line}."
-    lost = "excluded 6 of 16 runs in one arm and 0 of 16 in the other (p = 0.018): not lost at random"
+    assert found.text == f"Suspect: this study is not evidence, because {line}."
+    lost = "6 of 16 runs were excluded in one arm and 0 of 16 in the other (p = 0.018): they were not lost at random"
     assert answer(summary(one("suspect", warnings=(lost,)))).text.startswith(
-        "Suspect: this study is no evidence, because it excluded 6 of 16 runs"
+        "Suspect: this study is not evidence, because 6 of 16 runs were excluded in one arm"
     )
     excluded = [{"reasons": ["fidelity: lateness"]}]
-    found = answer(summary(one("not judged", warnings=("no pair of runs that could be evidence",)), excluded=excluded))
+    found = answer(summary(one("not judged", warnings=("no pair of runs is left to compare",)), excluded=excluded))
     assert found.kind is Kind.NO_ANSWER
     assert found.text == (
-        "No answer: nothing could be judged (no pair of runs that could be evidence); the first run that was "
-        "excluded: fidelity: lateness."
+        "No answer: nothing could be judged (no pair of runs is left to compare); reason of the first excluded run: "
+        "fidelity: lateness."
     )
     assert answer(summary(one("not judged"), one(BETTER, TIME))).text.startswith(
         "No answer: 1 of 2 comparisons could not be judged"
     )
     assert answer(summary()).text == "No answer: nothing was compared."
-    why = [{"metric": "latency_p99", "why": "no workload of this study has it"}]
+    why = [{"metric": "latency_p99", "why": "no workload of this study measures it"}]
     assert "latency p99: no workload" in answer(summary(not_measured=why)).text
     assert answer(summary(CONTROL)).kind is Kind.NO_ANSWER
 
 
 def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
-    lost = one("suspect", rtt=FAR, ratio=3.0, warnings=("excluded 0 of 8 runs in one arm and 3 of 10 in the other",))
+    line = "0 of 8 runs were excluded in one arm and 3 of 10 in the other"
+    lost = one("suspect", rtt=FAR, ratio=3.0, warnings=(line,))
     found = summary(*[one(BETTER)] * 5, lost, faithful=True)
     assert answer(found).text == (
         "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; better in 5; no "
-        "verdict in 1 of 6 comparisons, of which too few runs count."
+        "verdict in 1 of 6 comparisons, because too many of their runs were lost, or not at random."
     )
     assert all("+200" not in number.change for number in numbers(found))
     assert any("1 of 6 comparisons have no verdict" in line for line in evidence.how_sure(found))
@@ -226,7 +227,7 @@ def test_an_invented_network_is_called_so() -> None:
 def test_the_three_numbers_show_both_ends_and_what_nothing_looks_like() -> None:
     found = numbers(summary(CONTROL, one(BETTER), one(BETTER, rtt=FAR, ratio=1.187), one(BETTER, TIME)))
     assert [each.label for each in found] == [
-        "largest change of goodput", "smallest change of goodput", "nothing changed (A/A), goodput",
+        "largest change of goodput", "smallest change of goodput", "A/A control (nothing changed), goodput",
     ]  # fmt: skip
     assert (found[0].change, found[0].interval) == ("+18.7 %", "+18.5 % to +18.9 %")
     assert "118.7 Mb/s" in found[0].values
@@ -250,9 +251,9 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
     found = summary(CONTROL, one(BETTER), one(BETTER, TIME))
     found["family"]["treatments"] = 2
     assert evidence.how_sure(found) == [
-        "All 2 verdicts together err with at most 5 % (Holm)",
-        "8 of 8 planned blocks were run, as fixed before",
-        "No A/A control, the baseline against itself, came out different: 1 no practical difference",
+        "The probability that any of the 2 verdicts is wrong is at most 5 % (Holm)",
+        "8 of 8 planned blocks were run, as fixed beforehand",
+        "No A/A control (the baseline against itself) came out different: 1 no practical difference",
         "No run was excluded",
     ]
     found["stopping"] = {"stop": "blocks", "planned_blocks": 8, "blocks": 10}
@@ -261,9 +262,9 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
         "8 of 8 planned blocks were run",
     ]
     found["stopping"] = {"stop": "settled", "planned_blocks": 40, "blocks": 9}
-    assert evidence.how_sure(found)[1].startswith("Stopped after 9 of 40 planned blocks, when all was settled;")
+    assert evidence.how_sure(found)[1].startswith("Stopped after 9 of 40 planned blocks, when everything was settled;")
     found["verdicts"].append(one(UNDECIDED))
-    assert evidence.how_sure(found)[1].startswith("Ended after 9 of 40 planned blocks, before all was settled;")
+    assert evidence.how_sure(found)[1].startswith("Ended after 9 of 40 planned blocks, before everything was settled;")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_quantiles_are_ranks_and_count_what_was_never_answered():
     assert quantile(values[:999], 0.999) is None
     found, why = tail(values[:150], 0)
     assert set(found) == {"latency_p50", "latency_p99"}
-    assert why == {"latency_p999": "a run has 150 requests, and 99.9% needs 1000"}
+    assert why == {"latency_p999": "a run has 150 requests, but 99.9% needs 1000"}
 
 
 def test_patterns():
@@ -195,7 +195,7 @@ def test_curl_is_understood():
         ({"exitcode": 18, "errormsg": "closed"}, r"transfer 1: found exit code 18 \(closed\), expected 0"),
         ({"size_download": 9}, "transfer 1: found 9 bytes, expected 10"),
         ({"time_total": "1"}, "time_total: found '1', expected a number"),
-        ({"time_total": 0.0005}, "found its end before its connection"),
+        ({"time_total": 0.0005}, "found an end before its connection"),
     ],
 )
 def test_what_curl_says_wrong_is_named(change, message):
@@ -225,7 +225,7 @@ def test_a_log_of_curl_says_when_transfers_ended(first, error, gaps, offset):
         minutes, rest = divmod(micros, 60_000_000)
         lines.append(f"{minutes // 60:02}:{minutes % 60:02}:{rest / 1e6:09.6f} < 226 Transfer complete.\n")
     assert ftp.completions("".join(lines), first + error, len(ends)) == pytest.approx(ends, abs=1e-4)
-    with pytest.raises(ProgramFailure, match=f"found {len(ends)} transfers that were confirmed"):
+    with pytest.raises(ProgramFailure, match=f"found {len(ends)} confirmed transfers"):
         ftp.completions("".join(lines), first, len(ends) + 1)
 
 
@@ -262,8 +262,8 @@ def test_a_metric_that_nobody_has_is_named_with_the_reason(execute, tmp_path):
     found = summarise(read(tmp_path / "out"))
     assert {each["metric"] for each in found["verdicts"]} == {"latency_p50"}
     assert found["not_measured"] == [
-        {"metric": "fairness", "why": "no workload of this study has it"},
-        {"metric": "latency_p999", "why": "a run has 100 requests, and 99.9% needs 1000"},
+        {"metric": "fairness", "why": "no workload of this study measures it"},
+        {"metric": "latency_p999", "why": "a run has 100 requests, but 99.9% needs 1000"},
     ]
 
 
@@ -272,7 +272,7 @@ def test_what_cannot_be_proved_is_said_with_every_verdict(execute, tmp_path):
     _, runs = execute(study_file.parse(text, "x"))
     assert all(not run.excluded for run in runs)
     verdict = summarise(read(tmp_path / "out"))["verdicts"][0]
-    assert any("not proved: Nagle: iperf3 was given -N" in line for line in verdict["warnings"])
+    assert any("not proved: Nagle: iperf3 was started with -N" in line for line in verdict["warnings"])
 
 
 ADDRESSES = {"h1": "10.77.0.1", "h2": "fd77::2", "h1.2": "10.77.1.1"}

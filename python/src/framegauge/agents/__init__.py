@@ -1,1 +1,1 @@
-"""The pipe's only Python end, and agents on other hosts."""
+"""The Python end of the pipe to agents, and agents on other hosts."""

@@ -1,4 +1,4 @@
-"""Where the agent's binary is: in the wheel, or built from a clone."""
+"""The location of the agent's binary: in the wheel, or built from a clone."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from framegauge.errors import AgentMissing
 __all__ = ["find_agent", "lacking", "version"]
 
 PACKAGED = Path(__file__).resolve().parent / "bin" / "framegauge-agent"  # setup.py puts it there
-CLONE = Path(__file__).resolve().parents[4]  # if this is in one
+CLONE = Path(__file__).resolve().parents[4]  # the root of the clone, if this file is in one
 VERSION_SECONDS = 2.0
 
 
 def find_agent(environment: Mapping[str, str] = os.environ) -> str:
-    """Path of framegauge-agent. The first of these is taken:
+    """The path of framegauge-agent, the first that exists of:
 
     1. $FRAMEGAUGE_AGENT, which must be an executable file
-    2. the one in this package, which a wheel carries: it has the version of this Python
-    3. the one beside this Python
+    2. the one in this package, which a wheel contains: it has the version of this package
+    3. the one next to this Python
     4. of a clone, target/MACHINE-*/release (`make agent`), then target/release
     5. PATH
     """
@@ -36,7 +36,7 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     places = [
         PACKAGED,
         Path(sys.executable).parent / "framegauge-agent",
-        # Another machine's agent may be there, too.
+        # The folder may also hold agents for other types of machine.
         *sorted(CLONE.glob(f"target/{platform.machine()}-*/release/framegauge-agent")),
         CLONE / "target/release/framegauge-agent",
     ]
@@ -50,7 +50,7 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def lacking() -> dict[str, str] | None:
-    """The agent as a requirement that is missing, as the agent itself names others; None if there is one."""
+    """The agent as a missing requirement, in the form that the agent uses for others; None if it is found."""
     try:
         find_agent()
     except AgentMissing:
@@ -58,7 +58,7 @@ def lacking() -> dict[str, str] | None:
         return {
             "name": "framegauge-agent",
             "needed_for": "everything that is measured",
-            "found": f"FRAMEGAUGE_AGENT={named}, which is no executable file" if named else "none",
+            "found": f"FRAMEGAUGE_AGENT={named}, which is not an executable file" if named else "none",
             "remedy": "correct or unset FRAMEGAUGE_AGENT" if named else _remedy(),
         }
     return None
@@ -72,7 +72,7 @@ def _remedy() -> str:
 
 
 def version() -> str:
-    """A line about the agent that is found: its version and path, or why there is none."""
+    """A line about the agent: its version and path, or why it was not found."""
     try:
         path = find_agent()
         found = subprocess.run(

@@ -1,7 +1,8 @@
 """The only Python end of the pipe: starts an agent and speaks JSON-RPC 2.0 with it (pipe/README.md).
 
-One thread reads; requests may overlap and answers come in any order. Errors: AgentMissing if it cannot
-be started, AgentLost if it goes away, AgentTimeout, and what `errors.from_agent` makes of an answer.
+One thread reads; requests may overlap, and answers may come in any order. Errors: AgentMissing if the agent cannot be
+started, AgentLost if it ends or closes the pipe, AgentTimeout, and those that `errors.from_agent` makes of an error
+answer.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeou
 __all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged", "read_spool"]
 
 PROTOCOL = 1
-PIECE_BYTES = 1 << 20  # the most that one spool.read may ask for
+PIECE_BYTES = 1 << 20  # the most that one spool.read may request
 ANSWER_SECONDS = 30.0
 
 Json = dict[str, Any]
 Progress = Callable[[float, str], None]
-Meet = Callable[[IO[bytes], IO[bytes]], None]  # with the standard input and output of what was started
+Meet = Callable[[IO[bytes], IO[bytes]], None]  # takes the standard input and output of the started process
 
 
 class Pending(Protocol):
-    """A request under way, wherever it is answered."""
+    """A request under way."""
 
     def cancel(self) -> None:
         """Ask for it to be stopped; `result` then raises AgentError -32005."""
@@ -48,7 +49,7 @@ class Pending(Protocol):
 
 
 class Requests(Protocol):
-    """Whatever answers requests: an agent, a relay to a host's agent, a fake. Requests may overlap."""
+    """Anything that answers requests: an agent, a relay to a host's agent, a fake. Requests may overlap."""
 
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
@@ -69,7 +70,7 @@ class Requests(Protocol):
 
 
 class Call:
-    """A request under way."""
+    """A request to an agent that is under way."""
 
     def __init__(self, agent: Agent, number: int, method: str, on_progress: Progress | None) -> None:
         self.number = number
@@ -119,8 +120,8 @@ class Agent:
         self._lost: str | None = None
         self._leaving = False
         try:
-            # A process group of its own: Ctrl-C in the terminal is for the controller, which then ends
-            # the study in order; the agent sees its pipe close.
+            # Its own process group, so that Ctrl-C in the terminal reaches only the controller, which then ends the
+            # study in order; the agent notices that its pipe is closed.
             self._process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
@@ -137,7 +138,7 @@ class Agent:
         self._reader.start()
 
     def _meet(self, meet: Meet) -> None:
-        """Whatever has to be said before the agent is there; a failure ends what was started."""
+        """Runs the exchange that starts the agent; if it fails, ends the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -159,7 +160,7 @@ class Agent:
     def open(cls, command: Sequence[str], meet: Meet | None = None, name: str = "") -> Agent:
         """Start an agent and greet it; AgentError -32001 if it speaks another protocol.
 
-        `meet` speaks with what was started until the agent is there; `name` is what errors call its host.
+        `meet` runs the exchange that precedes the agent's start; `name` is the host's name in errors.
         """
         agent = cls(command, meet, name)
         try:
@@ -171,11 +172,11 @@ class Agent:
 
     @property
     def process_id(self) -> int:
-        """Of the process that was started: the agent, or sudo."""
+        """The id of the started process: the agent, or sudo."""
         return self._process.pid
 
     def descriptors(self) -> tuple[int, int, int]:
-        """Of the agent's standard input, output and error: it stays for as long as somebody holds the first two."""
+        """The descriptors of the agent's standard input, output and error; it runs while the first two are open."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         return self._process.stdin.fileno(), self._process.stdout.fileno(), self._errors.fileno()
@@ -204,7 +205,7 @@ class Agent:
             else:
                 broken = False
         if broken:
-            self._reader.join(timeout=5)  # it knows how the agent ended
+            self._reader.join(timeout=5)  # the reader finds out how the agent ended
             raise AgentLost(f"{method}: {self._lost or 'the agent closed the pipe'}")
         return call
 
@@ -220,12 +221,12 @@ class Agent:
         return self.begin(method, params, on_progress).result(timeout_seconds)
 
     def nudge(self) -> None:
-        """Have it hear something, if that needs no waiting: an agent may end when it hears nothing for long."""
-        if self._lock.acquire(blocking=False):  # else something is being said just now
+        """Sends an empty line if that does not block, because an agent may end if it receives nothing for long."""
+        if self._lock.acquire(blocking=False):  # otherwise something is being sent right now
             try:
                 assert self._process.stdin is not None
                 with contextlib.suppress(OSError, ValueError):
-                    ready = select.poll()  # select(2) knows no descriptor over 1,023
+                    ready = select.poll()  # select(2) is limited to descriptors below 1,024
                     ready.register(self._process.stdin, select.POLLOUT)
                     if ready.poll(0):
                         self._process.stdin.write(b"\n")
@@ -234,14 +235,14 @@ class Agent:
                 self._lock.release()
 
     def hand_over(self) -> None:
-        """Leave its pipe to another process, which has the descriptors: from now on nothing is asked or heard here."""
+        """Leaves the pipe to another process, which has the descriptors; it cannot be used here any more."""
         self._leaving = True
-        self.request("cancel", {"id": 0})  # the reader waits in a read, which only an answer ends
+        self.request("cancel", {"id": 0})  # the reader blocks in a read, which only an answer ends
         self._reader.join()
-        self._lost = f"{self._name}the agent's pipe is another process's"
+        self._lost = f"{self._name}the agent's pipe was handed over to another process"
 
     def close(self, patience_seconds: float = 10.0) -> None:
-        """Ask the agent to put everything back and end; then insist. Twice is once."""
+        """Asks the agent to put everything back and end, and kills it if it does not; may be called twice."""
         if self._errors.closed:
             return
         if self._lost is None:
@@ -265,7 +266,7 @@ class Agent:
         try:
             self._process.send_signal(number)
         except PermissionError:
-            # The child is sudo, and belongs to root.
+            # The child is sudo and runs as root.
             kill = ["sudo", "-n", "kill", f"-{number.value}", str(self._process.pid)]
             subprocess.run(kill, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
@@ -276,7 +277,7 @@ class Agent:
         self.close()
 
     def _read(self) -> None:
-        """The reader's thread: until end of file, then every open call ends with AgentLost."""
+        """The reader's thread: reads until the end of file, after which every open call fails with AgentLost."""
         assert self._process.stdout is not None
         why = ""
         try:
@@ -285,7 +286,7 @@ class Agent:
                 if self._leaving:
                     return
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            why = f"it sent something that is no message ({type(error).__name__})"
+            why = f"it sent an invalid message ({type(error).__name__})"
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(2)
         self._lose(why)
@@ -295,13 +296,13 @@ class Agent:
             params = message["params"]
             call = self._calls.get(params["id"])
             if call is not None and call.on_progress is not None:
-                with contextlib.suppress(Exception):  # a picture of progress must not end a measurement
+                with contextlib.suppress(Exception):  # a failure to show progress must not end a measurement
                     call.on_progress(params["fraction"], params["text"])
             return
         with self._lock:
             call = self._calls.pop(message["id"], None) if message["id"] is not None else None
         if call is None:
-            return  # the answer to a request that was given up
+            return  # an answer to a cancelled request
         if "error" in message:
             error = message["error"]
             call.finish({}, from_agent(error["code"], error["message"], error["data"]))
@@ -309,7 +310,7 @@ class Agent:
             call.finish(message["result"], None)
 
     def _last_words(self) -> str:
-        """The last lines of standard error, in one."""
+        """The last lines of standard error, joined into one."""
         with contextlib.suppress(OSError, ValueError):
             end = os.fstat(self._errors.fileno()).st_size
             last = os.pread(self._errors.fileno(), 2000, max(0, end - 2000)).decode("utf-8", "replace").split("\n")
@@ -321,14 +322,14 @@ class Agent:
         how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
         tail = self._last_words()
         with self._lock:
-            self._lost = f"{self._name}the agent went away ({why or how})" + (f": {tail}" if tail else "")
+            self._lost = f"{self._name}the agent was lost ({why or how})" + (f": {tail}" if tail else "")
             calls, self._calls = self._calls, {}
         for call in calls.values():
             call.finish({}, AgentLost(f"{call.method}: {self._lost}"))
 
 
 def read_spool(source: Requests, spool: int) -> bytes:
-    """The whole of a spool, which is dropped after."""
+    """The whole content of a spool, which is dropped afterwards."""
     data = bytearray()
     while True:
         asked = {"spool": spool, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
@@ -349,11 +350,10 @@ def privileged(
     user_id: int | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> list[str]:
-    """The command that runs `command` as root: itself for root, else through sudo, saying so.
+    """The command that runs `command` as root: unchanged for root, otherwise through sudo, which `say` announces.
 
-    MissingRequirement if there is no sudo or it refuses. A password is asked for by `sudo -v` in the
-    foreground; the agent itself is then started with `sudo -n`, since it runs in its own process group
-    and may not read from the terminal.
+    MissingRequirement if there is no sudo or it refuses. `sudo -v` in the foreground asks for a password; the agent is
+    then started with `sudo -n`, because it runs in its own process group and must not read from the terminal.
     """
     if (os.geteuid() if user_id is None else user_id) == 0:
         return list(command)

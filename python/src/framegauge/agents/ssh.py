@@ -1,9 +1,9 @@
 """Agents on other hosts, over the user's own ssh: its configuration, keys, jump hosts and shared connections.
 
 One connection carries everything. A few lines of POSIX shell on the far side look for the agent in a cache folder, by
-its hash; where it is missing, or its folder cannot be used, the agent itself follows on the same connection. Nothing
-else is asked of the host: no Python, no root, no open port. Forwarding is off, and nothing is ever asked for in the
-middle: a host whose key changed, or that wants a password, is refused as ssh refuses it.
+its hash; if it is missing, or the folder cannot be used, the agent's binary follows on the same connection. The host
+needs nothing else: no Python, no root, no open port. Forwarding is off, and there are no interactive questions: a host
+whose key has changed, or that requires a password, fails with ssh's own error.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
 
 __all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "place"]
 
-START_SECONDS = 20.0  # from nothing to a greeting; an MTU black hole hangs ssh's key exchange for ever
+START_SECONDS = 20.0  # until the agent's greeting; an MTU black hole would block ssh's key exchange for ever
 COPY_SECONDS = 120.0
-# A network that broke may never tell the far side: an agent that hears nothing for so long ends, unless told to stay.
+# After a network failure the far side may never notice that the connection is gone: an agent that receives nothing for
+# this long ends, unless told to stay.
 PATIENCE_SECONDS = 900
 NUDGE_SECONDS = 60.0
 OPTIONS = (
     "BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "ConnectTimeout=10",
     "ServerAliveInterval=5", "ServerAliveCountMax=3",
 )  # fmt: skip
-# What `uname -m` says, and how Rust's targets begin.
+# The output of `uname -m`, and the first part of Rust's target names.
 MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-# Says "ready", or "needs SYSTEM MACHINE" and takes the agent; whatever folder can hold and run a program will do. A
-# folder that is only for now goes when the agent has ended. One that root has installed is taken where it is.
+# Prints "ready", or "needs SYSTEM MACHINE" and then reads the agent's binary, which it puts into the first folder that
+# can hold and run a program. A temporary folder is removed when the agent has ended. An agent that root has installed
+# is used in place.
 SCRIPT = r"""
 umask 077
 hash=$1; size=$2; shift 2
@@ -83,7 +85,7 @@ exit $code
 
 @dataclass(frozen=True)
 class Binary:
-    """An agent for one kind of machine."""
+    """The agent's binary for one type of machine."""
 
     path: Path
     digest: str
@@ -92,9 +94,9 @@ class Binary:
 
 @dataclass(frozen=True)
 class Remote:
-    """A host: what people call it, what ssh calls it, and what ssh is given before that.
+    """A host: its name, its destination for ssh, and the options that precede it on ssh's command line.
 
-    `agent`: a file of the agent for its kind of machine; None: this machine's. `ports`: those that it opens, LOW-HIGH;
+    `agent`: the agent's binary for its type of machine; None: this machine's. `ports`: those that it opens, LOW-HIGH;
     None: the kernel's choice.
     """
 
@@ -106,7 +108,7 @@ class Remote:
 
 
 def host_words(remote: Remote) -> list[str]:
-    """The agent's own arguments, where it is to measure on that host."""
+    """The arguments of an agent that measures on that host."""
     ports = [] if remote.ports is None else ["--ports", remote.ports]
     return ["host", "--patience", str(PATIENCE_SECONDS), *ports]
 
@@ -125,22 +127,22 @@ def _file(path: Path) -> Binary:
 
 
 def place(agent: str) -> str:
-    """Where a host keeps that file of an agent, as its shell writes it."""
+    """The place of an agent's binary on a host, as a path for its shell."""
     return f"~/.cache/framegauge/agent-{_file(Path(agent)).digest}"
 
 
 def _encoded(script: str) -> str:
-    """In one line, for `printf %b`: the user's shell there may be one that knows no quoted line ends (csh)."""
+    """The script in one line, for `printf %b`: the user's shell may not accept quoted line ends (csh)."""
     return script.replace("\\", "\\\\").replace("\n", "\\n").replace("!", "\\0041")
 
 
 def command(remote: Remote, words: Sequence[str], binary: Binary) -> list[str]:
-    """What starts the agent there: `words` are the agent's own arguments."""
+    """The command that starts the agent on that host: `words` are the agent's arguments."""
     ssh = shutil.which("ssh")
     if ssh is None:
         raise AgentMissing(f"{remote.name}: found no ssh, expected OpenSSH's client: apt-get install openssh-client")
     if remote.destination.startswith("-") or not remote.destination.strip():
-        raise InputError(f"{remote.name}: found {remote.destination!r}, expected the name of a host, as ssh knows it")
+        raise InputError(f"{remote.name}: found {remote.destination!r}, expected the name of a host for ssh")
     there = ["/bin/sh", "-c", 'eval "$(printf %b "$0")"', _encoded(SCRIPT), binary.digest, str(binary.size), *words]
     options = [word for option in OPTIONS for word in ("-o", option)]
     return [ssh, "-T", *remote.options, *options, "--", remote.destination, f"exec {shlex.join(there)}"]
@@ -153,9 +155,9 @@ def open_agent(
     start_seconds: float = START_SECONDS,
     ending: threading.Event | None = None,
 ) -> Agent:
-    """A greeted agent on that host; AgentMissing or AgentLost, with the host's name, if there is none to be had.
+    """A greeted agent on that host; AgentMissing or AgentLost, with the host's name, if that fails.
 
-    It is given up once `ending` is set.
+    The attempt is given up once `ending` is set.
     """
     binary = _file(Path(remote.agent or find_agent()))
 
@@ -168,12 +170,12 @@ def open_agent(
                 raise AgentMissing(f"found {system}, expected Linux")
             if remote.agent is None and MACHINES.get(machine) != MACHINES.get(platform.machine()):
                 raise AgentMissing(
-                    f"found a machine of kind {machine}, expected {platform.machine()}, as this one: name the file of "
-                    "an agent that was built for it as `agent` of the host in the inventory"
+                    f"found a machine of type {machine}, expected {platform.machine()} like this one: set `agent` of "
+                    "the host in the inventory to an agent that was built for it"
                 )
             line = lines.next(start_seconds)
             if line == "nowhere":
-                raise AgentMissing("found no folder that may hold and run a program, expected ~/.cache, or /tmp")
+                raise AgentMissing("found no folder that can hold and run a program, expected ~/.cache, or /tmp")
             if not line.startswith("send "):
                 raise AgentLost(f"found {line[:80]!r}, expected a folder for the agent")
             say(f"{remote.name}: copying the agent ({binary.size / 1e6:.1f} MB) to {line.removeprefix('send ')}")
@@ -191,7 +193,7 @@ def open_agent(
 
 
 class _Company:
-    """Tells agents far away now and then that somebody is still here; one thread for all of them."""
+    """Keeps remote agents alive by sending an empty line now and then, from one thread for all of them."""
 
     def __init__(self) -> None:
         self._agents: weakref.WeakSet[Agent] = weakref.WeakSet()
@@ -199,7 +201,7 @@ class _Company:
         self._thread: threading.Thread | None = None
 
     def keep(self, agent: Agent) -> None:
-        """From now until it is closed."""
+        """Keeps an agent alive until it is closed."""
         with self._lock:
             self._agents.add(agent)
             if self._thread is None:
@@ -219,10 +221,10 @@ _company = _Company()
 
 
 class _Lines:
-    """Lines of a pipe, each within a time, and not a byte more than they have: what follows is the agent's."""
+    """Reads lines from a pipe, each with a timeout, and no byte beyond them, because what follows is for the agent."""
 
     MOST = 4096
-    LOOK_SECONDS = 0.2  # how often it looks whether it is to end
+    LOOK_SECONDS = 0.2  # between two checks whether to give up
 
     def __init__(self, pipe: IO[bytes], ending: threading.Event | None) -> None:
         self._descriptor = pipe.fileno()
@@ -242,7 +244,7 @@ class _Lines:
                 if not selector.select(min(left, self.LOOK_SECONDS)):
                     if left > 0:
                         continue
-                    raise AgentTimeout(f"nothing within {seconds:g} s: is the path's MTU smaller than it says?")
+                    raise AgentTimeout(f"no answer within {seconds:g} s: is the path MTU smaller than the interface's?")
                 if not (byte := os.read(self._descriptor, 1)):
                     raise AgentLost("ssh ended")
                 line += byte

@@ -1,8 +1,8 @@
-"""What two sides of runs say of one another: the document of `framegauge compare`, schema 1.
+"""The comparison of two sides of runs: the document of `framegauge compare`, schema 1.
 
-Compared is what was made alike: the same workload, conditions, level and metric on both sides. Sides of different tools
-have no conditions in common; of them goodput is compared with goodput in the same direction, where each side has one
-such set of runs.
+Runs are compared with runs of the same workload, conditions and level on the other side, metric by metric. Sides from
+different tools have no conditions in common: their goodput is compared by direction, where each side has one set of
+runs for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SCHEMA", "compare"]
 
 SCHEMA = 1
 ANSWERS = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.UNDECIDED)
-PROCESS_COSTS = "CPU costs in files of iperf3 are of its own processes, without what the kernel did outside them"
+PROCESS_COSTS = "CPU costs in files of iperf3 are for its own processes, without the kernel's work outside them"
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class _Pair:
 
 
 def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> dict[str, Any]:
-    """The document; `given` are margins (shares) by metric, before BASE's own and the defaults; `only` these metrics.
+    """The document of a comparison.
 
-    InputError if a run is on both sides: then they are not independent.
+    `given`: margins (shares) by metric, which take precedence over those of BASE and the defaults; `only`: the metrics
+    to compare, all if empty. InputError if a run is on both sides, which would make them dependent.
     """
     _refuse_overlap(base, new)
     matched, alone = (across if base.kind != new.kind else alike)(sets_of(base), sets_of(new))
@@ -77,13 +78,13 @@ def _refuse_overlap(base: Side, new: Side) -> None:
         common = {each.run for each in base.samples} & {each.run for each in new.samples}
         if common:
             raise InputError(
-                f"{new.source}: found {len(common)} runs that are in {base.source}, too, expected none: "
-                f"what is compared must be measured apart"
+                f"{new.source}: found {len(common)} runs that are also in {base.source}, expected none: "
+                f"the two sides must be measured apart"
             )
 
 
 def _lost_in_all(base: Side, new: Side) -> str | None:
-    """Whether the sides as wholes lost runs unequally; of several samples of one run one counts."""
+    """How the two sides as wholes differ in their share of lost runs, if they do; each run counts once."""
     counts = []
     for side in (base, new):
         runs = {each.run: bool(each.excluded) for each in side.samples if each.lost or not each.excluded}
@@ -114,7 +115,7 @@ def _pair(
 
 
 def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, Any]:
-    """The share, and who declared it."""
+    """The margin of a metric: its share, and where it was declared."""
     if metric in given:
         return {"share": given[metric], "declared_by": "argument"}
     if metric in base.margins:
@@ -123,7 +124,7 @@ def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, An
 
 
 def _verdict(pair: _Pair, found: Judged) -> dict[str, Any]:
-    """As in summary.json; both levels are the same."""
+    """A verdict as in summary.json; both levels are the same."""
     runs = [len(each.with_metric(pair.metric)) for each in (pair.base, pair.new)]
     workload, conditions = pair.base.workload, dict(pair.base.conditions)
     if pair.new.workload != workload:
@@ -172,7 +173,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _facts(side: Side) -> Iterator[tuple[str, str]]:
-    """Of the side, and of its runs: all values that were met."""
+    """The facts of a side and of its runs, with all values that occur."""
     yield from side.facts.items()
     met: dict[str, dict[str, None]] = {}
     for each in side.samples:
@@ -182,7 +183,7 @@ def _facts(side: Side) -> Iterator[tuple[str, str]]:
 
 
 def _differences(base: Side, new: Side) -> Iterator[dict[str, Any]]:
-    """What is known to differ beside the figures: the cause that was meant, or another."""
+    """Facts that differ between the sides: the intended cause of a difference, or another one."""
     first, second = dict(_facts(base)), dict(_facts(new))
     for name in {**first, **second}:
         if first.get(name) != second.get(name) and (base.kind == new.kind or (name in first and name in second)):
@@ -192,8 +193,8 @@ def _differences(base: Side, new: Side) -> Iterator[dict[str, Any]]:
 def _notes(base: Side, new: Side, metrics: Iterable[str]) -> Iterator[str]:
     if base.kind != new.kind:
         yield (
-            f"BASE is of {base.kind}, NEW of {new.kind}: goodput is compared with goodput, but each counts and times "
-            f"in its own way, and their conditions cannot be compared"
+            f"BASE is from {base.kind}, NEW from {new.kind}: goodput is compared with goodput, but each tool counts "
+            f"and times in its own way, and their conditions cannot be compared"
         )
     if any(metric in ("local_cpu_cost", "remote_cpu_cost") for metric in metrics):
         yield PROCESS_COSTS

@@ -1,4 +1,4 @@
-"""Which runs of two sides were made alike, and what only one of them has."""
+"""The matching of runs on two sides by workload, conditions and level, and the runs that only one side has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from framegauge.summary.words import level
 
 __all__ = ["Alone", "Matched", "RunSet", "across", "alike", "direction", "sets_of"]
 
-ACROSS_TOOLS = "goodput"  # the one metric that means the same in all of them
+ACROSS_TOOLS = "goodput"  # the only metric that has the same meaning in all tools
 
 
 @dataclass(frozen=True)
 class RunSet:
-    """Runs of one side that were made alike."""
+    """Runs of one side with the same workload, conditions and level."""
 
     workload: str
     conditions: Mapping[str, Any]
@@ -26,19 +26,19 @@ class RunSet:
     samples: Sequence[Sample]
 
     def with_metric(self, metric: str) -> list[Sample]:
-        """The runs that are evidence of it."""
+        """The runs that count and have the metric."""
         return [each for each in self.samples if not each.excluded and metric in each.metrics]
 
     def metrics(self) -> set[str]:
-        """Those that any run is evidence of."""
+        """The metrics of all runs that count."""
         return {name for each in self.samples if not each.excluded for name in each.metrics}
 
     def lost(self) -> tuple[int, int]:
-        """Excluded and attempted."""
+        """The numbers of excluded and of attempted runs."""
         return sum(bool(each.excluded) for each in self.samples), len(self.samples)
 
     def values(self, metric: str) -> list[float]:
-        """One a unit, in order: a block's runs at the same level share its noise, and are no two observations."""
+        """One value per unit, in order: runs of one block at the same level share its noise, and count once."""
         units: dict[str, list[float]] = {}
         for each in self.with_metric(metric):
             units.setdefault(each.unit or each.run, []).append(each.metrics[metric])
@@ -52,7 +52,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def sets_of(side: Side) -> dict[str, RunSet]:
-    """By what makes runs alike; runs that say nothing of it (files that cannot be read) are in none."""
+    """The sets of runs of a side, by key; unreadable files have no conditions and belong to no set."""
     found: dict[str, list[Sample]] = {}
     for each in side.samples:
         if each.conditions or not each.excluded:
@@ -63,7 +63,7 @@ def sets_of(side: Side) -> dict[str, RunSet]:
 
 
 def _ordered(found: Mapping[str, list[Sample]]) -> dict[str, list[Sample]]:
-    """Sets of one workload and conditions together, their levels in order; otherwise as first met."""
+    """The sets grouped by workload and conditions in order of first occurrence, with their levels in order."""
     places: dict[str, int] = {}
     for runs in found.values():
         places.setdefault(set_key(runs[0].workload, runs[0].conditions), len(places))
@@ -82,7 +82,7 @@ Alone = list[dict[str, Any]]
 
 
 def alike(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Matched, Alone]:
-    """What has the same workload, conditions, level and metric on both sides."""
+    """Pairs of sets with the same workload, conditions and level, one for each metric of both; and the rest."""
     matched: Matched = []
     alone: Alone = []
     for key in dict.fromkeys((*base, *new)):
@@ -91,19 +91,19 @@ def alike(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Matche
             alone += _only(one, other, base, new)
             continue
         has, have = one.metrics(), other.metrics()
-        # A side that lost all its runs would have had them: that is a comparison without a verdict.
+        # A side that lost all its runs has no metrics; then the other side's are listed, as not judged.
         shared = has & have if has and have else has | have
         matched += [(one, other, metric) for metric in METRICS if metric in shared]
         if not shared:
-            alone.append(_entry(one, "both", "no run of either side is evidence of anything that both measured"))
+            alone.append(_entry(one, "both", "the runs that count have no metric in common"))
         for here, name, extra in ((one, "base", has - shared), (other, "new", have - shared)):
             if extra:
-                alone.append(_entry(here, name, "the other side has not measured it", sorted(extra)))
+                alone.append(_entry(here, name, "not measured on the other side", sorted(extra)))
     return matched, alone
 
 
 def _only(one: RunSet | None, other: RunSet | None, base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> Alone:
-    """A set that one side has alone, with the nearest of the other side: mostly one condition differs."""
+    """The entry of a set that only one side has, with the most similar set of the other side."""
     here, name, others = (one, "base", new) if one is not None else (other, "new", base)
     assert here is not None
     near = [(_unlike(here, each), each) for each in others.values() if each.workload == here.workload]
@@ -113,7 +113,7 @@ def _only(one: RunSet | None, other: RunSet | None, base: Mapping[str, RunSet], 
     keys, nearest = min(near, key=lambda item: len(item[0]))
     mine, its = {**here.conditions, **here.level}, {**nearest.conditions, **nearest.level}
     words = ", ".join(f"{key} {_shown(its, key)} instead of {_shown(mine, key)}" for key in keys)
-    return [_entry(here, name, f"{where} has no such runs; the nearest have {words}")]
+    return [_entry(here, name, f"{where} has no such runs; the most similar ones have {words}")]
 
 
 def _shown(found: Mapping[str, Any], key: str) -> Any:
@@ -127,7 +127,7 @@ def _unlike(one: RunSet, other: RunSet) -> list[str]:
 
 
 def across(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Matched, Alone]:
-    """Of different tools: goodput against goodput, by direction."""
+    """The pairs of sets from different tools: goodput against goodput, by direction; and the rest."""
     matched: Matched = []
     alone: Alone = []
     ways = [_by_direction(each.values()) for each in (base, new)]
@@ -137,12 +137,12 @@ def across(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Match
             matched.append((sides[0][0], sides[1][0], ACROSS_TOOLS))
             continue
         for side, name in zip(sides, ("base", "new"), strict=True):
-            why = f"the sets of runs that have goodput ({way}) are {len(sides[0])} in BASE and {len(sides[1])} in NEW"
-            alone += [_entry(each, name, f"{why}: across tools it takes one in each", [ACROSS_TOOLS]) for each in side]
+            why = f"BASE has {len(sides[0])} sets of runs with goodput ({way}), and NEW {len(sides[1])}"
+            alone += [_entry(each, name, f"{why}: across tools each must have one", [ACROSS_TOOLS]) for each in side]
     for sets, name in ((base, "base"), (new, "new")):
         for each in sets.values():
             if rest := sorted(each.metrics() - {ACROSS_TOOLS}):
-                alone.append(_entry(each, name, "means something else in another tool", rest))
+                alone.append(_entry(each, name, "has a different meaning in the other tool", rest))
     return matched, alone
 
 
@@ -155,7 +155,7 @@ def _by_direction(sets: Iterable[RunSet]) -> dict[str, list[RunSet]]:
 
 
 def direction(conditions: Mapping[str, Any]) -> str:
-    """Where data went, seen from the client; a study says it in iperf3's words."""
+    """The direction of data as seen from the client; a study states it by iperf3's options."""
     if "direction" in conditions:
         return str(conditions["direction"])
     return "both ways" if conditions.get("bidir") else "download" if conditions.get("reverse") else "upload"

@@ -1,4 +1,4 @@
-"""Reads one side of a comparison from disk: a results folder, or one of files of iperf3 or flent; all or a window."""
+"""One side of a comparison, read from disk: a folder of results, or of iperf3 or flent files; whole or a window."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ SUFFIXES: Mapping[str, tuple[str, Callable[[str, bytes], list[Sample]], int]] = 
 
 
 def read_side(source: str) -> Side:
-    """The runs of `source` (DIR or DIR@BEGIN..END); InputError if it cannot be read or nothing is in it."""
+    """The runs of `source` (DIR or DIR@BEGIN..END); InputError if it cannot be read or has no runs."""
     folder, window = windows.split(source)
-    if window is None or Path(source).is_dir():  # a folder may be called like a window
+    if window is None or Path(source).is_dir():  # a folder's name may look like a window
         folder, window = source, None
     path = Path(folder)
     try:
         names = sorted(item.name for item in itertools.islice(path.iterdir(), MOST_FILES + 1))
     except OSError as error:
-        raise InputError(f"{source}: found no folder to read ({error.strerror}), expected one") from None
+        raise InputError(f"{source}: cannot be read ({error.strerror}), expected a folder of runs") from None
     if len(names) > MOST_FILES:
-        raise InputError(f"{source}: found more than {MOST_FILES} files, expected at most that")
+        raise InputError(f"{source}: found more than {MOST_FILES} files, expected at most {MOST_FILES}")
     is_study = "results.json" in names and ("study.yaml" in names or "runs.jsonl" in names)
     side = _study(source, path) if is_study else _files(source, path, names)
     return side if window is None else _cut(side, window)
@@ -53,7 +53,7 @@ def _cut(side: Side, window: Window) -> Side:
     """The runs that began within the window."""
     if unknown := [each.run for each in side.samples if each.began is None]:
         raise InputError(
-            f"{side.source}: found no time at which run {unknown[0]} began, expected one for a time window "
+            f"{side.source}: found no start time of run {unknown[0]}, expected one to select by a time window "
             f"(results folders have it since 0.1.0, iperf3 always, flent since format 3)"
         )
     moments = [each.began for each in side.samples if each.began is not None]
@@ -62,19 +62,19 @@ def _cut(side: Side, window: Window) -> Side:
         between = (
             f"from {min(moments):%Y-%m-%d %H:%M:%S} to {max(moments):%Y-%m-%d %H:%M:%S} UTC" if moments else "none"
         )
-        raise InputError(f"{side.source}: found no run in that window, expected some: its runs began {between}")
+        raise InputError(f"{side.source}: found no run in that window, expected at least one: its runs began {between}")
     return replace(side, samples=list(itertools.compress(side.samples, chosen)))
 
 
 def _files(source: str, path: Path, names: Sequence[str]) -> Side:
-    """Other tools' files; those that give no run are excluded runs, with the reason."""
+    """The runs in files of other tools; a file without a run counts as an excluded run, with the reason."""
     found = {kind: [name for name in names if name.endswith(suffix)] for kind, (suffix, _, _) in SUFFIXES.items()}
     kinds = [kind for kind, mine in found.items() if mine]
     if not kinds:
         expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz)"
-        raise InputError(f"{source}: found none of them, expected {expected}")
+        raise InputError(f"{source}: found no files of runs, expected {expected}")
     if len(kinds) > 1:
-        raise InputError(f"{source}: found files of iperf3 and of flent, expected those of one tool in a folder")
+        raise InputError(f"{source}: found files of iperf3 and of flent, expected files of one tool per folder")
     kind, samples = kinds[0], []
     for name in found[kind]:
         try:
@@ -89,42 +89,42 @@ def _file(path: Path, kind: str) -> list[Sample]:
     _, parse, most = SUFFIXES[kind]
     try:
         if not path.is_file():
-            raise Unreadable("found no file, expected one")
+            raise Unreadable("found no regular file, expected one")
         with path.open("rb") as file:
             data = file.read(most + 1)
     except OSError as error:
-        raise Unreadable(f"found no way to read it ({error.strerror}), expected a readable file") from None
+        raise Unreadable(f"cannot be read ({error.strerror}), expected a readable file") from None
     return parse(one_line(path.name), data)
 
 
 def _study(source: str, path: Path) -> Side:
     try:
         saved = results.read(path)
-        # By cell, as reports have it: the order of the runs is random.
+        # In the order of cells, as in reports, because the order of the runs is random.
         runs = sorted(saved.runs, key=lambda run: (run.cell, run.number))
         samples = [_sample(run, saved.plan["treatment"]) for run in runs]
         margins = {name: value for name, share in saved.plan["margins"].items() if (value := as_number(share))}
         doubts = _doubts(saved)
     except OSError as error:
-        raise InputError(f"{source}: found no way to read it ({error.strerror}), expected a results folder") from None
+        raise InputError(f"{source}: cannot be read ({error.strerror}), expected a results folder") from None
     except InputError:
         raise
     except (TypeError, AttributeError, KeyError, ValueError, ArithmeticError) as error:
         what = f"{type(error).__name__}: {one_line(error, 80)}"
-        raise CorruptResults(f"{source}: found results that no framegauge wrote ({what}), expected a study's") from None
-    notes = ["its last line was torn and is left out"] if saved.torn else []
+        raise CorruptResults(f"{source}: found damaged results ({what}), expected those of a study") from None
+    notes = ["the last line of runs.jsonl is incomplete and was left out"] if saved.torn else []
     return Side(source, str(path.resolve()), "results", samples, margins, _facts(path, saved.plan), doubts, notes)
 
 
 def _sample(run: Run, treatment: str) -> Sample:
-    """One run; metrics that no framegauge could have written are left out."""
+    """One run as a sample; metrics with impossible values are left out."""
     metrics = {name: value for name, found in run.metrics.items() if (value := as_number(found)) is not None}
     key = summary.factor_key(treatment)
     told = {"workload": run.workload, **run.conditions, key: run.level}
     if wrong := [name for name, value in told.items() if name != one_line(name) or not _is_sound(name, value)]:
         raise ValueError(f"run {run.number}: {one_line(wrong[0])} is {one_line(told[wrong[0]])}")
     if not isinstance(run.excluded, list):
-        raise ValueError(f"run {run.number}: excluded is no list")
+        raise ValueError(f"run {run.number}: excluded is not a list")
     return Sample(
         str(run.number),
         run.workload,
@@ -139,16 +139,16 @@ def _sample(run: Run, treatment: str) -> Sample:
 
 def _is_sound(name: str, value: object) -> bool:
     """Whether it can be a condition: a plain value that can be printed, a number where the name ends in a unit."""
-    if name.endswith("_ppm"):  # which may be below 0
+    if name.endswith("_ppm"):  # may be negative
         return isinstance(value, int | float) and as_number(abs(value)) is not None
     if name.endswith(("_bytes", "_seconds", "_per_second")):
-        return as_number(value) is not None or (value is None and name.endswith("_per_second"))  # as fast as it goes
-    if isinstance(value, dict) and "kind" in value:  # a queue discipline with what it is given
+        return as_number(value) is not None or (value is None and name.endswith("_per_second"))  # None: unlimited
+    if isinstance(value, dict) and "kind" in value:  # a queue discipline with its parameters
         return all(
             not isinstance(each, dict) and key == one_line(key) and _is_sound(key, each) for key, each in value.items()
         )
     if isinstance(value, dict) and name == "sizes":
-        parts = value.values() if all(key.isdecimal() for key in value) else [value]  # by MTU, or at any
+        parts = value.values() if all(key.isdecimal() for key in value) else [value]  # by MTU, or for all MTUs
         return bool(value) and all(isinstance(part, dict) and _are_sizes(part) for part in parts)
     if isinstance(value, dict):  # MTUs by host
         return all(isinstance(key, str) and as_number(each) is not None for key, each in value.items())
@@ -158,7 +158,7 @@ def _is_sound(name: str, value: object) -> bool:
 
 
 def _are_sizes(value: Mapping[str, object]) -> bool:
-    """Of socket buffers, of messages, or of both."""
+    """Whether these are sizes of socket buffers, of messages, or of both."""
     known = {"socket_buffer_bytes", "message_bytes"}
     return bool(value) and value.keys() <= known and all(as_number(each) is not None for each in value.values())
 
@@ -171,7 +171,7 @@ def _began(run: Run) -> datetime | None:
 
 
 def _doubts(saved: Saved) -> dict[tuple[str, str], str]:
-    """What the study itself is not sure of: metrics whose A/A control differed from its twin."""
+    """The metrics whose A/A control differed from the baseline within the study, with the warning."""
     return {
         (set_key(each.workload, each.conditions), each.metric): each.warnings[0]
         for each in judging.compare(saved)
@@ -186,7 +186,7 @@ def _differs(control: Comparison) -> bool:
 
 
 def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
-    """What held for every run, as the folder says: where two sides differ, it is shown."""
+    """Facts that hold for every run, from the folder; those that differ between two sides are shown."""
     facts = {"question": plan.get("question"), "framegauge": plan.get("framegauge"), "scope": plan.get("scope")}
     try:
         agent = load_json((path / "environment.json").read_bytes(), "the environment of a study").get("agent")
@@ -199,7 +199,7 @@ def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         study = None
     for section in ("testbed", "sysctls"):
-        # What of the testbed is no condition of a run: buffers, the shaper, socket limits.
+        # Settings of the testbed that are not conditions of a run: buffers, the shaper, socket limits.
         if isinstance(study, dict) and isinstance(study.get(section), dict):
             facts |= dict(_settings(study[section], section))
     return {name: one_line(value) for name, value in facts.items() if value is not None}

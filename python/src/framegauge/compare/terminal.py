@@ -1,4 +1,4 @@
-"""The comparison of two sides as a table for people. Reads its document, nothing else."""
+"""The document of a comparison as text for a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "def
 
 
 def show(document: Mapping[str, Any], console: Console) -> None:
-    """What is compared with what, one line a verdict, what is not compared, what else differs, and what follows."""
+    """Prints both sides, one line per verdict, what is not compared, what else differs, and the conclusion."""
     for name in ("base", "new"):
         _say(console, _side(name.upper(), document[name]), "bold")
     verdicts = document["verdicts"]
@@ -36,12 +36,12 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     if verdicts:
         _say(console, f"margins: {_margins(document['margins'])}")
         _say(console, f"assumed: {document['assumption']}")
-    if document["outcome"] != "not_comparable":  # else that is what the command ends with
+    if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
         _say(console, conclusion(document), "bold")
 
 
 def conclusion(document: Mapping[str, Any]) -> str:
-    """What follows, in a sentence."""
+    """The conclusion in one sentence."""
     counts = {word: _words(document["verdicts"]).count(word) for word in dict.fromkeys(_words(document["verdicts"]))}
     listed = ", ".join(f"{count} {word}" for word, count in counts.items())
     if document["outcome"] == "not_comparable":
@@ -49,7 +49,7 @@ def conclusion(document: Mapping[str, Any]) -> str:
     if document["outcome"] == "worse":
         return f"NEW is worse: {listed}"
     if counts.get("undecided"):
-        return f"nothing is shown to be worse, but not everything is decided: {listed}"
+        return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
     return f"nothing is worse: {listed}"
 
 

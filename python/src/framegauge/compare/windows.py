@@ -1,4 +1,4 @@
-"""Time windows, as they are written after a folder: DIR@10:00..10:20. Pure."""
+"""Time windows, written after a folder's name: DIR@10:00..10:20."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Window:
-    """From `begin` up to, not including, `end`. A time without a date is that time of whatever day runs are of."""
+    """The time from `begin` up to, not including, `end`. Without a date, it is on the day of the runs."""
 
     text: str
     begin: datetime | time
     end: datetime | time
 
     def choose(self, moments: Sequence[datetime]) -> list[bool]:
-        """Which moments (UTC) lie within; InputError if a time of day could be that of several days."""
+        """Which moments (UTC) lie within; InputError if the window has no date and the runs are of several days."""
         if isinstance(self.begin, datetime) and isinstance(self.end, datetime):
             return [self.begin <= moment < self.end for moment in moments]
         chosen = [self._at_that_time(moment.astimezone(UTC)) for moment in moments]
@@ -44,7 +44,7 @@ class Window:
     def _at_that_time(self, moment: datetime) -> bool:
         begin, end = self._times()
         now = moment.time()
-        # 23:50..00:10 is over midnight.
+        # A window such as 23:50..00:10 includes midnight.
         return begin <= now < end if begin < end else now >= begin or now < end
 
     def _length(self) -> timedelta:
@@ -53,7 +53,7 @@ class Window:
 
 
 def split(source: str) -> tuple[str, Window | None]:
-    """The folder and the window of DIR@BEGIN..END; a name that merely has an @ in it is a folder."""
+    """The folder and the window of DIR@BEGIN..END; a name that merely contains an @ is a folder."""
     folder, at, text = source.rpartition("@")
     if not at or ".." not in text or "/" in text:
         return source, None
@@ -61,11 +61,11 @@ def split(source: str) -> tuple[str, Window | None]:
 
 
 def parse(text: str) -> Window:
-    """A window; InputError if it is none."""
+    """The window that the text stands for; InputError if it is not one."""
     first, _, second = text.partition("..")
     begin, end = _moment(first), _moment(second)
     if isinstance(begin, datetime) and isinstance(end, time):
-        # The date need not be said twice; over midnight it is the next.
+        # An end without a date is on the same day, or the next if that would be before the beginning.
         end = datetime.combine(begin.date(), end, begin.tzinfo)
         end += DAY if end <= begin else timedelta(0)
     if begin is None or end is None or (isinstance(begin, time) and isinstance(end, datetime)):

@@ -1,1 +1,1 @@
-"""What a run must prove: treatment, fidelity, conservation, costs."""
+"""The checks of a run: proof of its treatment, fidelity, conservation, costs."""

@@ -1,8 +1,8 @@
-"""Conservation: does every count agree with the kernel's own? Pure: record → disagreements.
+"""Conservation: whether all counts agree with the kernel's own. Record in, disagreements out.
 
-Nothing is created and nothing vanishes: per port received = sent + dropped + queued; what a host's
-interface sent is what the fabric read from it; TCP's own counts are the frames on the wire. On the
-kernel testbed what the hosts sent is what the hosts received, or a switch port dropped.
+Nothing is created and nothing disappears: for each port, received = sent + dropped + queued; the packets that a host's
+interface sent are those that the fabric read from it; TCP's own counts match the frames on the wire. On the kernel
+testbed, everything that hosts sent was received by hosts, or dropped by a switch port.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["disagreements"]
 
 GOODPUT_SHARE = 0.002  # goodput this far above the ceiling is a broken meter, not a fast network
 
-# Frames that a host sent: every TCP segment (the kernel counts retransmitted ones apart) and the rest.
+# Frames that a host sent: every TCP segment (the kernel counts retransmitted ones separately) and the rest.
 _SENT = ("TcpOutSegs", "TcpRetransSegs", "UdpOutDatagrams", "Udp6OutDatagrams", "IcmpOutMsgs", "Icmp6OutMsgs")
-# IP packets that a host took in, after GRO, counted one a segment; nstat splits them by ECN field.
+# IP packets that a host took in, after GRO, counted by segments; nstat splits them by ECN field.
 _RECEIVED = tuple(f"{layer}In{field}Pkts" for layer in ("IpExt", "Ip6") for field in ("NoECT", "ECT0", "ECT1", "CE"))
 
 
 def disagreements(conditions: Conditions, record: Json) -> list[str]:
-    """One line for each balance that does not close; empty: everything is accounted for."""
+    """One line for each balance that does not close; empty if everything is accounted for."""
     if conditions.testbed == "hosts":
-        # What others send and receive beside the run is nobody's to count.
+        # Other traffic on these hosts cannot be counted separately.
         return list(_ceilings(conditions, record))
     if record["measure"]["fabric"] is None:
         return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
@@ -53,13 +53,13 @@ def _interfaces(record: Json) -> Iterator[str]:
         yield from _unequal(
             f"packets sent by the interface of {name}",
             kernel["tx_packets"],
-            "those the fabric read",
+            "the number that the fabric read",
             host["read_packets"],
         )
         yield from _unequal(
             f"packets received by the interface of {name}",
             kernel["rx_packets"],
-            "those the fabric wrote",
+            "the number that the fabric wrote",
             host["written_packets"],
         )
 
@@ -70,20 +70,23 @@ def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
         nstat = deltas(record, name, "nstat")
         dropped = deltas(record, name, "interface")["tx_dropped"]
         sent, received = _total(nstat, _SENT), _total(nstat, _RECEIVED)
-        # A SYN-ACK that is sent again counts as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
+        # The kernel counts a repeated SYN-ACK as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
         twice = max(0, min(sent - host["read_frames"], nstat.get("TcpExtTCPSynRetrans", 0)))
-        # With ring drops the frames of a dropped aggregate are not known; fidelity has excluded the run.
+        # After ring drops the number of frames in a dropped aggregate is unknown; fidelity excludes such a run.
         if not dropped:
             yield from _unequal(
-                f"segments sent by the stack of {name}", sent - twice, "those the fabric read", host["read_frames"]
+                f"segments sent by the stack of {name}",
+                sent - twice,
+                "the number that the fabric read",
+                host["read_frames"],
             )
-        # What comes in an overlay the stack takes in twice: the packet outside, and the one inside.
+        # With an overlay the stack takes in the outer and the inner packet.
         layers = 1 if conditions.overlay is None else 2
-        # An aggregate that comes through a TAP does not say how many frames it was: to the stack it is one.
+        # An aggregate that comes through a TAP counts as one packet, because the stack does not know its frames.
         yield from _unequal(
             f"packets taken by the stack of {name}",
             received,
-            "those the fabric wrote" + (", twice" if layers == 2 else ""),
+            ("twice " if layers == 2 else "") + "the number that the fabric wrote",
             layers * host["written_packets"],
         )
 
@@ -97,7 +100,7 @@ def _veth(record: Json) -> Iterator[str]:
     for sender, receiver in (names, names[::-1]):
         sent = deltas(record, sender, "interface")["tx_packets"]
         took: Mapping[str, Any] = deltas(record, receiver, "interface")
-        # Whether a dropped packet is also counted as received depends on where it was dropped.
+        # A dropped packet is also counted as received, or not, depending on where it was dropped.
         if not took["rx_packets"] <= sent <= took["rx_packets"] + took["rx_dropped"]:
             yield (
                 f"packets sent by the interface of {sender}: {sent} is not received + dropped at {receiver}: "
@@ -106,29 +109,30 @@ def _veth(record: Json) -> Iterator[str]:
 
 
 def _bridge(record: Json) -> Iterator[str]:
-    """Three hosts or more on the kernel's bridge: all segments sent are received, or a drop is on record.
+    """Disagreements with three or more hosts on the kernel's bridge: segments must be received, or drops be on record.
 
-    Segments, not packets: a shaped port takes aggregates apart on the way. What a port dropped it counts in
-    packets, each of which may be an aggregate, so that drops explain a difference but do not give it.
+    Segments are compared, not packets, because a shaped port splits aggregates. A port counts drops in packets, each of
+    which may be an aggregate, so drops explain a difference without giving its size.
     """
     hosts = list(record["counters_before"])
     sent = sum(_total(deltas(record, host, "nstat"), _SENT) for host in hosts)
     received = sum(_total(deltas(record, host, "nstat"), _RECEIVED) for host in hosts)
     interfaces = [deltas(record, host, "interface") for host in hosts]
     drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
-    # Ports that are not shaped do not drop.
+    # Unshaped ports do not drop.
     drops += sum(port["drops"] for port in record["measure"]["kernel_ports"] or [])
     drops += sum(record["after"][host]["qdisc"]["drops"] - record["before"][host]["qdisc"]["drops"] for host in hosts)
     if received > sent:
-        yield f"segments received by all hosts: {received} is above those sent: {sent}"
+        yield f"segments received by all hosts: {received} is more than the number sent: {sent}"
     elif received < sent and not drops:
-        yield f"segments received by all hosts: {received} is not those sent: {sent}, and nothing was dropped"
+        yield f"segments received by all hosts: {received} is not the number sent: {sent}, and nothing was dropped"
 
 
 def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
-    """No receiver took in more than its link carries at the largest of the frames that can reach it.
+    """Disagreements of goodput with the ceiling: no receiver can take in more than its link carries with the largest
+    frames that can reach it.
 
-    On the fabric only: the kernel's tbf lets its burst through at once, which for short transfers is above any rate.
+    It is not checked on the kernel testbed, whose tbf lets its burst through at once: short transfers exceed any rate.
     """
     work, ceilings = record["workload"], record["rack"]["ceilings"]
     active = work.get("active_seconds")
@@ -148,7 +152,7 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
-    """The ceiling at the largest MTU that a host has in the run."""
+    """The highest ceiling of the MTUs that a host has in the run."""
     first: float | None = record["rack"]["ceilings"][host]["goodput_bits_per_second"]
     later = [
         each["goodput_bits_per_second"]
@@ -159,8 +163,8 @@ def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
 
 
 def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
-    """How many times the rate of the usual link all links to a host have together, as far as the run uses them;
-    ceilings are of one such link."""
+    """The total rate of the links to a host that the run uses, as a multiple of the default link's, to which ceilings
+    refer."""
     network = record["rack"].get("network")
     if network is None or not conditions.bits_per_second:
         return 1.0
@@ -174,11 +178,11 @@ def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
 
 
 def _is_of(end: str, host: str, nics: int) -> bool:
-    """Whether an end of a link is one of the first so many NICs of a host: h1, or h1.1, h1.2."""
+    """Whether an end of a link is one of the first `nics` NICs of a host: h1, or h1.1, h1.2."""
     node, _, number = end.partition(".")
     return node == host and int(number or 1) <= nics
 
 
 def _others(work: Json, receiver: str) -> set[str]:
-    """The hosts that may have sent to a receiver."""
+    """The hosts that may have sent data to a receiver."""
     return {*work["senders"], *work["received_bytes"]} - {receiver}

@@ -1,9 +1,9 @@
-"""What a run cost each host's CPU, and whether the account closes. Pure: record → figures.
+"""The CPU cost of a run for each host, and whether the account closes. Record in, figures out.
 
-A host's cost is what its programs and its receive path used, less what the same host used with nothing
-running (per second, in an idle interval just before the run), as in the published studies that count
-with and without the application. What runs in interrupts belongs to no thread and stays unattributed, with
-the shaper's timers among it: hosts + fabric + framegauge itself + unattributed = the whole system.
+The cost of a host is the use of its programs and its receive path, less the same host's idle use (per second, in an
+idle interval just before the run), as in published studies that measure with and without the application. Work in
+interrupts, including the shaper's timers, belongs to no thread and stays unattributed: hosts + fabric + framegauge
+itself + unattributed = the whole system.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from framegauge.testbeds.base import Json
 __all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings"]
 
 GIGABYTE = 1e9
-TICK_SECONDS = 0.01  # how finely /proc/stat tells a CPU's states (USER_HZ, proc_stat(5))
-CLOSING_SHARE = 0.02  # of the whole system, by which the parts may exceed it: the readings take a moment
+TICK_SECONDS = 0.01  # the resolution of CPU states in /proc/stat (USER_HZ, proc_stat(5))
+CLOSING_SHARE = 0.02  # of the whole system, by which the parts may exceed it because readings take some time
 _FIELDS = {"cpu_cost": "cpu_seconds", "instructions": "instructions", "cycles": "cycles"}
 _SIDES = {"receiver": "receivers", "sender": "senders"}
-# Metric → what it counts, on which side.
+# By metric: its side, and what it counts there.
 COUNTED = {f"{side}_{name}": (side, field) for side in _SIDES for name, field in _FIELDS.items()}
 
 
@@ -30,7 +30,7 @@ def _parts(reading: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
 
 
 def _used(record: Json, host: str, field: str) -> float | None:
-    """One host's use of the run less its idle use; None where it could not be measured."""
+    """One host's use during the run less its idle use; None if it could not be measured."""
     run, idle = record["cpu"][host], record["cpu_idle"][host]
     total = 0.0
     for during, before in zip(_parts(run), _parts(idle), strict=True):
@@ -42,9 +42,9 @@ def _used(record: Json, host: str, field: str) -> float | None:
 
 
 def metrics(record: Json) -> dict[str, float]:
-    """By metric of COUNTED: core-seconds, instructions or cycles a gigabyte (10^9 bytes) delivered.
+    """The metrics of COUNTED: core-seconds, instructions or cycles per gigabyte (10^9 bytes) delivered.
 
-    Empty if nothing was delivered or the CPU was not metered; a metric that could not be measured is absent.
+    Empty if nothing was delivered or the CPU was not metered; metrics that could not be measured are missing.
     """
     gigabytes = record["workload"]["bytes"] / GIGABYTE
     if "cpu" not in record or gigabytes <= 0:
@@ -53,7 +53,7 @@ def metrics(record: Json) -> dict[str, float]:
     for metric, (side, field) in COUNTED.items():
         values = [_used(record, host, field) for host in record["workload"][_SIDES[side]]]
         if values and None not in values:
-            # A cost below zero is idle noise around nothing; a ratio needs more than nothing.
+            # A cost at or below zero is noise of the idle use, and has no ratio.
             total = sum(value for value in values if value is not None)
             if total > 0:
                 found[metric] = total / gigabytes
@@ -61,7 +61,7 @@ def metrics(record: Json) -> dict[str, float]:
 
 
 def not_measured(record: Json) -> dict[str, str]:
-    """By metric of COUNTED that this run lacks: why."""
+    """The reasons for the metrics of COUNTED that this run lacks."""
     if "cpu" not in record:
         return dict.fromkeys(COUNTED, "the study has the CPU meter off")
     found = {}
@@ -72,7 +72,7 @@ def not_measured(record: Json) -> dict[str, str]:
         hosts = record["workload"][_SIDES[side]]
         lines = [line for host in hosts for line in record["cpu"][host]["not_measured"]]
         why = [line for line in lines if field in line or (line.startswith("receive path"))]
-        found[metric] = why[0] if why else "too little was used to be told from an idle host"
+        found[metric] = why[0] if why else "the use was too small to be distinguished from an idle host's"
     return found
 
 
@@ -81,9 +81,9 @@ def _cpu_seconds(reading: Mapping[str, Any]) -> float:
 
 
 def accounts(record: Json) -> Json:
-    """Seconds on a CPU during the run, nothing subtracted: `hosts` (by name), `fabric`, `framegauge` (its
-    agents' and the controller's own work), `system` (every CPU neither idle nor stolen), and `unattributed`, the rest.
-    `slack`: by so much the system may have used more than it says."""
+    """CPU seconds during the run, with nothing subtracted: `hosts` (by name), `fabric`, `framegauge` (the work of its
+    agents and the controller), `system` (all CPU time neither idle nor stolen), and `unattributed`, the rest. `slack`
+    is how much more the system may have used than its counters show."""
     measure = record["measure"]
     hosts = {name: _cpu_seconds(reading) for name, reading in record["cpu"].items()}
     fabric = measure["fabric"]["thread"]["cpu_seconds"] if measure["fabric"] is not None else 0.0
@@ -102,17 +102,17 @@ def accounts(record: Json) -> Json:
 
 
 def _overstated(away: Sequence[Sequence[float]]) -> float:
-    """By how much idle, waiting and stolen seconds (by CPU) may be more than the CPUs were away.
+    """The time by which the counters of idle, waiting and stolen seconds (by CPU) may exceed the truth.
 
-    A counter that moved tells up to a tick more than passed, one that stands still tells too little. What is stolen
-    from a CPU while it idles may be in both: Linux takes its idle time by the clock, wherever the CPU was meanwhile.
+    A counter that moved may be up to a tick too high; one that did not move can only be too low. Time stolen from an
+    idle CPU may be in both counters, because Linux measures idle time by the clock.
     """
     moved = sum(seconds > 0 for states in away for seconds in states)
     return TICK_SECONDS * moved + sum(stolen for _, _, stolen in away)
 
 
 def readings(record: Json) -> Json:
-    """For the line of a run: where the system's CPU time went, as shares of it, and the meter's own."""
+    """The readings for the line of a run: shares of the system's CPU time, and the time of the meter itself."""
     if "cpu" not in record or not record["measure"]["cpus"]:
         return {}
     found = accounts(record)
@@ -130,14 +130,14 @@ def readings(record: Json) -> Json:
 
 
 def _frames_per_poll(record: Json) -> Iterable[tuple[str, float | None]]:
-    """Frames that the interface took in for each time that its thread polled it."""
+    """The number of frames that the interface took in per poll, by host."""
     for host, reading in record["cpu"].items():
         frames = _received_frames(record, host)
         yield host, frames / reading["polls"] if reading["polls"] else None
 
 
 def _frames_per_gigabyte(record: Json) -> float | None:
-    """Data and acknowledgements alike, at the hosts that receive the data."""
+    """The frames, including acknowledgements, at the hosts that receive data, per gigabyte of data."""
     amounts = record["workload"].get("received_bytes", {})
     frames = sum(_received_frames(record, host) for host in amounts)
     return 1e9 * frames / sum(amounts.values()) if any(amounts.values()) else None
@@ -153,9 +153,9 @@ def _received_frames(record: Json, host: str) -> int:
 
 
 def disagreements(record: Json) -> Sequence[str]:
-    """The parts can never be more than the whole, but for the readings' slack."""
+    """A line if the parts exceed the whole system by more than the slack of the readings."""
     if "cpu" not in record or not record["measure"]["cpus"]:
-        return []  # hosts of the user's own have no common system
+        return []  # the user's own hosts are not one system
     found = accounts(record)
     if found["unattributed"] >= -found["slack"]:
         return []

@@ -1,7 +1,7 @@
-"""The fidelity verdict: was the testbed itself on time and unhurried? Pure: record → reasons.
+"""The fidelity verdict: whether the testbed itself was on time and had CPU time to spare. Record in, reasons out.
 
-One absolute threshold for all arms: a threshold relative to the frame time would forgive the arm with
-larger frames what it does not forgive the other.
+The thresholds are absolute and the same for all arms: a threshold relative to the frame time would be more lenient to
+the arm with larger frames.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ __all__ = ["Fidelity", "assess"]
 LATENESS_P50_SECONDS = 100e-6
 LATENESS_P99_SECONDS = 1e-3
 LATENESS_MAX_SECONDS = 20e-3
-READ_AHEAD_BYTES = 131_072  # what the fabric holds of a host's packets: it hides lateness for their time on the line
-SWITCHES_PER_SECOND = 100  # more often than that something goes before the fabric on its CPU
-HELD_SHARE = 0.005  # of the run, for which something else had a CPU of the hosts
+READ_AHEAD_BYTES = 131_072  # that the fabric reads ahead of a host; lateness is hidden for as long as they take to send
+SWITCHES_PER_SECOND = 100  # involuntary; more mean that something else takes precedence on the fabric's CPU
+HELD_SHARE = 0.005  # of the run, during which something else may hold a CPU of the hosts
 HELD_LONGEST_SECONDS = 20e-3
-CHANGE_SECONDS = 0.05  # from the moment at which a change was to be made
+CHANGE_SECONDS = 0.05  # by which a change may be early or late
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
 IDLE_SHARE = 0.03
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """`reasons` is empty for a faithful run; `readings` are printed with it either way."""
+    """The fidelity of a run. `reasons` is empty for a faithful run; `readings` are kept in any case."""
 
     reasons: list[str]
     readings: dict[str, Any]
 
 
 def assess(conditions: Conditions, record: Json) -> Fidelity:
-    """Judge one run."""
+    """The fidelity of one run."""
     if conditions.testbed == "hosts":
         return Fidelity([], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
@@ -77,11 +77,11 @@ def _changes(record: Json) -> Iterator[str]:
         if each["error"] is None and abs(each["made_seconds"] - each["at_seconds"]) > CHANGE_SECONDS:
             at, found = each["at_seconds"], each["made_seconds"]
             name = f"change of {place_of(each['set'])} at {at:g} s"
-            yield f"{name}: at most {CHANGE_SECONDS * 1e3:.0f} ms from it, found it made at {found:.3f} s"
+            yield f"{name}: at most {CHANGE_SECONDS * 1e3:.0f} ms off, found it made at {found:.3f} s"
 
 
 def _held(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Whoever holds a CPU before all of its programs holds up the hosts, and no counter of theirs tells."""
+    """Reasons if something held a CPU of the hosts ahead of all their programs, which no counter of theirs shows."""
     if _unshaped_kernel(conditions):
         return
     elapsed = record["measure"]["elapsed_seconds"]
@@ -102,7 +102,7 @@ def _ring_drops(record: Json) -> Iterator[str]:
     fabric = record["measure"]["fabric"]
     for host in fabric["hosts"] if fabric is not None else []:
         if host["write_errors"]:
-            yield f"packets that {host['host']} did not take: expected 0, found {host['write_errors']}"
+            yield f"packets that {host['host']} did not accept: expected 0, found {host['write_errors']}"
 
 
 def _fabric_cpu(record: Json) -> Iterator[str]:
@@ -116,12 +116,12 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
 
 
 def _unshaped_kernel(conditions: Conditions) -> bool:
-    """Unshaped on the kernel alone the CPU is the limit: that is what such a study is about."""
+    """Whether the CPU is meant to be the limit: on the kernel's own link without a shaper."""
     return conditions.testbed == "kernel" and conditions.bits_per_second is None
 
 
 def _idle(record: Json) -> dict[str, float]:
-    """Idle share of each role's CPUs (hosts, fabric, shared)."""
+    """The idle share of the CPUs of each role (hosts, fabric, shared)."""
     states: dict[str, list[float]] = {}
     for cpu in record["measure"]["cpus"]:
         idle = cpu["idle_seconds"] + cpu["iowait_seconds"]

@@ -1,7 +1,7 @@
-"""Proof of the network: was it joined, filled and shaped as asked? Pure: record → failures.
+"""Proof that the network was joined, loaded and shaped as requested. Record in, failures out.
 
-What a port is comes from the fabric that ran (`network` of `rack.up`'s answer), what it did from its counters. An
-agent that does not tell is believed only where nothing but the default was asked.
+The settings of ports come from the fabric that ran (`network` of the answer of `rack.up`), their activity from its
+counters. An agent that does not report its network is accepted only if all settings are defaults.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from framegauge.testbeds.base import Conditions, Json
 __all__ = ["handshake_range", "network_failures", "network_readings", "own_rates", "through"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
-ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender's TCP has ECN (RFC 3168)
-CLOCK_SECONDS = 1e-8  # of an RTT: each link's delay is rounded to a picosecond
-SIGMAS = 6.0  # of what is drawn: one honest run in 10^9 differs by more
+ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender uses ECN (RFC 3168)
+CLOCK_SECONDS = 1e-8  # tolerance of an RTT, because each link's delay is rounded to a picosecond
+SIGMAS = 6.0  # tolerance of random draws: one correct run in 10^9 differs by more
 WIRE_OVERHEAD_BYTES = 20  # preamble, start delimiter and gap, besides frame_bytes
-BACKGROUND_SHARE = 0.05  # of its frames, for what is under way when the meters begin and end
-MOST_LINES = 3  # of one kind: when one port is wrong, mostly all are
+BACKGROUND_SHARE = 0.05  # tolerance of its frames, for those under way when the meters begin and end
+MOST_LINES = 3  # of one kind, because usually all ports are wrong in the same way
 
 
 def network_failures(conditions: Conditions, record: Json) -> Iterator[str]:
-    """One line for each thing about the network that the record does not prove."""
+    """One line for each property of the network that the record does not prove."""
     yield from _ecn(conditions, record)
     if conditions.testbed != "fabric":
         return
     if _answer(record) is None:
         if conditions.network:
-            yield f"network: asked {', '.join(conditions.network)}, found an agent that does not tell what it built"
+            yield f"network: requested {', '.join(conditions.network)}, found an agent that does not report its network"
         return
     for check in _CHECKS:
         lines = list(check(conditions, record))
         yield from lines[:MOST_LINES]
         if len(lines) > MOST_LINES:
-            yield f"{lines[0].partition(':')[0]}: and {len(lines) - MOST_LINES} more like it"
+            yield f"{lines[0].partition(':')[0]}: and {len(lines) - MOST_LINES} more of this kind"
 
 
 def network_readings(record: Json) -> dict[str, Any]:
-    """`marked_frames`: how many frames switches marked, where hosts have ECN and a queue marks."""
+    """`marked_frames`: the number of frames that switches marked, if hosts use ECN and a queue marks."""
     answer, fabric = _answer(record), record["measure"]["fabric"]
     if answer is None or fabric is None or record["conditions"].get("sysctls", {}).get(ECN_SYSCTL) != "1":
         return {}
@@ -53,7 +53,7 @@ def network_readings(record: Json) -> dict[str, Any]:
 
 
 def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]:
-    """The least and the most that propagation alone takes there and back, in seconds."""
+    """The least and the most RTT by propagation alone, in seconds."""
     answer = _answer(record)
     if answer is None:
         return conditions.rtt_seconds, conditions.rtt_seconds
@@ -65,7 +65,7 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
 
 
 def through(conditions: Conditions, one: str, other: str, mtu: int) -> int:
-    """Of packets up to an MTU the largest that gets from a host to another, by whichever NICs of one number."""
+    """The largest packet up to `mtu` that gets from one host to another, by any pair of NICs of the same number."""
     found = mtu
     routers = {name: mtu for name, (mtu, _) in _routers_asked(conditions).items()}
     if routers:
@@ -87,7 +87,7 @@ def _topology(conditions: Conditions) -> Mapping[str, Any]:
 
 
 def _routers_asked(conditions: Conditions) -> dict[str, tuple[int, str]]:
-    """MTU and ICMP of each router, by name."""
+    """The requested MTU and ICMP setting of each router, by name."""
     asked = _topology(conditions).get("routers", ())
     return {each["name"]: (each.get("mtu", conditions.port_mtu), each.get("icmp", "on")) for each in asked}
 
@@ -107,13 +107,13 @@ def _rate(conditions: Conditions, one: str, other: str) -> int:
 
 
 def _first_link(conditions: Conditions, end: str) -> tuple[str, str]:
-    """A NIC's own link; a host's name stands for its first NIC."""
+    """The link of a NIC; a host's name stands for its first NIC."""
     ways = topologies.directed(_topology(conditions), conditions.hosts)
     return next((one, other) for one, other in ways if end in (one, topologies.node_of(one)))
 
 
 def own_rates(conditions: Conditions, record: Json, host: str, interface: str) -> list[int]:
-    """What the link of a host's NIC is asked to have in turn, without skew, in bits a second; 0 unshaped."""
+    """The rates requested in turn for the link of a host's NIC, without skew, in bits per second; 0: unshaped."""
     told: Json = next((each for each in record["rack"]["hosts"] if each["name"] == host), {})
     end = next((nic["end"] for nic in told.get("nics", ()) if nic["interface"] == interface), host)
     link = _first_link(conditions, end)
@@ -121,7 +121,7 @@ def own_rates(conditions: Conditions, record: Json, host: str, interface: str) -
 
 
 def _differs(where: str, asked: object, found: object) -> str:
-    return f"{where}: asked {asked}, found {found}"
+    return f"{where}: requested {asked}, found {found}"
 
 
 def _links(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -129,18 +129,18 @@ def _links(conditions: Conditions, record: Json) -> Iterator[str]:
     ports = [(port["from"], port["to"]) for port in record["rack"]["network"]["ports"]]
     found = Counter(ports)
     for one, other in (asked - found).elements():
-        yield f"links of the network: asked one from {one} to {other}, found none"
+        yield f"links of the network: requested one from {one} to {other}, found none"
     for one, other in (found - asked).elements():
-        yield f"links of the network: asked none from {one} to {other}, found one"
+        yield f"links of the network: requested none from {one} to {other}, found one"
 
 
 def _nics(conditions: Conditions, record: Json) -> Iterator[str]:
-    """How many NICs every host has: of what was built, and of what the host itself reads."""
+    """Failures in the number of NICs of every host, as built and as read by the host itself."""
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
     told = {each["name"]: each for each in record["rack"].get("hosts", ())}
     for host in conditions.hosts:
         asked = topologies.ends_of(links, host)
-        # Agents that tell of no NICs build one for each host.
+        # Older agents do not report NICs and build one for each host.
         found = [nic["end"] for nic in told.get(host, {}).get("nics", [{"end": host}])]
         if found != asked:
             yield _differs(f"NICs of {host}", ", ".join(asked), ", ".join(found) or "none")
@@ -151,7 +151,7 @@ def _nics(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _routers(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Every router with its MTU, its links, and what becomes of the errors that it sends."""
+    """Failures of routers: their MTUs, their links, and the filtering of their ICMP errors."""
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
     asked = _routers_asked(conditions)
     told = {each["name"]: each for each in record["rack"].get("routers", ())}
@@ -169,7 +169,7 @@ def _routers(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Where a workload uses several NICs: by each of a sender's went as many frames as its flows' bytes need."""
+    """Failures with several NICs per host: each must have sent as many frames as its flows' bytes need."""
     if record["workload"].get("nics", 1) == 1:
         return
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
@@ -188,11 +188,11 @@ def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
         payload = conditions.mtu[topologies.node_of(end)] - HEADERS_BYTES[conditions.family]
         least = math.ceil(amount / payload)
         if sent[end] < least:
-            yield f"frames that {end} sent: expected {least} or more for the {amount} bytes by it, found {sent[end]}"
+            yield f"frames that {end} sent: expected {least} or more for {amount} bytes, found {sent[end]}"
 
 
 def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Rate and MTU of every port, and what of ICMP it lets out; a host's own MTU is proven by its frames."""
+    """Failures in rate, MTU and ICMP filter of every port; the MTU of a host is proven by its frames."""
     hosts, routers = set(conditions.hosts), _routers_asked(conditions)
     for port in record["rack"]["network"]["ports"]:
         one, other = port["from"], port["to"]
@@ -204,14 +204,14 @@ def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
         mtu, icmp = routers.get(node, (usual, "on"))
         if node not in hosts and port["mtu"] != mtu:
             yield _differs(f"MTU of port {port['port']}", mtu, port["mtu"])
-        # Agents that know of no routers filter nothing.
+        # Older agents, which have no routers, filter nothing.
         filters = port.get("filters_icmp_errors", False)
         if filters != (icmp == "filtered"):
             yield _differs(f"ICMP errors at port {port['port']}", icmp, "filtered" if filters else "on")
 
 
 def _impairments(conditions: Conditions, record: Json) -> Iterator[str]:
-    """What makes links other than ideal; of the delay what is not the link's part of the RTT."""
+    """Failures in the impairments of links, and in delays that are set for single links."""
     for port in record["rack"]["network"]["ports"]:
         asked = _setting(conditions, port["from"], port["to"])
         for key, usual in (("jitter_seconds", 0.0), ("loss", 0.0), ("tagged", False)):
@@ -230,7 +230,7 @@ def _shared_buffer(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Discipline, limit and every number that was asked, of each port of switches and routers; hosts' have none."""
+    """Failures in discipline, limit and parameters of the queues of switches and routers; hosts' ports have none."""
     hosts = set(conditions.hosts)
     for port in record["rack"]["network"]["ports"]:
         name, found = port["port"], port["queue"]
@@ -252,14 +252,14 @@ def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _same(asked: Any, found: Any) -> bool:
-    """Times are kept in picoseconds, so that the last digits of a number may differ."""
+    """Whether two values are equal, up to rounding: the fabric keeps times in picoseconds."""
     if isinstance(asked, float) and isinstance(found, int | float) and not isinstance(found, bool):
         return math.isclose(asked, found, rel_tol=1e-6)
     return bool(asked == found)
 
 
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Between the hosts that are furthest apart it is what was asked, unless single links have a delay of their own."""
+    """Failures of the base RTT between the hosts furthest apart; not checked if single links have their own delay."""
     links = conditions.network.get("links", ())
     if any(not {"delay_seconds", "phase_seconds"}.isdisjoint(each) for each in links):
         return
@@ -276,7 +276,7 @@ def _losses(conditions: Conditions, record: Json) -> Iterator[str]:
         share = _setting(conditions, *ends[port["port"]]).get("loss", 0.0)
         sent, lost = port["sent_frames"], port.get("lost_frames", 0)
         slack = SIGMAS * math.sqrt(sent * share * (1 - share))
-        # A rare loss is no normal distribution: three more, or fewer.
+        # Rare losses are not normally distributed, so three more or fewer are accepted.
         if abs(lost - share * sent) > (slack + 3 if share else 0):
             yield _differs(f"frames lost behind port {port['port']}", f"{share:g} of {sent}", lost)
 
@@ -299,7 +299,7 @@ def _background(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
-    """What arrives says whether the senders' TCP has ECN; where others' traffic arrives too, the reading must do."""
+    """Failures of ECN by the packets that arrive; not checked where other traffic arrives, too."""
     asked = conditions.sysctls.get(ECN_SYSCTL)
     if conditions.testbed == "hosts" or asked not in ("0", "1"):
         return

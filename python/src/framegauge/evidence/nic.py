@@ -1,8 +1,8 @@
-"""Proof of what a NIC was to do: offloads, one by one, and interrupt moderation. Pure: record → failures.
+"""Proof of NIC settings: each offload, and interrupt moderation. Record in, failures out.
 
-An offload that is off must leave no trace at all. One that is on must leave one where the traffic gave it a
-chance: bulk data, and for what merges frames, a moderation of at least two frame times (frames that are handed
-over one by one cannot be merged).
+An offload that is off must leave no trace at all. One that is on must leave a trace where the traffic allows it: bulk
+data, and for offloads that merge frames, a moderation of at least two frame times (frames that are delivered one by one
+cannot be merged).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
 
 # The MSS that a host announces is its MTU less the headers without options (RFC 9293 3.7.1, RFC 8200).
 HEADERS_BYTES = {4: 40, 6: 60}
-BULK_SEGMENTS = 100  # from here on a transfer's ends no longer blur its mean frame
-MERGEABLE_FRAMES = 2  # that must fit into one moderation
+BULK_SEGMENTS = 100  # from this size on, the ends of a transfer hardly change its mean frame
+MERGEABLE_FRAMES = 2  # frames that must fit into one moderation interval
 WIRE_OVERHEAD_BYTES = 38  # of a frame over its packet: Ethernet header, FCS, preamble, gap
 SPARE_INTERRUPTS = 2  # one at each end of the interval
 FIELDS = ("NoECT", "ECT0", "ECT1", "CE")
 
 
 def nic_failures(conditions: Conditions, record: Json) -> Iterator[str]:
-    """One line for each thing about the NICs that the record does not prove."""
+    """One line for each NIC setting that the record does not prove."""
     for check in _CHECKS:
         yield from check(conditions, record)
 
@@ -46,7 +46,7 @@ def segment_bytes(conditions: Conditions) -> int:
 
 
 def overlay_bytes(record: Json, host: str) -> int:
-    """What an overlay takes from the MTU of a host, as the agent reckons; 0 without one."""
+    """The bytes by which an overlay reduces a host's MTU, as computed by the agent; 0 without an overlay."""
     found = record["rack"]["ceilings"][host]
     return int(found["mtu"] - found.get("inner_mtu", found["mtu"]))
 
@@ -60,23 +60,22 @@ def is_bulk(conditions: Conditions, record: Json) -> bool:
 
 
 def deltas(record: Json, host: str, group: str) -> dict[str, int]:
-    """What a host's counters (`interface` or `nstat`) grew by during the run."""
+    """The increase of a host's counters (`interface` or `nstat`) during the run."""
     before, after = (record[f"counters_{when}"][host][group] for when in ("before", "after"))
     return {name: after[name] - before.get(name, 0) for name in after}
 
 
 def fabric_hosts(record: Json) -> list[Json]:
-    """What the fabric counted of each host, all of its NICs together; routers, which it counts likewise, are left out.
-    Empty where there is no fabric."""
+    """The fabric's counts for each host, over all of its NICs, without routers. Empty if there is no fabric."""
     fabric = record["measure"]["fabric"]
     routers = {each["name"] for each in record["rack"].get("routers", ())} if fabric is not None else ()
     return [each for each in fabric["hosts"] if each["host"] not in routers] if fabric is not None else []
 
 
 def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """What was read of every NIC before and after the run: where, whose it is, and the reading.
+    """The readings of every NIC before and after the run: place, host, reading.
 
-    Of the first NIC that is the host's own reading, which has more.
+    The reading of the first NIC is that of the host, which has more keys.
     """
     for when in ("before", "after"):
         for host, reading in record[when].items():
@@ -86,10 +85,10 @@ def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 
 def frames_per_aggregate(record: Json, host: str) -> float | None:
-    """How many frames each packet that a host's stack took in was made of: 1 if nothing merged any.
+    """The mean number of frames in each packet that a host's stack took in; 1 if nothing was merged.
 
-    What GRO merged the kernel counts: packets as the stack gets them (InReceives), and segments by their ECN field. An
-    aggregate that came through a TAP is one segment to it, so what LRO merged is the fabric's own count.
+    The kernel counts the effect of GRO: packets as the stack gets them (InReceives), and segments by their ECN field.
+    To the kernel an aggregate from a TAP is one segment, so the effect of LRO is taken from the fabric's counts.
     """
     nstat = deltas(record, host, "nstat")
     layer = "IpExt" if nstat.get("IpInReceives", 0) >= nstat.get("Ip6InReceives", 0) else "Ip6"
@@ -105,7 +104,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
     if not is_bulk(conditions, record):
         return False
     if conditions.testbed == "kernel":
-        # Its aggregates are TSO's, which arrive whole; whether GRO makes some depends on what a poll finds.
+        # Aggregates of TSO arrive whole here; whether GRO forms any depends on the packets that a poll finds.
         return bool(conditions.tso)
     if conditions.bits_per_second is None:
         return False
@@ -114,7 +113,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
 
 
 def readings(record: Json) -> dict[str, Any]:
-    """How well things came in bunches: for the report, whatever the verdict."""
+    """Readings of aggregation for the report."""
     work = record["workload"]
     found: dict[str, Any] = {}
     merged = [each for host in work["receivers"] if (each := frames_per_aggregate(record, host)) is not None]
@@ -133,18 +132,18 @@ def _ratio(hosts: Mapping[str, Json], names: list[str], above: str, below: str) 
 
 
 def _read(conditions: Conditions, record: Json) -> Iterator[str]:
-    """What the kernel says that is on. GSO follows TSO; LRO is the fabric's own."""
+    """Failures in the kernel's offload settings. GSO follows TSO; LRO is done by the fabric."""
     asked = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
     }  # fmt: skip
     for where, _, reading in nic_readings(record):
         for name, on in asked.items():
             if reading["offloads"][name] is not on:
-                yield f"{name} of {where}: asked {on}, found {reading['offloads'][name]}"
+                yield f"{name} of {where}: requested {on}, found {reading['offloads'][name]}"
 
 
 def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Aggregates that the fabric read from hosts."""
+    """Failures in the aggregates that the fabric read from hosts."""
     for host in fabric_hosts(record):
         name = host["host"]
         if not conditions.tso and host["aggregates"]:
@@ -160,7 +159,7 @@ def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _lro(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Frames that the fabric handed up in aggregates."""
+    """Failures in the frames that the fabric delivered in aggregates."""
     for host in fabric_hosts(record):
         name, merged = host["host"], host["merged_frames"]
         if not conditions.lro and merged:
@@ -171,19 +170,19 @@ def _lro(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
-    """LRO and GRO together, by the receiving stacks' own counters."""
+    """Failures of LRO and GRO together, by the counters of the receiving stacks."""
     for host in record["workload"]["receivers"]:
         found = frames_per_aggregate(record, host)
         if found is None:
             yield f"packets that the stack of {host} took in: found none, expected some"
         elif not (conditions.lro or conditions.gro) and found != 1:
-            yield f"frames an aggregate at {host} with LRO and GRO off: expected exactly 1, found {found:.3f}"
+            yield f"frames per aggregate at {host} with LRO and GRO off: expected exactly 1, found {found:.3f}"
         elif (conditions.lro or conditions.gro) and receives_bulk(conditions, record) and found <= 1:
-            yield f"frames an aggregate at {host} with LRO or GRO on: expected above 1, found {found:.3f}"
+            yield f"frames per aggregate at {host} with LRO or GRO on: expected above 1, found {found:.3f}"
 
 
 def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Whether hosts left checksums to their NIC, as the fabric saw, and that none came out wrong."""
+    """Failures of checksum offload, by the checksums that hosts left to the fabric, and wrong checksums."""
     work = record["workload"]
     for each in fabric_hosts(record):
         left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
@@ -203,9 +202,9 @@ def _moderation(conditions: Conditions, record: Json) -> Iterator[str]:
         for when in ("before", "after"):
             for host, reading in record[when].items():
                 found = reading.get("moderation_seconds")
-                # Nothing asked and nothing readable is nothing in force.
+                # A moderation of 0 that cannot be read counts as 0.
                 if abs((found or 0.0) - asked) > 1e-9:
-                    yield f"moderation of {host} {when} the run: asked {asked:g} s, found {found}"
+                    yield f"moderation of {host} {when} the run: requested {asked:g} s, found {found}"
         return
     if asked <= 0:
         return

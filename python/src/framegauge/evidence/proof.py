@@ -1,8 +1,8 @@
-"""Treatment proof: did the run happen under the conditions that it claims? Pure: record → failures.
+"""Treatment proof: whether a run happened under the conditions that it claims. Record in, failures out.
 
-Each check compares what was asked with what was seen: on the wire (SYNs, frame sizes), in live sockets
-(congestion control), or read back from the kernel before and after the run (MTU, offloads, shaper,
-sysctls). A run with any failure is discarded, and the failures say why.
+Each check compares a requested setting with evidence: on the wire (SYNs, frame sizes), in live sockets (congestion
+control), or read back from the kernel before and after the run (MTU, offloads, shaper, sysctls). A run with any failure
+is excluded, and the failures are the reasons.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings", "sizes_failures", "unproved"]
 
-BULK_SHARE = 0.9  # of the full frame, that the mean frame of a bulk transfer must reach
+BULK_SHARE = 0.9  # of the full frame, which the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
 BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
-HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: what fidelity.py still tolerates as lateness
+HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: the lateness that fidelity.py tolerates
 SYN_TIMER_SECONDS = 1.0  # until a SYN is repeated (RFC 6298 section 2; Linux's TCP_TIMEOUT_INIT)
 
 
 def failures(conditions: Conditions, record: Json) -> list[str]:
-    """One line for each thing that the record does not prove; empty: the treatment is proven."""
+    """One line for each condition that the record does not prove; empty if the treatment is proven."""
     checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
     return [line for check in checks for line in check(conditions, record)]
 
 
 def unproved(conditions: Conditions, record: Json) -> list[str]:
-    """What this record can neither prove nor disprove, each with the reason: no failure."""
+    """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
     if conditions.testbed == "fabric" and _repeated_every_syn(record):
-        return ["RTT by a handshake: every connection had to repeat its SYN"]
+        return ["RTT by a handshake: every connection repeated its SYN"]
     return []
 
 
 def readings(record: Json) -> dict[str, Any]:
-    """What else the proof has seen: for the report, whatever the verdict."""
+    """Further readings for the report."""
     return {**proof_nic.readings(record), **network_readings(record)}
 
 
 def _differs(where: str, asked: object, found: object) -> str:
-    return f"{where}: asked {asked}, found {found}"
+    return f"{where}: requested {asked}, found {found}"
 
 
 def _readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Every host's readings before and after."""
+    """The readings of every host before and after the run."""
     for when in ("before", "after"):
         for host, reading in record[when].items():
             yield f"{host} {when} the run", host, reading
 
 
 def _turn(where: str) -> int:
-    """Of what is asked in turn: the first before the run, the last after it."""
+    """The index of the requested value for a reading: the first before the run, the last after it."""
     return 0 if where.endswith(" before the run") else -1
 
 
@@ -81,7 +81,7 @@ def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Both SYNs, seen at every host that takes part, announce the MSS of the host that sent them."""
+    """Failures of the MSS: SYN and SYN-ACK, captured at every host that takes part, must announce the sender's MSS."""
     names = {address: host["name"] for host in record["rack"]["hosts"] for address in _addresses(host)}
     taking_part = _taking_part(record)
     for host, wire in record.get("wire", {}).items():
@@ -100,7 +100,7 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
                 wrong.add(f"SYN at {host}: unknown source {syn['source']}")
                 continue
             seen.add(address)
-            # In order: once a changed MTU is announced, the one before is not any more.
+            # In order: once a changed MTU was announced, the previous one must not be any more.
             if syn["mss_bytes"] in left[address]:
                 left[address] = left[address][left[address].index(syn["mss_bytes"]) :]
                 continue
@@ -115,13 +115,13 @@ def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _addresses(host: Json) -> Iterator[str]:
-    """Of all NICs of a host; some testbeds tell the first alone."""
+    """The addresses of all NICs of a host; some testbeds report only the first."""
     yield host["address"]
     yield from (nic["address"] for nic in host.get("nics", ()))
 
 
 def _announced(conditions: Conditions, record: Json, host: str) -> list[int]:
-    """Every MSS that a host has to announce, in order."""
+    """All MSS values that a host has to announce, in order."""
     less = overlay_bytes(record, host) + HEADERS_BYTES[conditions.family]
     return [mtu - less for mtu in conditions.mtus(host)]
 
@@ -131,14 +131,14 @@ def _taking_part(record: Json) -> set[str]:
 
 
 def _full_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
-    """Bytes of a full frame from a host to each of the others, in turn: of the smaller of the two MTUs."""
+    """The bytes of a full frame from a host to each of the others, in turn, by the smaller of the two MTUs."""
     ceilings = [*record["rack"]["ceilings"].values(), *record["rack"].get("later_ceilings", ())]
     frame = {each["mtu"]: each["frame_bytes"] for each in ceilings}
     return [[frame[mtu] for mtu in paths(conditions, sender, other)] for other in sorted(receivers - {sender})]
 
 
 def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
-    """The same of what routers between let through, once they have said what that is."""
+    """The bytes of full frames that routers in between let through, once they have reported their MTU."""
     ceiling = record["rack"]["ceilings"][sender]
     outside = ceiling["frame_bytes"] - ceiling["mtu"]
     return [
@@ -148,7 +148,7 @@ def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: s
 
 
 def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Frames with data, as the fabric counted them by sending host: none too large, and bulk near the full frame."""
+    """Failures in the sizes of data frames by sending host, from the fabric: too large ones, or small ones in bulk."""
     if record["measure"]["fabric"] is None:
         return
     senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
@@ -167,7 +167,7 @@ def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
     for host in sent:
         frames = _path_frames(conditions, record, host["host"], receivers)
         full = max(each[0] for each in frames)
-        # A connection that was there before a change keeps its segments.
+        # A connection from before a change keeps its segment size.
         if opened_after(conditions, record, conditions.hosts):
             full = max(full, *(each[-1] for each in frames))
         if host["largest_frame_bytes"] < full:
@@ -182,9 +182,9 @@ def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
-    """The same from the senders' own TCP, where no fabric sees the frames: payload over segments sent.
+    """Failures in the mean payload per segment, from the senders' TCP counters, where there is no fabric.
 
-    A host that receives bulk, too, sends acknowledgements without payload: then only the upper bound says something.
+    A host that also receives bulk sends acknowledgements without payload, so only the upper bound applies to it.
     """
     work = record["workload"]
     if record["measure"]["fabric"] is not None or not is_bulk(conditions, record):
@@ -202,7 +202,7 @@ def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
-    """What the sending sockets of the run say, where other programs' segments cross the interfaces too."""
+    """Failures in the mean payload by the run's sending sockets, where other traffic crosses the interfaces, too."""
     mean, mss = record["workload"].get("mean_segment_payload_bytes"), segment_bytes(conditions)
     if mean is None or not is_bulk(conditions, record):
         return
@@ -212,7 +212,7 @@ def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
-    """What the kernel says is on, of what was asked."""
+    """Failures in the offload settings as read from the kernel."""
     asked = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
         "lro": conditions.lro,
@@ -250,7 +250,7 @@ def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
-    """TCP_NODELAY of live sockets; what a program was told and nobody can read back is stated with the run."""
+    """Failures of TCP_NODELAY in live sockets; settings of programs that cannot be read back are noted with the run."""
     found = record["workload"].get("nodelay")
     if conditions.nagle is None:
         return
@@ -266,8 +266,8 @@ def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
-    """Buffers of live sockets: Linux keeps twice what was asked, up to twice its limit (socket(7)). And no call has
-    moved more than a message."""
+    """Failures in the buffers of live sockets, which Linux sets to twice the requested size, up to twice its limit
+    (socket(7)), and in the largest call, which must not exceed a message."""
     work = record["workload"]
     asked, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
     for host, found in work.get("sockets", {}).items():
@@ -277,7 +277,7 @@ def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
                 continue
             line = _differs(f"{way} buffer of live sockets on {host}", f"{asked} bytes, kept as {2 * asked}", kept)
             less = kept is not None and kept < 2 * asked
-            yield line + (f": raise net.core.{limit} of its kernel to {asked} or more" if less else "")
+            yield line + (f": raise net.core.{limit} on that host to {asked} or more" if less else "")
         largest = found["largest_call_bytes"]
         if message is not None and (largest is None or largest > message):
             yield _differs(f"bytes of the largest write or read on {host}", f"at most {message}", largest)
@@ -326,19 +326,19 @@ def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
 
 
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
-    """The fastest handshake of the run lies at the RTT of the hosts, as the network has it."""
+    """Failures of the fastest handshake of the run, which must match the RTT of the network."""
     found = record["workload"].get("handshake_seconds")
     if conditions.testbed != "fabric" or found is None or _repeated_every_syn(record):
         return
-    least, most = handshake_range(conditions, record)  # of connections that are opened before anything is changed, too
+    least, most = handshake_range(conditions, record)  # including connections opened before any change
     most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
-    # The client's clock starts before connect() and ends after it: never below the RTT.
+    # The client's clock starts before connect() and ends after it, so the time is never below the RTT.
     if not least <= found <= most:
         yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {found:.6f} s"
 
 
 def _repeated_every_syn(record: Json) -> bool:
-    """Whether even the fastest handshake has the timer's time in it: by its length, and by what the kernels counted."""
+    """Whether even the fastest handshake waited for a SYN timer, by its length and by the kernels' counters."""
     found = record["workload"].get("handshake_seconds")
     if found is None or found < SYN_TIMER_SECONDS:
         return False
@@ -349,7 +349,7 @@ _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures, _shaper,
     _sysctls, _clean_start, _rtt, network_failures, change_failures,
 )  # fmt: skip
-# Of a host of the user's own nothing is asked that others' traffic or settings would decide.
+# On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures, _sysctls,
 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""What of a run is its beginning and its end, and no evidence for what lies between.
+"""The steady part of a run, without its warm-up and its end.
 
-MSER-5 (White 1997, Simulation 69:323; White, Cobb & Spratt 2000, WSC): of means of five samples, leave out so many at
-the beginning that the standard error of the rest, as if independent, is least; at most half. The end is trimmed by
-the same rule backwards, at most a quarter. Only streams of a stated duration have such parts: of a transfer of a
-stated size the beginning is what is to be measured.
+MSER-5 (White 1997, Simulation 69:323; White, Cobb & Spratt 2000, WSC): among means of five samples, as many are left
+out at the beginning as minimise the standard error of the rest, taken as independent; at most half. The end is trimmed
+by the same rule backwards, at most a quarter. This applies only to streams of a stated duration: for a transfer of a
+stated size, the beginning is part of what is measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 __all__ = ["Steady", "of_streams", "trim"]
 
 BATCH = 5
-LEAST_BATCHES = 8  # fewer tell nothing: nothing is trimmed
+LEAST_BATCHES = 8  # with fewer, nothing is trimmed
 GRID_SECONDS = 0.01
 
 
@@ -32,7 +32,7 @@ class Steady:
     bits_per_second: float
 
     def as_json(self) -> dict[str, Any]:
-        """For the line of a run."""
+        """The steady part for the line of a run."""
         return {
             "rule": "MSER-5",
             "begin_seconds": round(self.begin_seconds, 6),
@@ -42,7 +42,8 @@ class Steady:
 
 
 def of_streams(record: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Steady | None:
-    """Of streams of a stated duration that all send from the client; None for anything else, or too few samples."""
+    """The steady part of streams of a stated duration that all send from the client; None for others, or too few
+    samples."""
     runs = record.get("runs", [])
     if record.get("transfer_bytes", 0) is not None or not runs or any(run.get("reverse", True) for run in runs):
         return None
@@ -65,7 +66,7 @@ def of_streams(record: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Ste
 def _flows(
     run: Mapping[str, Any], tables: Mapping[str, pa.Table], offset: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Times and acknowledged bytes of each flow of a client."""
+    """The times and acknowledged bytes of each flow of a client."""
     table = tables.get(run["transfers"].replace("transfers", "samples", 1))
     if table is None or not table.num_rows:
         return []
@@ -79,7 +80,7 @@ def _flows(
 
 
 def trim(samples: Sequence[float]) -> tuple[int, int]:
-    """First and one past the last sample to keep; (0, len(samples)) where there are too few to tell."""
+    """The first, and one past the last, sample to keep; (0, len(samples)) if there are too few."""
     values = np.asarray(samples, dtype=float)
     count = len(values) // BATCH
     if count < LEAST_BATCHES:

@@ -1,4 +1,4 @@
-"""How long frames waited in switches for those of others, as the fabric tells it: in virtual time, so exactly."""
+"""The times that frames waited in switches, as recorded by the fabric exactly, in virtual time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Json = dict[str, Any]
 
 
 def readings(record: Json) -> Json:
-    """Of a workload with one client and one server (`mixed`) on one switch: how long the client's frames waited at the
-    port to the server, in seconds. Nothing where that is no single pair of ports (behind other switches),
-    nor on the kernel testbed, whose switch keeps no times."""
+    """The waiting times in seconds of the client's frames at the port to the server, for a workload with one client and
+    one server (`mixed`) on one switch. Empty if there is no single pair of ports (behind several switches), and on the
+    kernel testbed, whose switch records no times."""
     fabric, done = record["measure"]["fabric"], record["workload"]
     if fabric is None or "client" not in done:
         return {}
@@ -26,10 +26,10 @@ def readings(record: Json) -> Json:
 
 
 def _between(record: Json, client: str, server: str) -> list[tuple[str, str]]:
-    """Ports from the client to a switch, and from the same switch to the server; of hosts with several NICs, the
-    first ones."""
+    """The ports from the client to a switch, and from that switch to the server; for hosts with several NICs, the first
+    ones."""
     network = record["rack"].get("network")
-    if network is None:  # agents that knew one switch only did not name its ports
+    if network is None:  # older agents, with one switch only, did not name its ports
         return [(f"{client}>switch", f"switch>{server}")]
     first = {host["name"]: host["nics"][0]["end"] for host in record["rack"].get("hosts", ()) if "nics" in host}
     client, server = first.get(client, client), first.get(server, server)

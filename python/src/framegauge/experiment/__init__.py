@@ -1,1 +1,1 @@
-"""A study as it runs: planned, forecast, measured."""
+"""The execution of a study: planning, forecast and measurement."""

@@ -1,4 +1,4 @@
-"""What a study will be able to say, before it runs: order, duration, and the effects that its blocks can find."""
+"""The forecast of a study before it runs: order, duration, and the effects that its blocks can find."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from framegauge.summary import words
 
 __all__ = ["ASSUMED", "forecast", "lines"]
 
-# Standard deviation of the log ratios of blocks, as studies on the emulated 1 Gb/s pair showed it: of each metric the
-# first series in bench/truth/noise.json. Of what is not in there, a guess.
+# Standard deviations of the log ratios of blocks, from studies on the emulated 1 Gb/s pair: the first series of each
+# metric in bench/truth/noise.json. Metrics that are missing there have a guess.
 ASSUMED: Mapping[str, float] = {
     "goodput": 0.007, "completion_time": 0.007, "fairness": 0.02, "smallest_goodput": 0.1, "latency_p50": 0.022,
     "latency_p99": 0.75, "latency_p999": 1.0, "transactions": 0.01, "receiver_cpu_cost": 0.05, "sender_cpu_cost": 0.05,
@@ -27,7 +27,7 @@ MOST_BLOCKS = 500
 
 
 def forecast(study: Study, pilot: Mapping[str, Sequence[float]], given: Mapping[str, float]) -> dict[str, Any]:
-    """As `framegauge plan --json` prints it. `pilot`: spreads that were seen, by metric; `given`: that are told."""
+    """The forecast as `framegauge plan --json` prints it. `pilot`: measured spreads by metric; `given`: stated ones."""
     slots = order(study)
     margins = study.margin()
     comparisons = len(cells(study)) * sum(arm.role == "treatment" for arm in arms(study)) * len(margins)
@@ -74,7 +74,7 @@ def _reach(
     pilot: Mapping[str, Sequence[float]],
     given: Mapping[str, float],
 ) -> dict[str, Any]:
-    """What the study's blocks find of a metric; the spread: the one told, else the pilot's, else assumed."""
+    """The effects that the study's blocks find in a metric, by the spread that is declared, measured, or assumed."""
     seen = pilot.get(metric)
     source = "given" if metric in given else "pilot" if seen else "assumed"
     spread = given[metric] if metric in given else statistics.median(seen) if seen else ASSUMED[metric]
@@ -93,7 +93,7 @@ def _reach(
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
-    """The least number of blocks that shows equality with power 0.8; None: more than MOST_BLOCKS."""
+    """The least number of blocks that shows equality with power 0.8; None if more than MOST_BLOCKS."""
     low, high = 2, MOST_BLOCKS
 
     def enough(blocks: int) -> bool:
@@ -109,11 +109,11 @@ def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) 
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """For people."""
+    """The forecast as lines of text."""
     yield found["question"]
     yield f"testbed {found['testbed']}, treatment {found['treatment']}, seed {found['seed']}"
     yield "arms: " + ", ".join(f"{arm['role']} {level_text(arm['level'])}" for arm in found["arms"])
-    ends = "at the latest; it ends once all is settled" if found["stop"] == "settled" else "in any case"
+    ends = "at most; the study ends once everything is settled" if found["stop"] == "settled" else "in any case"
     yield (
         f"{found['runs']} runs: {found['blocks']} blocks of {found['cells']} cells x {len(found['arms'])} arms, "
         f"{ends}; about {print_seconds(found['seconds'])} (budget {print_seconds(found['budget_seconds'])})"
@@ -123,7 +123,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     treatment = found["treatment"]
     first = ", ".join(level_text(slot[treatment]) for slot in found["order"] if slot["block"] == 0)
     yield f"order of the first block, cell by cell: {first} (all with --json)"
-    yield f"what it can find, with {found['comparisons']} comparisons that err with 5 % together:"
+    yield f"what it can find, with a 5 % chance of any error in {found['comparisons']} comparisons:"
     for each in found["reach"]:
         yield (
             f"  {words.metric(each['metric'])}, margin {each['margin']:.2%}: blocks spread by {each['spread']:.2%} "
@@ -134,7 +134,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell_key(slot: Mapping[str, Any]) -> str:
-    """Of a slot's cell."""
+    """A key for the cell of a slot."""
     return f"{slot['workload']} {sorted((name, str(value)) for name, value in slot['conditions'].items())}"
 
 

@@ -1,4 +1,4 @@
-"""From a slot of a study to what is run: conditions, workload, and how long it may take."""
+"""The conditions, the workload and the expected duration of a slot of a study."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from framegauge.workloads.stream import Stream
 
 __all__ = ["baseline", "conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
 
-RUN_OVERHEAD_SECONDS = 0.35  # building and taking down a pair, reading it, waiting for quiet
-HOST_OVERHEAD_SECONDS = 0.05  # and each further host
-# Factors whose value has a unit, as conditions and verdicts name them.
+RUN_OVERHEAD_SECONDS = 0.35  # for building, reading and taking down a pair, and waiting for quiet
+HOST_OVERHEAD_SECONDS = 0.05  # for each further host
+# The names in conditions and verdicts of factors whose value has a unit.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
 }  # fmt: skip
-_ECN = "net.ipv4.tcp_ecn"  # of both IP families; 1: asks for it, and grants it
+_ECN = "net.ipv4.tcp_ecn"  # for both IP families; 1: requests ECN, and grants it
 _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
 
 
@@ -48,7 +48,7 @@ def baseline(study: Study) -> Conditions:
 
 
 def conditions_of(study: Study, slot: Slot) -> Conditions:
-    """What a slot asks of the testbed."""
+    """The conditions that a slot requests from the testbed."""
     factors, bed = _factors(study, slot), study.testbed
     return Conditions(
         testbed=_TESTBEDS.get(bed.kind, "fabric"),
@@ -75,7 +75,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
 
 
 def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the network is not as it is by default; with a seed of the block, so that its arms draw the same."""
+    """Network settings that differ from the defaults, with a seed of the block, so that its arms draw the same."""
     bed, shared = study.testbed, study.testbed.shared_buffer
     if bed.kind not in ("rack", "fake"):
         return {}
@@ -95,17 +95,18 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
 def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
     nic = nic_of(factors)
     if study.testbed.kind == "ssh" and factors["lro"] is None and nic["lro"]:
-        nic["lro"] = None  # offloads are on without it, too: few NICs have it, and fewer have it on
+        nic["lro"] = None  # `offloads: on` does not require LRO, which few NICs support
     return nic
 
 
 def _seed(study: Study, slot: Slot) -> int:
-    """Of a run's arrivals: the same in all arms of a block, another in each block; clients add their number."""
+    """The seed of a run's arrivals: the same for all arms of a block, different for each block; clients add their
+    number."""
     return (study.seed * 10_007 + slot.block) * 1000
 
 
 def _stream(parameters: Mapping[str, Any], mtu: Any) -> Stream:
-    """With the sizes at this MTU: the workload knows of none."""
+    """The stream with the sizes for this MTU, since the workload itself does not depend on the MTU."""
     given = {name: value for name, value in parameters.items() if name != "sizes"}
     return Stream(**given, **at_mtu(parameters.get("sizes"), mtu))
 
@@ -126,22 +127,22 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
 
 
 def workload_of(study: Study, slot: Slot) -> Workload:
-    """The workload of a slot, with the factors that are its own to obey."""
+    """The workload of a slot, with the factors that the workload itself applies."""
     return _MAKERS[slot.cell.workload](study, slot, _factors(study, slot))
 
 
 def expected_seconds(study: Study, slot: Slot) -> float:
-    """A first guess at a run's duration; corrected by what the first runs took."""
+    """A first estimate of a run's duration, which the first runs correct."""
     overhead = RUN_OVERHEAD_SECONDS + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2)
     return overhead + workload_of(study, slot).expected_seconds(study.testbed.link.rate)
 
 
 def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
-    """What stays the same within a comparison, in base units, as the summary shows it."""
+    """The conditions that are the same within a comparison, in base units, as shown in the summary."""
     stated = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
-    # What follows `offloads`, and what the workload decides itself, is not stated twice.
+    # Settings that follow `offloads`, or that the workload decides, are not stated twice.
     followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK)
     factors = {
         _KEYS.get(name, name): value
@@ -154,13 +155,13 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if study.changes:
         found["changes"] = _told(study)
     if study.testbed.kind == "ssh":
-        # Nothing that nobody asked for: hosts of the user's own are as they are.
+        # Only what was requested: anything else is left unchanged on the user's own hosts.
         return {name: value for name, value in found.items() if value is not None}
     return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
 
 
 def _told(study: Study) -> str:
-    """What is changed while a run is under way: "after 1.5 s h1, h2: MTU 9000"."""
+    """The changes during a run in words: "after 1.5 s h1, h2: MTU 9000"."""
     asked = changes_as_json(study.changes, study.testbed.host_names)
     moments = dict.fromkeys(each["at_seconds"] for each in asked)
     told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)

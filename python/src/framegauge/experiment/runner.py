@@ -1,4 +1,4 @@
-"""Runs a study: slot after slot, each on fresh hosts, each checked, each on disk before the next. Never prints."""
+"""The runner of a study: each run on fresh hosts, checked, and on disk before the next begins. It never prints."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = ["Event", "Outcome", "Runner", "utc"]
 
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
-LOAD_TOLERANCE = 0.02  # of an equal load: slow start, and whole aggregates at the end
-LEAST_BLOCKS = 3  # a budget never cuts a study below this: fewer blocks can hardly be judged
-MORE_BLOCKS = 0.5  # of the planned: so many more at most, where too few runs count
+LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
+LEAST_BLOCKS = 3  # the budget never ends a study before this: fewer blocks can hardly be judged
+MORE_BLOCKS = 0.5  # of the planned blocks, which may be added if too few runs count
 
 
 def utc() -> datetime:
-    """The wall clock: only to say when a run began, never to measure how long it took."""
+    """The wall clock in UTC, used only for the start time of a run and never for durations."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
 class Event:
-    """Progress: run `number` of about `total`; `run` is set when one has ended."""
+    """Progress: run `number` of about `total`; `run` is set when it has ended."""
 
     number: int
     total: int
@@ -88,7 +88,8 @@ class Runner:
         self._guessed = self._took = 0.0
 
     def run(self) -> Outcome:
-        """Until all is settled, the study finished, the budget spent, or Ctrl-C. Errors that no retry mends pass."""
+        """Runs until everything is settled, the study is finished, the budget is spent, or Ctrl-C. Errors that retries
+        cannot help are raised."""
         begun = self._now()
         try:
             for block in range(self._study.blocks):
@@ -111,8 +112,8 @@ class Runner:
                 self._once(slot)
 
     def _more(self, begun: float) -> None:
-        """Further blocks, as long as they are wanted and the budget has room. Which runs were excluded decides so, and
-        not what the others found: it costs the intervals nothing."""
+        """Runs further blocks as long as they are needed and the budget allows. That depends on which runs were
+        excluded, and not on the values of the others, so the intervals remain valid."""
         for block in range(self._study.blocks, self._study.blocks + math.ceil(MORE_BLOCKS * self._study.blocks)):
             slots = block_order(self._study, block)
             is_begun = any(run.block == block for run in self._journal.runs)
@@ -129,7 +130,7 @@ class Runner:
         return [run for run in self._journal.runs if run.key == slot.key]
 
     def _attempts_left(self, slot: Slot) -> bool:
-        """A slot is done with its first run that is evidence, or when its retries are spent."""
+        """Whether a slot needs another attempt: it has no run that counts, and retries are left."""
         tried = self._tried(slot)
         return all(run.excluded for run in tried) and len(tried) <= self._study.retries
 
@@ -177,7 +178,7 @@ class Runner:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
             except (AgentError, AgentLost, AgentTimeout, Lapsed, ProgramFailure) as error:
-                # A request that the agent does not understand stays wrong however often it is repeated.
+                # Repeating does not help if the agent does not understand the request.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
                     raise
                 if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
@@ -198,7 +199,7 @@ class Runner:
         bulk: dict[str, bytes],
         on_progress: Callable[[float, str], None],
     ) -> None:
-        """Everything between up and down; fills `record` and `bulk` as it goes."""
+        """Everything between up and down; fills `record` and `bulk`."""
         bed = self._testbed
         record["rack"] = bed.up(conditions)
         hosts = bed.hosts()
@@ -210,7 +211,7 @@ class Runner:
             _ask(hosts, "cpu.begin")
             self._pause(meters.idle)
             record["cpu_idle"] = _ask(hosts, "cpu.end")
-        # Quiet first: what the hosts say to nobody when they come up must not fall between the meters.
+        # Wait for quiet first: packets that hosts send when they come up must not be metered.
         record["counters_before"] = self._quiet(hosts)
         record["begun_seconds"] = bed.begin(meters.watch)
         own = self._cpu_time()
@@ -221,7 +222,7 @@ class Runner:
         record["changes"], record["workload"] = made, done.record
         if done.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
-        # Before the last look at the counters: taking the CPU meter away takes the kernel some 10 ms.
+        # Before the last reading of the counters, because removing the CPU meter takes the kernel about 10 ms.
         if meters.cpu:
             record["cpu"] = _ask(hosts, "cpu.end")
         record["counters_after"] = self._quiet(hosts)
@@ -239,8 +240,8 @@ class Runner:
                 bulk[name] = bed.fetch(fabric[key])
 
     def _quiet(self, hosts: Sequence[Host]) -> Json:
-        """Every host's counters, once two looks in a row are the same: what is still under way has ended. Where others
-        use the network too, after a moment: it is never quiet."""
+        """The counters of every host once two readings in a row are equal, so that nothing is still under way. If
+        others use the network, too, it is never quiet, and a pause must do."""
         last = _ask(hosts, "host.counters")
         if not self._testbed.is_private:
             self._pause(QUIET_SECONDS)
@@ -266,12 +267,12 @@ def _checked(
     bulk: Mapping[str, bytes],
     judged: Collection[str],
 ) -> Run:
-    """The run with its metrics, and with every reason why it is no evidence."""
+    """The run with its metrics, and with all reasons to exclude it."""
     tables = {name: _table(data) for name, data in bulk.items()}
     done = record["workload"]
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables) | costs.metrics(record)
-    # What is changed on the way has no steady part, and no ceiling that holds throughout.
+    # A run with changes has no steady part, and no ceiling that holds throughout.
     part = None if conditions.changes else steady.of_streams(done, tables)
     if part is not None:
         metrics["goodput"] = part.bits_per_second
@@ -302,14 +303,14 @@ def _checked(
 
 
 def _load(offered: float | None, carried: float | None) -> Iterator[str]:
-    """What is wrong with the load of a run that was to be offered so much."""
+    """Reasons if a run did not carry the offered load."""
     if offered is not None and (carried is None or abs(carried / offered - 1) > LOAD_TOLERANCE):
         found = "none" if carried is None else print_bits_per_second(carried)
-        yield f"found a goodput of {found}, expected the {print_bits_per_second(offered)} that were offered"
+        yield f"found a goodput of {found}, expected the offered {print_bits_per_second(offered)}"
 
 
 def _table(data: bytes) -> pa.Table:
     try:
         return pyarrow.ipc.open_file(io.BytesIO(data)).read_all()
     except (pa.ArrowInvalid, OSError) as error:
-        raise AgentFailure(f"the agent's spool is no Arrow file: {error}") from None
+        raise AgentFailure(f"the agent's spool is not an Arrow file: {error}") from None

@@ -1,1 +1,1 @@
-"""What users write, read and checked: the types, YAML files, machines and inventories."""
+"""The files that users write, read and validated: types, YAML, machines and inventories."""

@@ -1,7 +1,7 @@
-"""Which hosts there are: a file of ours, or an Ansible inventory as `ansible-inventory` understands it.
+"""The hosts of an inventory: framegauge's own format, or an Ansible inventory as read by `ansible-inventory`.
 
-A file of ours is YAML with the key `hosts`; anything else is given to Ansible, which alone knows its ranges, groups
-and variables. Inventories that are programs are run by it: name only what you trust.
+framegauge's own format is YAML with the key `hosts`. Anything else is passed to Ansible, which resolves ranges, groups
+and variables. Ansible runs inventories that are programs, so they must be trusted.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from framegauge.files.machines import Inventory, Machine
 __all__ = ["load"]
 
 ANSIBLE_SECONDS = 60.0
-OURS = "framegauge_"  # variables of a host that are as keys of a file of ours
+OURS = "framegauge_"  # the prefix of Ansible variables that stand for keys of our own format
 KEYS = ("interface", "read_only", "agent", "ports")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def load(path: str | Path, group: str = "all") -> list[Machine]:
-    """The hosts of a file, of an Ansible inventory those of `group`; InputError or StudyError if there are none."""
+    """The hosts of a file, or of `group` in an Ansible inventory; InputError or StudyError if there are none."""
     place = Path(path)
     if not place.exists():
         raise InputError(f"{path}: found no such file, expected an inventory")
@@ -54,8 +54,8 @@ def _of_ansible(place: Path, group: str) -> list[Machine]:
     program = shutil.which("ansible-inventory")
     if program is None:
         raise InputError(
-            f"{place}: found an inventory that is not ours, and no ansible-inventory, expected YAML with the key "
-            "hosts, or Ansible: apt-get install ansible-core"
+            f"{place}: found an inventory in another format, and no program ansible-inventory to read it; expected "
+            "YAML with the key hosts, or Ansible: apt-get install ansible-core"
         )
     try:
         done = subprocess.run(
@@ -63,14 +63,14 @@ def _of_ansible(place: Path, group: str) -> list[Machine]:
             capture_output=True, text=True, timeout=ANSIBLE_SECONDS, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise InputError(f"{place}: found no answer of ansible-inventory within {ANSIBLE_SECONDS:g} s") from None
+        raise InputError(f"{place}: ansible-inventory gave no answer within {ANSIBLE_SECONDS:g} s") from None
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise InputError(f"{place}: ansible-inventory: {said[-1] if said else f'exit code {done.returncode}'}")
     try:
         return _machines(json.loads(done.stdout), str(place), group)
     except (ValueError, AttributeError, TypeError):
-        raise InputError(f"{place}: found an answer of ansible-inventory that is none of its lists") from None
+        raise InputError(f"{place}: found an unexpected answer of ansible-inventory, expected its JSON list") from None
 
 
 def _machines(listed: Mapping[str, Any], place: str, group: str) -> list[Machine]:
@@ -91,7 +91,7 @@ def _members(listed: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[
 
 
 def _machine(name: str, given: Mapping[str, Any], place: str) -> Machine:
-    """What of Ansible's variables ssh has to know, and those that are ours."""
+    """A host from its Ansible variables: those for ssh, and our own."""
     options: list[str] = []
     for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
         options += shlex.split(str(given.get(key) or ""))
@@ -99,7 +99,7 @@ def _machine(name: str, given: Mapping[str, Any], place: str) -> Machine:
         if (value := given.get(f"ansible_{key}")) is not None:
             options += ["-o", f"{option}={value}"]
     ours: dict[str, Any] = {key: given[f"{OURS}{key}"] for key in KEYS if given.get(f"{OURS}{key}") is not None}
-    if str(ours.get("read_only")).lower() in BOOLEANS:  # words of an INI inventory are text
+    if str(ours.get("read_only")).lower() in BOOLEANS:  # in an INI inventory all values are text
         ours["read_only"] = BOOLEANS[str(ours["read_only"]).lower()]
     host = given.get("ansible_host")
     try:

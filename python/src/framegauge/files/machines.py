@@ -1,4 +1,4 @@
-"""Hosts of the user's own, as a file names them. Pure data, validated."""
+"""The user's own hosts, as listed in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Inventory", "Machine", "full", "named"]
 
 
 def _range(text: str) -> str:
-    """Problem unless it is LOW-HIGH, or one port."""
+    """Checks a range of ports; Problem unless it is LOW-HIGH, or one port."""
     low, _, high = text.partition("-")
     found = [int(word) if word.isascii() and word.isdigit() else 0 for word in (low, high or low)]
     if not 1 <= found[0] <= found[1] <= MOST_PORT:
@@ -26,11 +26,11 @@ Ports = Annotated[StrictStr, AfterValidator(_range)]
 
 
 class Machine(Model):
-    """One host. `ssh` is what ssh calls it (default: its name), `options` come before that on ssh's command line.
+    """One host. `ssh` is its destination for ssh (default: its name), `options` precede it on ssh's command line.
 
-    `interface` carries the data (default: the way to the others); `read_only` hosts are measured and never changed;
-    `agent` is a file of another machine's agent. `ports` are those it opens for data and probes, LOW-HIGH (default: its
-    ephemeral ones).
+    `interface` carries the data (default: the one with the route to the other hosts). `read_only` hosts are measured
+    and never changed. `agent` is an agent's binary for another type of machine. `ports` are those that it opens for
+    data and probes, LOW-HIGH (default: its ephemeral ports).
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
@@ -43,12 +43,12 @@ class Machine(Model):
 
     @property
     def destination(self) -> str:
-        """As ssh knows it."""
+        """The destination on ssh's command line."""
         return self.ssh or self.name
 
 
 class Inventory(Model):
-    """The hosts, in order; what ssh is given for all of them, and the ports of those that have none of their own."""
+    """The hosts in order; `options` for ssh that apply to all of them, and the default `ports`."""
 
     hosts: Annotated[list[Machine | StrictStr], Field(min_length=1)]
     options: list[StrictStr] = Field(default_factory=list)
@@ -60,7 +60,7 @@ class Inventory(Model):
         return self
 
     def machines(self) -> list[Machine]:
-        """All of them, short forms resolved, with the options for all before their own."""
+        """All hosts with short forms resolved; the common options come before their own."""
         return [
             each.model_copy(update={"options": [*self.options, *each.options], "ports": each.ports or self.ports})
             for each in full(self.hosts)
@@ -68,15 +68,15 @@ class Inventory(Model):
 
 
 def full(hosts: Sequence[Machine | str]) -> list[Machine]:
-    """Short forms resolved."""
+    """The hosts with short forms resolved."""
     return [Machine(name=each) if isinstance(each, str) else each for each in hosts]
 
 
 def named(machines: Sequence[Machine], key: str) -> None:
-    """Problem unless each has a name of its own that can be one."""
+    """Checks names; Problem unless each is valid and unique."""
     names = [machine.name for machine in machines]
     for index, name in enumerate(names):
         if name in names[:index]:
             raise Problem((key, index), name, "each host once")
         if name.startswith("-") or any(character.isspace() for character in name):
-            raise Problem((key, index), name, "the name of a host, as ssh knows it")
+            raise Problem((key, index), name, "the name of a host, without spaces or a leading -")

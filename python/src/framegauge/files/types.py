@@ -1,4 +1,4 @@
-"""The types that a study file is made of: quantities with units, factors, and how a rule is broken."""
+"""The types of values in a study file: quantities with units, factors, and the error for a broken rule."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ __all__ = [
 ]
 
 MTU_EXPECTED = (
-    "an MTU in bytes between 68 and 65535, such as 9000, or one a host, such as {h1: 9000, h2: 1500} "
+    "an MTU in bytes between 68 and 65535, such as 9000, or one per host, such as {h1: 9000, h2: 1500} "
     "or {default: 9000, h2: 1500}"
 )
-MOST_NAMED = 40  # of known words, in one line
+MOST_NAMED = 40  # known words that one line lists
 HOST = re.compile(r"h[1-9][0-9]*")
 HOST_OR_DEFAULT = r"^(h[1-9][0-9]*|default)$"
 
@@ -66,7 +66,7 @@ _QUANTITY = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
 
 
 class Problem(ValueError):
-    """A rule across fields: `path` is where the user should look, below the model that raised it."""
+    """A broken rule: `path` is the place to look at, relative to the model that raised it."""
 
     def __init__(self, path: tuple[str | int, ...], found: object, expected: str) -> None:
         self.path = path
@@ -74,14 +74,14 @@ class Problem(ValueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What a word that nobody knows may have meant, as an error says it."""
+    """The known word most similar to an unknown one, or all of them, as text for an error."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     return f'"{close[0]}"' if close else one_of(names)
 
 
 def one_of(names: Sequence[str]) -> str:
-    """All that there are, as an error lists them."""
+    """The names as a list for an error."""
     rest = "" if len(names) <= MOST_NAMED else f", … ({len(names)} in all)"
     return f"one of {', '.join(names[:MOST_NAMED])}{rest}"
 
@@ -103,12 +103,12 @@ def _names_hosts(value: Mapping[Any, Any]) -> bool:
 
 
 def _mtu_level(value: object) -> int | dict[str, int]:
-    """One MTU, or one a host; which hosts there are is for the study to check."""
+    """One MTU, or one per host; the study checks the names of hosts."""
     if not isinstance(value, Mapping):
         return _mtu_bytes(value)
     if not _names_hosts(value):
         raise QuantityError(dict(value), MTU_EXPECTED)
-    # The order is the hosts', so that two ways of writing a level are one level.
+    # In the order of hosts, so that the order in a file makes no difference.
     return {host: _mtu_bytes(value[host]) for host in sorted(value, key=lambda key: (key != "default", len(key), key))}
 
 
@@ -129,11 +129,11 @@ def _line_rate(value: object) -> int:
 
 
 def as_list(value: object) -> object:
-    """A single condition is a list of one."""
+    """The value as a list: a single condition becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
-# A kind as tc(8) names it; "default" is whatever the kernel has put there.
+# A kind as in tc(8); "default" is the kernel's own choice.
 Qdisc = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 
 Bytes = Annotated[
@@ -142,7 +142,7 @@ Bytes = Annotated[
     PlainSerializer(quantities.exact_bytes),
     WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED}),
 ]
-# An MTU reads best as a plain number: 9216, not 9 KiB.
+# An MTU is written as a plain number: 9216, not 9 KiB.
 FrameLimit = Annotated[
     int, PlainValidator(quantities.parse_bytes), WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED})
 ]
@@ -206,13 +206,13 @@ Level = TypeVar("Level")
 
 
 class Model(BaseModel):
-    """Unknown keys are errors: a misspelt limit is never silently skipped."""
+    """A model in which unknown keys are errors, so that a misspelt limit is never silently skipped."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Sparse(Model):
-    """Writes what is given and nothing else, under the names that a file has."""
+    """A model that writes only what is given, under the names used in a file."""
 
     @model_serializer(mode="wrap")
     def _only_what_is_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class Sparse(Model):
 
 
 class Factor(Model, Generic[Level]):
-    """Levels of one factor. A single value is a fixed condition; a list is short for `levels`."""
+    """The levels of one factor. A single value is a fixed condition; a list is short for `levels`."""
 
     levels: Annotated[list[Level], Field(min_length=1)]
     baseline: Level | None = None
@@ -231,7 +231,7 @@ class Factor(Model, Generic[Level]):
     def _short_form(cls, value: object) -> object:
         if isinstance(value, list):
             return {"levels": value}
-        # {h1: 9000, h2: 1500} is one level; any other mapping is meant as {levels: …}.
+        # {h1: 9000, h2: 1500} is one level; any other mapping is taken as {levels: …}.
         if isinstance(value, Mapping) and not _names_hosts(value):
             return value
         return {"levels": [value]}

@@ -17,13 +17,13 @@ __all__ = ["json_schema", "keys", "parse", "read"]
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
-# What each of pydantic's error types expected, in the words of a file.
+# What each type of pydantic error expected, in terms of a YAML file.
 _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
-    "string_type": "a text",
+    "string_type": "text",
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
@@ -32,19 +32,19 @@ _EXPECTED = {
     "less_than_equal": "at most {le}",
     "too_short": "at least {min_length} of them",
     "too_long": "at most {max_length} of them",
-    "string_too_short": "a text that is not empty",
-    "invalid_key": "a text as key",
+    "string_too_short": "text that is not empty",
+    "invalid_key": "text as key",
 }
 
 
 def read(path: str | Path, what: str) -> str:
-    """The text of a file; StudyError if it cannot be read. `what` says what it should be: a study file."""
+    """The text of a file; StudyError if it cannot be read. `what` is the kind of file expected: "a study file"."""
     try:
         return Path(path).read_text("utf-8")
     except OSError as error:
         raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}"]) from None
     except UnicodeDecodeError as error:
-        raise StudyError([f"{path}: found bytes that are not UTF-8 at {error.start}, expected YAML"]) from None
+        raise StudyError([f"{path}: found invalid UTF-8 at byte {error.start}, expected YAML"]) from None
 
 
 def parse(
@@ -55,9 +55,9 @@ def parse(
     rules: Callable[[Shape], Iterable[Problem]] = lambda _: (),
     context: Mapping[str, Any] | None = None,
 ) -> Shape:
-    """The `model` in `text`; `name` stands for the file in messages, `root` for the whole of it.
+    """The `model` in `text`; in messages, `name` stands for the file and `root` for the whole of it.
 
-    `rules` finds what is wrong with a whole that the model itself accepts; `context` is what its validators may ask.
+    `rules` yields problems of a whole that the model itself accepts; `context` is passed to its validators.
     """
     node, data = _composed(text, name)
     if node is None or not isinstance(data, dict):
@@ -80,7 +80,7 @@ def parse(
 
 
 def keys(text: str, name: str) -> set[str]:
-    """The keys at the top of `text`; StudyError if it is no YAML, none if it is no mapping."""
+    """The top-level keys of `text`, none if it is not a mapping; StudyError if it is not YAML."""
     _, data = _composed(text, name)
     return {str(key) for key in data} if isinstance(data, dict) else set()
 
@@ -102,7 +102,7 @@ def _composed(text: str, name: str) -> tuple[yaml.Node | None, object]:
 
 
 def _repeated(node: yaml.Node, where: str) -> Iterable[tuple[int, str]]:
-    """Keys given twice: YAML would silently keep the last one."""
+    """The keys that are given twice, of which YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
@@ -117,19 +117,19 @@ def _repeated(node: yaml.Node, where: str) -> Iterable[tuple[int, str]]:
 
 
 def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]:
-    """Line of the deepest node on `path` that the file has, and the part of the path that leads there."""
+    """The line of the deepest node on `path` that is in the file, and the part of the path that leads there."""
     line, matched = node.start_mark.line + 1, []
     for part in path:
         if isinstance(node, yaml.MappingNode):
             found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
             if found is None:
-                continue  # a step of pydantic's own, such as the name of a union's member
+                continue  # a step that pydantic adds, such as the name of a union's member
             line, node = found[0].start_mark.line + 1, found[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, str):
-            continue  # a list that stands for the mapping it is short for
+            continue  # a list that is short for a mapping
         else:
             break
         matched.append(str(part))
@@ -167,7 +167,7 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
 
 
 def _nearest(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
-    """What the unknown key at the end of `path` may have meant."""
+    """The known keys most similar to the unknown one at the end of `path`."""
     return nearest(str(path[-1]), _keys(schema, path[:-1]))
 
 

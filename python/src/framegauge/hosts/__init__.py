@@ -1,1 +1,1 @@
-"""Hosts of the user's own: what they are, how they reach each other, what would change on them."""
+"""The user's own hosts: facts about them, routes between them, and the changes that a study would make."""

@@ -1,4 +1,4 @@
-"""What a study of hosts of the user's own would do to them, in words and commands, before anything is done. Pure."""
+"""The effects of a study on the user's own hosts, as text and commands, before anything is done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def counts(study: Study) -> bool:
 
 
 def changes_of(study: Study, agent: str) -> list[str]:
-    """What a study of hosts of the user's own would copy (to `agent`) and change on them, in full: for --dry-run."""
+    """Everything that a study would copy (to `agent`) and change on the user's own hosts, for --dry-run."""
     lines = []
     for machine in full(study.testbed.machines):
         where = shlex.join(["ssh", *machine.options, machine.destination])
@@ -32,12 +32,12 @@ def changes_of(study: Study, agent: str) -> list[str]:
             continue
         for words in _settings(study, machine):
             command = " ".join(["sudo -n --", agent, "lease", f"{study.testbed.lease:g}", *map(shlex.quote, words)])
-            lines.append(f"    {command}   (less what is so already; without sudo as root)")
+            lines.append(f"    {command}   (without settings that are in force already; without sudo as root)")
     return lines
 
 
 def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
-    """For each MTU, the words of a lease; where a level of another factor decides, on|off."""
+    """The arguments of a lease for each MTU; on|off where it depends on the level of another factor."""
     factors, interface = study.factors, machine.interface or "IFACE"
     for level in factors.mtu.levels:
         words = [f"mtu:{interface}={host_mtus(level, study.testbed.host_names)[machine.name]}"]

@@ -1,4 +1,4 @@
-"""What the hosts of an inventory are: facts that bear on frames and TCP, and what a firewall must allow."""
+"""Facts about the hosts of an inventory that affect frames and TCP, and the ports that a firewall must allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPHEMERAL = "32768 60999"  # the kernel's own default (ip-sysctl.rst)
 
 
 def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
-    """Ask every host; one that cannot be reached is there with its error."""
+    """The facts of every host; a host that cannot be reached is listed with its error."""
     listed = ListedHosts([of_machine(each) for each in machines], say)
     try:
         errors: dict[str, str] = {}
@@ -40,7 +40,7 @@ def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
 
 
 def table(document: Json) -> Iterator[list[str]]:
-    """Rows: host, interface, driver, speed, MTU and its maximum, offloads, what stands on what, kernel and TCP."""
+    """The rows of a table: host, interface, driver, speed, MTU and its maximum, offloads, stacking, kernel and TCP."""
     for host in document["hosts"]:
         if host["error"] is not None:
             yield [host["name"], "-", "", "", "", "", host["error"]]
@@ -79,11 +79,11 @@ def _ports(host: Json) -> str:
         return f"{low} to {high or low}"
     given = host["facts"]["sysctls"] if host["facts"] is not None else {}
     low, high = given.get("net.ipv4.ip_local_port_range", EPHEMERAL).split()
-    return f"{low} to {high} (its own ephemeral ones; `ports` in the inventory names others)"
+    return f"{low} to {high} (its ephemeral ports; `ports` in the inventory sets others)"
 
 
 def explained(document: Json) -> list[str]:
-    """What a firewall must allow, and what is done on each host."""
+    """Lines that explain what a firewall must allow, and what is done on each host."""
     names = ", ".join(host["name"] for host in document["hosts"])
     ranges: dict[str, list[str]] = {}
     for host in document["hosts"]:
@@ -91,17 +91,17 @@ def explained(document: Json) -> list[str]:
     to_all = len(ranges) == 1
     opened = [("" if to_all else f"to {', '.join(hosts)}: ", ports) for ports, hosts in ranges.items()]
     return [
-        "From this machine to each host: what your ssh uses (its configuration, keys, jump hosts); no other port.",
+        "From this machine to each host: the port of your ssh (by its configuration and jump hosts), and no other.",
         f"Between the hosts ({names}), each to each other:",
         *(f"  {to}TCP ports {ports}, for the transfers and requests of a study" for to, ports in opened),
         *(
             f"  {to}UDP ports {ports}, for the probes of a check, and of a study after it raised an MTU"
             for to, ports in opened
         ),
-        "  ICMP and ICMPv6 of types 'fragmentation needed' and 'packet too big', as every path needs them",
-        "A port is open only while something is measured. A connection or probe without the token of its run, which is",
-        "new each time, is refused, gets no answer, and is counted; no answer is larger than what asked for it.",
-        "Everything is measured without privilege; only changes (MTU, offloads, queues, sysctls) go through `sudo -n`,",
-        "for the one command that `framegauge study FILE --dry-run` prints. Who may write to the file of that command",
-        "is root by such a rule: copy the agent to /usr/local/bin/framegauge-agent as root, and it is used from there.",
+        "  ICMP and ICMPv6 of types 'fragmentation needed' and 'packet too big', which every path needs",
+        "A port is open only during a measurement. A connection or probe without the token of its run, which is new",
+        "each time, is refused without an answer, and counted; no answer is larger than its request.",
+        "Measuring needs no privilege; only changes (MTU, offloads, queues, sysctls) use `sudo -n`, for one command",
+        "that `framegauge study FILE --dry-run` prints. With such a sudo rule, anyone who can write to the command's",
+        "file is root: copy the agent to /usr/local/bin/framegauge-agent as root, and it is used from there.",
     ]

@@ -1,4 +1,4 @@
-"""How hosts of the user's own reach each other: by their routes, and with packets of which size."""
+"""The paths between the user's own hosts: their routes, and the packet sizes that they carry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["narrow", "ways"]
 
 
 def ways(hosts: Sequence[tuple[Host, str | None]], family: int) -> dict[str, Place]:
-    """By host, from which interface (the one that is named, if any) and address it talks to the others."""
+    """The interface (the named one, if any) and address that each host uses to reach the others."""
     prepared = check_plan.prepare(_members(hosts), _asked(1500, family))
     _demand_all(prepared.errors)
     found: dict[str, Place] = {}
@@ -20,23 +20,23 @@ def ways(hosts: Sequence[tuple[Host, str | None]], family: int) -> dict[str, Pla
         if path.ends is None or path.ends.error is not None or path.ends.interface is None:
             said = path.ends.error if path.ends is not None else None
             why = said or f"no IPv{family} route"
-            raise Refused(f"{path.source}: found {why} to {path.destination}, expected one")
+            raise Refused(f"{path.source}: found {why} to {path.destination}, expected a route")
         found.setdefault(path.source, Place(path.ends.interface, path.ends.source))
     return {host.name: found[host.name] for host, _ in hosts}
 
 
 def narrow(hosts: Sequence[tuple[Host, str | None]], family: int, mtu: Mapping[str, int]) -> Iterator[str]:
-    """The ways that do not carry packets of the smaller MTU of their two ends, a line each: a check of every pair."""
+    """One line for each path that does not carry packets of the smaller MTU of its ends, by a check of every pair."""
     asked = _asked(max(mtu.values()), family)
     prepared = check_plan.prepare(_members(hosts), asked)
     pairs = check.run(prepared, asked).document["pairs"]
-    # A host that is lost says nothing about the way to it.
+    # The loss of a host is no information about the path to it.
     _demand_all(prepared.errors)
     for pair in pairs:
         least = min(mtu[pair[end]] for end in ("source", "destination"))
         found = pair["path_mtu_bytes"]
         if found is None or found < least:
-            said = "that they do not" if found is None else f"that {found} do and no more"
+            said = "that they do not pass" if found is None else f"that at most {found} bytes pass"
             yield f"packets of {least} bytes from {pair['source']} to {pair['destination']}: found {said}"
 
 

@@ -1,1 +1,1 @@
-"""Networks with faults, as data."""
+"""Labs: networks with faults, described as data and built from real kernels."""

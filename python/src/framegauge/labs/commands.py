@@ -1,4 +1,4 @@
-"""A lab's plan in the words of `ip`, `bridge` and `nft`: text only, nothing runs here."""
+"""The commands of `ip`, `bridge` and `nft` that build a lab's plan: text only, nothing runs here."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ BRIDGE = "br0"
 VXLAN_PORT = 4789
 VXLAN_NUMBER = 78
 EVERYBODY_ELSE = "00:00:00:00:00:00"
-PARTS = 1_000_000  # into which a loss is told to nft
-# A kernel forgets a path MTU after ten minutes; whoever works by hand takes longer.
+PARTS = 1_000_000  # the resolution of a loss in nft
+# A kernel forgets a path MTU after ten minutes, which is too soon for work by hand.
 REMEMBERED_SECONDS = 7 * 24 * 3600
 ICMP = {
     ("too_big", 4): "icmp type destination-unreachable icmp code frag-needed",
@@ -27,9 +27,9 @@ ICMP = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes a node of a namespace with its cables: settings below /proc/sys/net, then batches for the programs.
+    """What turns a namespace with its cables into a node: settings below /proc/sys/net, then batches for the programs.
 
-    A setting whose name ends in ? is left out where the kernel does not have it.
+    A setting whose name ends in ? is skipped if the kernel does not have it.
     """
 
     settings: Mapping[str, str]
@@ -40,9 +40,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Reminder:
-    """What makes a host's kernel remember a path MTU: meanwhile the routers say so.
+    """What makes a host's kernel remember a path MTU: for a while, the routers report it.
 
-    `detours` are pairs of a router and what its route to the address is to be meanwhile.
+    `detours` are pairs of a router and its temporary route to the address.
     """
 
     host: str
@@ -53,7 +53,7 @@ class Reminder:
 
 
 def links(plan: Plan, threads: Mapping[str, int]) -> list[str]:
-    """For `ip -batch`, in any namespace: every cable, with its ends in the nodes where these threads work."""
+    """The lines for `ip -batch`, in any namespace, that create every cable with its ends in the threads' namespaces."""
     ends: dict[int, list[tuple[str, Interface]]] = {}
     for node, interfaces in plan.interfaces.items():
         for each in interfaces:
@@ -69,7 +69,7 @@ def links(plan: Plan, threads: Mapping[str, int]) -> list[str]:
 
 
 def recipe(plan: Plan, name: str) -> Recipe:
-    """Of one node."""
+    """The recipe of one node."""
     node, interfaces = plan.network.nodes[name], plan.interfaces[name]
     filters = [*_ingress(plan, name), *_forwarding(node)]
     if node.kind == "switch":
@@ -89,7 +89,7 @@ def recipe(plan: Plan, name: str) -> Recipe:
 
 
 def reminders(plan: Plan) -> Iterator[Reminder]:
-    """What the hosts' kernels are to remember."""
+    """The path MTUs that the hosts' kernels have to remember."""
     for name in plan.network.hosts():
         for promise in plan.network.nodes[name].remembers:
             for family in families_of(promise.family):
@@ -103,7 +103,7 @@ def reminders(plan: Plan) -> Iterator[Reminder]:
 
 
 def _detour(plan: Plan, router: str, host: str, family: int, mtu: int) -> str:
-    """A route of a router with an MTU of its own: locked, or forwarding would not heed it."""
+    """A router's route with its own MTU, which is locked because forwarding would ignore it otherwise."""
     way = plan.way(router, host, family)
     assert way is not None
     return f"mtu lock {mtu} {_towards(plan, router, way)}"
@@ -128,7 +128,7 @@ def _via(hops: list[Hop]) -> str:
 
 
 def _settings(node: Node, interfaces: list[Interface]) -> dict[str, str]:
-    """Of a host or router: nothing that a fresh namespace may inherit, no waiting, paths by layer 4."""
+    """The settings of a host or router: nothing inherited by a fresh namespace, no delays, multipath by layer 4."""
     forwards = "1" if node.kind == "router" else "0"
     found = {
         "ipv4/ip_forward": forwards,
@@ -138,7 +138,7 @@ def _settings(node: Node, interfaces: list[Interface]) -> dict[str, str]:
     }
     if node.remembers:
         found |= {f"ipv{family}/route/mtu_expires": str(REMEMBERED_SECONDS) for family in (4, 6)}
-    # The cables are there already, so that "default" is too late for them.
+    # The cables exist already, so that "default" comes too late for them.
     for name in ("all", "default", *(each.name for each in interfaces if each.link is not None)):
         found |= {f"ipv4/conf/{name}/{key}": "0" for key in ("rp_filter", "send_redirects", "accept_redirects")}
         found |= {f"ipv6/conf/{name}/{key}": "0" for key in ("accept_dad", "accept_ra", "router_solicitations")}
@@ -150,12 +150,12 @@ def _settings(node: Node, interfaces: list[Interface]) -> dict[str, str]:
 
 def _switch_settings() -> dict[str, str]:
     found = {f"ipv6/conf/{name}/disable_ipv6": "1" for name in ("all", "default")}
-    # A bridge that shows its packets to netfilter is a router in part: it holds the MTU of a port to the byte.
+    # A bridge that passes its packets to netfilter acts partly as a router: it enforces the MTU of a port exactly.
     return found | {f"bridge/bridge-nf-call-{name}?": "0" for name in ("iptables", "ip6tables", "arptables")}
 
 
 def _switch(interfaces: list[Interface]) -> Iterator[str]:
-    # Everybody is heard at once, and nobody is asked to join a group first.
+    # Ports forward at once, and multicast needs no membership.
     yield f"link add name {BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
     yield f"link set dev {BRIDGE} up"
     for each in interfaces:
@@ -177,7 +177,7 @@ def _own_addresses(interface: Interface) -> Iterator[str]:
 
 
 def _vxlan(plan: Plan, name: str, interface: Interface) -> tuple[list[str], list[str]]:
-    """The overlay's interface and its peers. It has a parent where the kernel takes its MTU on top of that."""
+    """The overlay's interface and its peers. It has a parent device if that has room for the overlay's MTU."""
     assert interface.overlay is not None
     overlay = plan.network.overlays[interface.overlay]
     family = overlay.underlay
@@ -203,7 +203,7 @@ def _vxlan(plan: Plan, name: str, interface: Interface) -> tuple[list[str], list
 
 
 def _ingress(plan: Plan, name: str) -> Iterator[str]:
-    """What vanishes as it comes in from a cable; never questions after a neighbour, which would only cost time."""
+    """Rules for packets that are dropped on arrival; never neighbour discovery, whose loss would only cause delays."""
     for number, each in enumerate(plan.interfaces[name]):
         if each.link is None:
             continue
@@ -222,7 +222,7 @@ def _ingress(plan: Plan, name: str) -> Iterator[str]:
 
 
 def _forwarding(node: Node) -> Iterator[str]:
-    """What a router lets nobody have, and what it writes into SYNs."""
+    """Rules for the ICMP errors that a router blocks, and for the MSS that it writes into SYNs."""
     blocked = [ICMP[block.icmp, family] for block in node.blocks for family in families_of(block.family)]
     if blocked:
         rules = "; ".join(f"{each} counter drop" for each in blocked)

@@ -1,4 +1,4 @@
-"""Reading a lab file: a network with faults, and the truth about it."""
+"""Lab files: a network with faults, and the truth about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["LabFile", "Truth", "is_lab", "json_schema", "load", "parse"]
 
 @dataclass(frozen=True)
 class Truth:
-    """What is so from one host to another, in one family; `path_mtu_bytes` of the bad flows, if some are bad."""
+    """The truth about the path from one host to another in one family; if some flows are bad, `path_mtu_bytes` is
+    theirs."""
 
     source: str
     destination: str
@@ -30,7 +31,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class LabFile:
-    """A lab as its file has it; `truth` has a line a pair and family, in the order of hosts."""
+    """A lab as read from its file; `truth` has one entry per pair and family, in the order of hosts."""
 
     about: str
     network: Network
@@ -39,7 +40,7 @@ class LabFile:
 
 
 def load(path: str | Path) -> LabFile:
-    """The lab in a YAML file; StudyError names each problem, also a file that cannot be read."""
+    """The lab in a YAML file; StudyError lists all problems, and is raised for an unreadable file, too."""
     return parse(yaml_file.read(path, "a lab file"), str(path))
 
 
@@ -50,7 +51,7 @@ def parse(text: str, name: str) -> LabFile:
 
 
 def is_lab(path: str | Path) -> bool:
-    """Whether a file is a lab, and not a study: only a lab has a network."""
+    """Whether a file is a lab and not a study: only a lab has the key `network`."""
     return "network" in yaml_file.keys(yaml_file.read(path, "a study or a lab file"), str(path))
 
 
@@ -60,20 +61,20 @@ def json_schema() -> dict[str, Any]:
 
 
 def _without_a_way(lab: Lab) -> Iterator[Problem]:
-    """What is said of a path that the network does not have."""
+    """Problems with statements about paths that the network does not have."""
     made, hosts = plan(lab.network), lab.network.hosts()
     for name in hosts:
         for key in ("routes", "remembers"):
             for index, promise in enumerate(getattr(lab.network.nodes[name], key)):
                 if not any(made.way(name, promise.to, family) for family in families_of(promise.family)):
                     where = ("network", "nodes", name, key, index, "to")
-                    yield Problem(where, promise.to, f"a host that {name} has a way to")
+                    yield Problem(where, promise.to, f"a host that {name} can reach")
     for index, line in enumerate(lab.truth):
         for source, destination, family in _pairs(hosts, line):
             if (made.way(source, destination, family) is None) != (line.verdict == "unreachable"):
                 found = f"{line.verdict} over IPv{family} from {source} to {destination}"
                 yield Problem(
-                    ("truth", index), found, "unreachable where there is no way, and only there (or family: …)"
+                    ("truth", index), found, "unreachable where there is no path, and only there (or family: …)"
                 )
                 break
 
@@ -90,7 +91,7 @@ def _pairs(hosts: list[str], line: Line) -> Iterator[tuple[str, str, int]]:
 
 def _expanded(lab: Lab) -> list[Truth]:
     hosts = lab.network.hosts()
-    # The last line about a pair is the one that counts.
+    # The last line about a pair replaces earlier ones.
     found = {pair: line for line in lab.truth for pair in _pairs(hosts, line)}
     place = {name: number for number, name in enumerate(hosts)}
     return [

@@ -1,7 +1,7 @@
-"""A lab: a network with faults as data, and the truth about it. Pure, validated; lab_file reads it from YAML.
+"""A lab as validated data: a network with faults, and the truth about it; `labs.file` reads it from YAML.
 
-Nodes are namespaces with the real kernel: hosts, routers and switches. What the kernel itself does with unequal MTUs
-needs no key; the other keys are faults that a network of real devices has.
+Nodes are namespaces with the real kernel: hosts, routers and switches. The kernel's own behaviour with unequal MTUs
+needs no key; the other keys are faults that occur in networks of real devices.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ LEAST_MTU, LEAST_IPV6_MTU, LARGEST_MTU = 68, 1280, 65535
 MOST_NODES, MOST_SEGMENTS = 250, 250
 EVERYBODY = "any"
 
-# Names become those of interfaces (to-NAME-2), of which the kernel takes 15 characters.
+# Names become part of interface names (to-NAME-2), which the kernel limits to 15 characters.
 Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9]{0,9}$")]
 Family = Literal[4, 6]
 
 
 def _sizes(value: object) -> int | dict[str, int]:
-    expected = "an MTU in bytes between 68 and 65535, such as 9000, or one an end, such as {a: 9000, r1: 1500}"
+    expected = "an MTU in bytes between 68 and 65535, such as 9000, or one per end, such as {a: 9000, r1: 1500}"
     values: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"": value}
     for each in values.values():
         if isinstance(each, bool) or not isinstance(each, int) or not LEAST_MTU <= each <= LARGEST_MTU:
@@ -64,7 +64,7 @@ def _sizes(value: object) -> int | dict[str, int]:
 
 
 _MTU = {"type": "integer", "minimum": LEAST_MTU, "maximum": LARGEST_MTU}
-# One for both ends, or one an end.
+# One for both ends, or one per end.
 Sizes = Annotated[
     Any,
     PlainValidator(_sizes),
@@ -74,7 +74,7 @@ MtuBytes = Annotated[StrictInt, Field(ge=LEAST_MTU, le=LARGEST_MTU)]
 
 
 class Short(Model):
-    """May be written as one word, the value of `_word`."""
+    """A model that may be written as one word, the value of `_word`."""
 
     _word: ClassVar[str]
 
@@ -92,7 +92,7 @@ class Short(Model):
 
 
 class Block(Short):
-    """ICMP that a router lets nobody have, its own too: `too_big`, or `expired` (time exceeded)."""
+    """A kind of ICMP error that a router drops, including its own: `too_big`, or `expired` (time exceeded)."""
 
     _word = "icmp"
 
@@ -101,7 +101,7 @@ class Block(Short):
 
 
 class Promise(Model):
-    """What a host's kernel believes of the path to a host, whatever the path is like."""
+    """The path MTU to a host that a host's kernel assumes, whatever the path is really like."""
 
     to: Name
     mtu: MtuBytes
@@ -112,7 +112,7 @@ class Node(Short):
     """A host (the default), a router or a switch; its kind alone is the short form.
 
     `clamps_mss` is the MSS that a router writes into passing SYNs with a larger one. `routes` are a host's routes with
-    an MTU of their own, `remembers` path MTUs that its kernel has learned and not forgotten.
+    their own MTU, `remembers` are path MTUs that its kernel has learned and still caches.
     """
 
     _word = "kind"
@@ -132,10 +132,11 @@ class Node(Short):
 
 
 class Link(Model):
-    """A cable. `mtu`: of the interfaces at its ends (left out: the network's).
+    """A cable. `mtu` is that of the interfaces at its ends (default: the network's).
 
-    `receives`: the largest packet that a router or switch takes in from it; larger ones vanish. Left out, it is its MTU
-    and 4 bytes more, as the kernel has it. `loss`: of the packets each way. `family`: it carries only that one.
+    `receives` is the largest packet that a router or switch accepts from it; larger ones are dropped silently. The
+    default is the kernel's limit, the MTU plus 4 bytes. `loss` applies to packets in each direction. With `family`, it
+    carries only that family.
     """
 
     ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
@@ -145,25 +146,25 @@ class Link(Model):
     family: Family | None = None
 
     def mtu_at(self, end: str, default: int) -> int:
-        """Of the interface at one end."""
+        """The MTU of the interface at one end."""
         if isinstance(self.mtu, Mapping):
             return int(self.mtu.get(end, default))
         return default if self.mtu is None else int(self.mtu)
 
     def limit_at(self, end: str) -> int | None:
-        """The largest packet that one end takes in, where it is not what the kernel has."""
+        """The largest packet that one end accepts; None for the kernel's own limit."""
         found: int | None = self.receives.get(end) if isinstance(self.receives, Mapping) else self.receives
         return found
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Key and end, for whatever is given for one end."""
+        """Key and end of every setting that applies to one end."""
         for key in ("mtu", "receives"):
             value = getattr(self, key)
             yield from ((key, end) for end in (value if isinstance(value, Mapping) else ()))
 
 
 class Overlay(Model):
-    """A VXLAN between hosts, over what the links make of their underlay addresses; `mtu` is the inner one."""
+    """A VXLAN between hosts, over the network of their underlay addresses; `mtu` is the inner one."""
 
     kind: Literal["vxlan"] = "vxlan"
     ends: Annotated[list[Name], Field(min_length=2)]
@@ -172,7 +173,7 @@ class Overlay(Model):
 
 
 class Network(Model):
-    """Nodes, the links between them, and the overlays on top. Addresses and routes follow from it (lab_plan)."""
+    """Nodes, the links between them, and overlays. Addresses and routes follow from it (`labs.plan`)."""
 
     mtu: Annotated[StrictInt, Field(ge=LEAST_IPV6_MTU, le=LARGEST_MTU)] = 1500
     nodes: Annotated[dict[Name, Node], Field(min_length=2, max_length=MOST_NODES)]
@@ -181,22 +182,23 @@ class Network(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Network:
-        # In this order: each takes for granted what those before it have found right.
+        # In this order, because each rule relies on those before it.
         rules = (_name_problems, _link_problems, _segment_problems, _overlay_problems, _promise_problems)
         for problem in chain.from_iterable(rule(self) for rule in rules):
             raise problem
         return self
 
     def hosts(self) -> list[str]:
-        """Their names, in the file's order."""
+        """The names of the hosts, in the file's order."""
         return [name for name, node in self.nodes.items() if node.kind == "host"]
 
 
 class Truth(Model):
-    """What is so from `source` to `destination`: names, lists of names, or any. A later line replaces an earlier.
+    """The truth about paths from `source` to `destination`: names, lists of names, or any. Later lines replace earlier
+    ones.
 
-    `path_mtu_bytes` is measured by capture, of the bad flows where some are bad; `configured_mtu` what the
-    configuration says, where the two differ. `bad_share` is of the flows. `family` left out: both.
+    `path_mtu_bytes` was measured by capture, for the bad flows if some are bad; `configured_mtu` is the configured
+    value if it differs. `bad_share` is the share of bad flows. Without `family`, a line is about both.
     """
 
     source: Name | list[Name]
@@ -209,14 +211,14 @@ class Truth(Model):
 
 
 class Check(Model):
-    """What the lab is to be checked for, and with how many flows a pair (left out: as the check has it)."""
+    """The target MTU of a check of the lab, and the number of flows per pair (default: that of the check)."""
 
     target_mtu: MtuBytes
     flows: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
 class Lab(Model):
-    """A network, and what is true of it."""
+    """A network, and the truth about it."""
 
     about: StrictStr
     network: Network
@@ -248,12 +250,12 @@ class Lab(Model):
 
 
 def families_of(family: int | None) -> tuple[int, ...]:
-    """Both, where none is named."""
+    """The family, or both if none is named."""
     return FAMILIES if family is None else (family,)
 
 
 def segments(network: Network) -> list[list[int]]:
-    """Links by number, together where a switch joins them: each has addresses of its own."""
+    """The links of each segment by number: links that switches join. Each segment has its own addresses."""
     found: list[list[int]] = []
     joined: list[set[str]] = []
     for number, link in enumerate(network.links):
@@ -272,7 +274,7 @@ def segments(network: Network) -> list[list[int]]:
 def _name_problems(network: Network) -> Iterator[Problem]:
     names = ", ".join(network.nodes)
     if EVERYBODY in network.nodes:
-        yield Problem(("nodes", EVERYBODY), EVERYBODY, "another name: truth means every host by it")
+        yield Problem(("nodes", EVERYBODY), EVERYBODY, "another name: in truth, it stands for every host")
     for key in ("links", "overlays"):
         for index, each in enumerate(getattr(network, key)):
             for place, end in enumerate(each.ends):
@@ -281,11 +283,11 @@ def _name_problems(network: Network) -> Iterator[Problem]:
                 if end in each.ends[:place]:
                     yield Problem((key, index, "ends", place), end, "each end once")
     if not network.hosts():
-        yield Problem(("nodes",), names, "a host among them")
+        yield Problem(("nodes",), names, "at least one host")
     linked = {end for link in network.links for end in link.ends}
     for name in network.nodes:
         if name not in linked:
-            yield Problem(("nodes", name), name, "a link that ends at it")
+            yield Problem(("nodes", name), name, "a link that ends at this node")
 
 
 def _link_problems(network: Network) -> Iterator[Problem]:
@@ -297,7 +299,7 @@ def _link_problems(network: Network) -> Iterator[Problem]:
         takers = [end for end in link.ends if network.nodes[end].kind != "host"]
         named = link.receives if isinstance(link.receives, Mapping) else link.ends if link.receives else ()
         if any(end not in takers for end in named):
-            expected = "it only for a router or a switch: what a host takes in is its MTU"
+            expected = "this key only for a router or a switch: a host accepts packets up to its MTU"
             yield Problem((*where, "receives"), link.receives, expected)
         smallest = min(link.mtu_at(end, network.mtu) for end in link.ends)
         if smallest < LEAST_IPV6_MTU and link.family != 4:
@@ -308,14 +310,14 @@ def _link_problems(network: Network) -> Iterator[Problem]:
 def _segment_problems(network: Network) -> Iterator[Problem]:
     found = segments(network)
     if len(found) > MOST_SEGMENTS:
-        yield Problem(("links",), f"{len(found)} segments", f"at most {MOST_SEGMENTS}: links that no switch joins")
+        yield Problem(("links",), f"{len(found)} segments", f"at most {MOST_SEGMENTS}: links with no switch in common")
     for members in found:
-        trees: list[set[str]] = []  # what hangs together so far: no frame may go round
+        trees: list[set[str]] = []  # connected nodes so far; frames must not loop
         for number in members:
             link = network.links[number]
             met = [names for names in trees if names & set(link.ends)]
             if any(names >= set(link.ends) for names in met):
-                expected = "ends that are not on one segment already: frames would go round"
+                expected = "ends that are not on one segment already: frames would loop"
                 yield Problem(("links", number, "ends"), ", ".join(link.ends), expected)
             trees = [names for names in trees if names not in met] + [set(link.ends).union(*met)]
             if link.family != network.links[members[0]].family:
@@ -342,7 +344,7 @@ def _promise_problems(network: Network) -> Iterator[Problem]:
         for promise in network.nodes[name].remembers:
             if promise.to in near[name]:
                 where = ("nodes", name, "remembers")
-                yield Problem(where, promise.to, "a host beyond a router: somebody must have told the MTU")
+                yield Problem(where, promise.to, "a host beyond a router, which must have reported the MTU")
         for key in ("routes", "remembers"):
             for index, promise in enumerate(getattr(network.nodes[name], key)):
                 if promise.to not in hosts or promise.to == name:
@@ -351,7 +353,7 @@ def _promise_problems(network: Network) -> Iterator[Problem]:
 
 
 def _neighbours(network: Network) -> dict[str, set[str]]:
-    """Who is on a segment, or an overlay, with whom."""
+    """The nodes that share a segment or an overlay with each node."""
     found: dict[str, set[str]] = {name: set() for name in network.nodes}
     groups = [{end for number in members for end in network.links[number].ends} for members in segments(network)]
     for group in (*groups, *(set(overlay.ends) for overlay in network.overlays)):

@@ -1,7 +1,7 @@
-"""What follows from a lab's network: interfaces, addresses, and static routes along the shortest paths. Pure.
+"""The interfaces, addresses and static routes along shortest paths that follow from a lab's network.
 
-A segment is what switches join, or one link between hosts and routers. Segment n has 10.78.n.0/24 and
-fd78:0:0:n::/64; hosts count from 1 there, routers down from 254, with the same number in both families.
+A segment is a set of links joined by switches, or one link between hosts and routers. Segment n has 10.78.n.0/24 and
+fd78:0:0:n::/64; hosts are numbered from 1 up, routers from 254 down, with the same number in both families.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROUTERS_FROM = 254
 
 @dataclass(frozen=True)
 class Interface:
-    """Of a node: where it leads (a node, or `overlay`), and its addresses by family; a switch's has none."""
+    """An interface of a node: where it leads (a node, or `overlay`), and its addresses by family; none for a switch."""
 
     name: str
     to: str
@@ -49,7 +49,7 @@ def _address(segment: int, number: int, family: int) -> str:
 
 
 class Plan:
-    """The interfaces of every node, and who is how far from where."""
+    """The interfaces of every node, and the distances between nodes."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -64,7 +64,7 @@ class Plan:
             self.families[segment] = families_of(None)
             for place, end in enumerate(overlay.ends, 1):
                 found = {family: _address(segment, place, family) for family in self.families[segment]}
-                # Links have the even and odd numbers from 10 on.
+                # The ends of links have the numbers from 10 on, so overlays come after them.
                 index = 10 + 2 * len(network.links) + number
                 self._add(end, Interface("vxlan0", "overlay", overlay.mtu, index, segment, found, overlay=number))
         for each in self.interfaces.values():
@@ -88,7 +88,7 @@ class Plan:
                 other = link.ends[1 - place]
                 before = sum(1 for each in self.interfaces[end] if each.to == other)
                 name = f"to-{other}" + (f"-{before + 1}" if before else "")
-                # Two interfaces of one number, each in its own namespace, would make the kernel wait a second
+                # If both interfaces had the same index, each in its own namespace, the kernel would wait a second
                 # before it notices that their link is up (linkwatch_urgent_event).
                 index = 10 + 2 * number + place
                 mtu = link.mtu_at(end, self.network.mtu)
@@ -99,7 +99,7 @@ class Plan:
         self._members.setdefault(interface.segment, []).append((node, interface))
 
     def _distance(self, segment: int, family: int) -> dict[str, int]:
-        """How many routers each node is away from a segment."""
+        """The number of routers between each node and a segment."""
         found = {node: 0 for node, interface in self._members[segment] if family in interface.addresses}
         last = list(found)
         while last:
@@ -116,12 +116,12 @@ class Plan:
         return found
 
     def address(self, node: str, family: int) -> str | None:
-        """Of a host, as the others reach it: in its overlay if it has one, else on its first link with this family."""
+        """The address at which others reach a host: in its overlay if it has one, else on its first link."""
         found = [each for each in self.interfaces[node] if family in each.addresses]
         return min(found, key=lambda each: each.overlay is None).addresses[family] if found else None
 
     def hops(self, node: str, segment: int, family: int) -> list[Hop]:
-        """The next hops from a node to a segment that it is not on: all of the shortest ways; none: there is no way."""
+        """The next hops from a node to another segment, over all shortest paths; none if there is no path."""
         away = self._distances.get((segment, family), {})
         if away.get(node, 0) == 0:
             return []
@@ -137,14 +137,14 @@ class Plan:
         ]
 
     def routes(self, node: str) -> Iterator[tuple[str, list[Hop]]]:
-        """Prefix and next hops of every route that a node needs."""
+        """The prefix and next hops of every route that a node needs."""
         for segment, families in self.families.items():
             for family in families:
                 if found := self.hops(node, segment, family):
                     yield prefix(segment, family), found
 
     def way(self, node: str, host: str, family: int) -> tuple[str, list[Hop], Interface] | None:
-        """To a host: its address, the next hops (none: it is on the segment), and the interface that has it."""
+        """The way to a host: its address, the next hops (none on the same segment), and the interface that has it."""
         address = self.address(host, family)
         if address is None:
             return None
@@ -155,5 +155,5 @@ class Plan:
 
 
 def plan(network: Network) -> Plan:
-    """Of a network."""
+    """The plan of a network."""
     return Plan(network)

@@ -1,6 +1,6 @@
-"""Queue disciplines with their numbers, as levels of a factor: a word, or a mapping as the pipe has it. Pure.
+"""Queue disciplines with their parameters, as levels of a factor: a word, or a mapping as in the pipe.
 
-The text is short and leaves nothing out, so that two levels never look alike.
+Their text is short but complete, so that different levels always have different texts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from framegauge import quantities
 
 __all__ = ["as_json", "marks", "text"]
 
-# Of what can be given to a discipline: how it is said around the value, in the order in which it is said.
+# The text of each parameter around its value, in the order in which parameters are printed.
 _FORMS = {
     "minimum_bytes": "from {}", "maximum_bytes": "to {}", "minimum_frames": "from {} frames",
     "maximum_frames": "to {} frames", "threshold_bytes": "above {}", "target_seconds": "target {}",
@@ -24,18 +24,18 @@ _FORMS = {
 
 
 def as_json(level: str | Mapping[str, Any]) -> dict[str, Any]:
-    """As the pipe has it: `{"kind": …}` with what is given."""
+    """The discipline as the pipe expects it: `{"kind": …}` with its parameters."""
     return {"kind": level} if isinstance(level, str) else dict(level)
 
 
 def marks(level: str | Mapping[str, Any]) -> bool:
-    """Whether it marks packets that can be (ECN) instead of dropping them."""
+    """Whether it marks packets of ECN flows instead of dropping them."""
     found = as_json(level)
     return found["kind"] == "step" or bool(found.get("ecn"))
 
 
 def text(level: str | Mapping[str, Any]) -> str:
-    """For people: "red (30 to 90 KiB, ECN)"."""
+    """The discipline in words: "red (30 to 90 KiB, ECN)"."""
     if isinstance(level, str):
         return level
     parts = list(_parts({name: value for name, value in level.items() if name != "kind"}))
@@ -56,7 +56,7 @@ def _parts(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _between(given: Mapping[str, Any]) -> str | None:
-    """Both thresholds of RED in one."""
+    """The two thresholds of RED as one range; None unless both are given."""
     for unit in ("bytes", "frames"):
         ends = [given.get(f"{name}_{unit}") for name in ("minimum", "maximum")]
         if None not in ends:

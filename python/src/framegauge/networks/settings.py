@@ -1,4 +1,4 @@
-"""What `framegauge rack set` asks for, from what people type: the params of `rack.set` (pipe/README.md)."""
+"""The params of `rack.set` (pipe/README.md) from the arguments of `framegauge rack set`, and their texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 MOST_NAMES = 6
 MOST_TOGETHER = 3
 _PORT = re.compile(r"([^>:]+)[>:]([^>:]+)")
-# By the option: the key of `rack.set`, and what reads it.
+# By option: the key in `rack.set`, and the parser of its value.
 _QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
     "rate": ("bits_per_second", parse_bits_per_second),
     "delay": ("delay_seconds", parse_seconds),
@@ -35,9 +35,9 @@ _QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
 
 
 def params(where: str, options: Mapping[str, str | None], up: bool | None = None) -> Json:
-    """Of a port (`switch>h1` or `switch:h1`, with stars), a host or a router, and the options by name.
+    """The params for a port (`switch>h1` or `switch:h1`; `*` stands for any characters), a host or a router.
 
-    The options are rate, delay, mtu, buffer and queue; of a host or router, mtu alone. InputError says what is wrong.
+    The options are rate, delay, mtu, buffer and queue; for a host or router, only mtu. InputError if they do not fit.
     """
     found: Json = {}
     for name, text in options.items():
@@ -63,14 +63,14 @@ def params(where: str, options: Mapping[str, str | None], up: bool | None = None
         return {"from": port[1], "to": port[2], **found}
     if found.keys() != {"mtu"}:
         raise InputError(
-            f"rack set: found more than --mtu, expected nothing else for the host or router {where}; a port is "
+            f"rack set: found more than --mtu, expected only --mtu for host or router {where}; other options need a port "
             f'FROM>TO, such as "switch>{where}"'
         )
     return {"host": where, **found}
 
 
 def described(asked: Mapping[str, Any]) -> list[str]:
-    """What is set, for people."""
+    """The settings in words."""
     texts: Mapping[str, Callable[[Any], str]] = {
         "bits_per_second": lambda value: f"rate {exact_bits_per_second(value)}",
         "delay_seconds": lambda value: f"delay {exact_seconds(value)}",
@@ -83,12 +83,12 @@ def described(asked: Mapping[str, Any]) -> list[str]:
 
 
 def place_of(asked: Mapping[str, Any]) -> str:
-    """Where something is set: a host, or links by their pattern."""
+    """The place of a setting: a host, or a pattern of links."""
     return str(asked["host"]) if "host" in asked else f"{asked['from']}>{asked['to']}"
 
 
 def together(every: Sequence[Mapping[str, Any]]) -> str:
-    """What is set at one moment, for people: "h1, h2: MTU 9000; switch>h1: down"; many hosts by their number."""
+    """All settings of one moment in words: "h1, h2: MTU 9000; switch>h1: down"; many hosts as their number."""
     places: dict[str, list[str]] = {}
     for asked in every:
         places.setdefault(", ".join(described(asked)), []).append(place_of(asked))
@@ -99,9 +99,9 @@ def together(every: Sequence[Mapping[str, Any]]) -> str:
 
 
 def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
-    """Why no port is meant, with the nearest that there are; None if at least one is."""
+    """The error if no port matches, with the most similar names; None if at least one does."""
     for port in ports:
-        # The second of two links between the same is called switch>h1#2.
+        # The second of two links between the same ends is called switch>h1#2.
         one, _, other = port.partition("#")[0].partition(">")
         if topologies.fits(asked["from"], one) and topologies.fits(asked["to"], other):
             return None
@@ -109,12 +109,12 @@ def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
 
 
 def unknown_host(name: str, hosts: Sequence[str]) -> str:
-    """That there is no such host, with the nearest that there are."""
+    """The error for an unknown host, with the most similar names."""
     return unknown("set", "host", name, hosts)
 
 
 def unknown(verb: str, kind: str, name: str, names: Sequence[str]) -> str:
-    """That there is no such port or host for a verb of `rack`, with the nearest that there are."""
+    """The error for an unknown port or host in a verb of `rack`, with the most similar names."""
     near = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
     more = f" ({len(names)} {kind}s in all)" if len(names) > len(near) else ""
     return f'rack {verb}: found no {kind} "{name}", expected one such as {", ".join(near)}{more}'

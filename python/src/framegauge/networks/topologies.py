@@ -1,8 +1,8 @@
-"""The networks that a rack can be, as nodes and links: what `topology` and `links` of `rack.up` come to. Pure.
+"""The networks of a rack as nodes and links, as they follow from `topology` and `links` of `rack.up`.
 
-A topology is the mapping that the pipe knows (pipe/README.md). Hosts and routers are leaves; all other nodes are
-switches. A leaf with several links has an end for each, numbered in their order: `h1.1`, `h1.2`. The only end of any
-other node has its name.
+A topology is a mapping as in the pipe (pipe/README.md). Hosts and routers are leaves; all other nodes are switches. A
+leaf with several links has an end for each, numbered in their order: `h1.1`, `h1.2`. Any other node has one end, which
+has the node's name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 Json = Mapping[str, Any]
 Link = tuple[str, str]
 
-# By the word of a study: which paths, and how one of them is chosen.
+# By the word in a study file: the paths, and how one of them is chosen.
 ROUTINGS: Mapping[str, Mapping[str, str]] = {
     "ecmp": {"paths": "shortest", "choice": "flow"},
     "spraying": {"paths": "shortest", "choice": "packet"},
@@ -44,22 +44,22 @@ ROUTINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def drawn_links(topology: Json, hosts: Sequence[str]) -> list[Link]:
-    """Every link once, by its ends, as one would draw it: hosts' first, in order. The number of hosts must fit."""
+    """Every link once, by its ends, those of hosts first and in order. The number of hosts must fit the topology."""
     return numbered(list(_DRAWN[topology["kind"]](topology, hosts)), {*hosts, *routers(topology)})
 
 
 def directed(topology: Json, hosts: Sequence[str]) -> list[Link]:
-    """Every link both ways: each is a port of the end that it comes from."""
+    """Every link in both directions; each direction is a port of the end where it begins."""
     return [way for one, other in drawn_links(topology, hosts) for way in ((one, other), (other, one))]
 
 
 def routers(topology: Json) -> list[str]:
-    """The names of its routers, in order."""
+    """The names of a topology's routers, in order."""
     return [each["name"] for each in topology.get("routers", ())]
 
 
 def numbered(links: Sequence[Link], leaves: Collection[str]) -> list[Link]:
-    """Links between nodes as those between ends, where each of `leaves` with several links has one for each."""
+    """Links between nodes as links between ends: each of `leaves` with several links has one end per link."""
     count, seen = Counter(node for link in links for node in link), Counter[str]()
 
     def end(node: str) -> str:
@@ -72,7 +72,7 @@ def numbered(links: Sequence[Link], leaves: Collection[str]) -> list[Link]:
 
 
 def node_of(end: str) -> str:
-    """Whose end it is: names of nodes have no dot."""
+    """The node that an end belongs to: names of nodes contain no dot."""
     return end.partition(".")[0]
 
 
@@ -87,7 +87,7 @@ def switches(links: Sequence[Link], leaves: Collection[str]) -> list[str]:
 
 
 def joined(links: Sequence[Link], start: str) -> set[str]:
-    """The nodes that links lead to from one, that one included."""
+    """The nodes that links connect to `start`, which is included."""
     near: dict[str, set[str]] = {}
     for one, other in links:
         near.setdefault(one, set()).add(other)
@@ -101,7 +101,7 @@ def joined(links: Sequence[Link], start: str) -> set[str]:
 
 
 def segments(links: Sequence[Link]) -> list[set[str]]:
-    """What switches join without a router: the ends and switches of each segment, of links between ends."""
+    """The ends and switches of each segment, from links between ends: all that switches join without a router."""
     found: list[set[str]] = []
     for one, _ in links:
         if not any(one in each for each in found):
@@ -110,19 +110,19 @@ def segments(links: Sequence[Link]) -> list[set[str]]:
 
 
 def has_choice(links: Sequence[Link]) -> bool:
-    """Whether switches have more than one path between any two ends: a segment is no tree."""
+    """Whether any two ends have more than one path between them: some segment is not a tree."""
     return len(links) > len({end for link in links for end in link}) - len(segments(links))
 
 
 class Ways:
-    """How packets get from end to end, by links between ends and through `routers`, by name in their order.
+    """The routes of packets from end to end, over links between ends and through `routers`, given by name in order.
 
-    A subnet is a segment, of each host one NIC: the second NIC that a host has there is in a subnet of its own, with
-    the second ones of others, over the same wires. No router is in that.
+    A subnet is a segment with one NIC of each host: the second NICs of hosts on a segment form another subnet, over the
+    same links and without routers.
     """
 
     def __init__(self, links: Sequence[Link], routers: Sequence[str]) -> None:
-        # By end or switch: its segment, and how many NICs its node has there before.
+        # By end or switch: its segment, and the number of earlier NICs of its node there.
         self._subnets: dict[str, tuple[int, int]] = {}
         for number, segment in enumerate(segments(links)):
             seen: Counter[str] = Counter()
@@ -132,13 +132,13 @@ class Ways:
         self._sides = {name: [self._subnets[end] for end in ends_of(links, name)] for name in routers}
 
     def subnet(self, end: str) -> tuple[int, int]:
-        """The same for all ends of one subnet."""
+        """The identity of an end's subnet."""
         return self._subnets[end]
 
     def routers(self, one: str, other: str) -> list[str] | None:
-        """The routers from one end, or switch, to another; None if no way leads there.
+        """The routers on the way from one end, or switch, to another; None if there is no way.
 
-        The fewest, and of as few the first, as everybody's routes have it.
+        It is the way with the fewest routers, and the first of several, like the routes that hosts are given.
         """
         to_go, edge = {self._subnets[other]: 0}, {self._subnets[other]}
         while edge:
@@ -161,17 +161,17 @@ class Ways:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is meant: `*` stands for any characters, everything else for itself."""
+    """Whether a pattern matches a name: `*` stands for any characters, everything else for itself."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
 def fits(pattern: str, end: str) -> bool:
-    """Whether an end is meant, by its own name or by that of its node."""
+    """Whether a pattern matches an end, by its own name or by that of its node."""
     return matches(pattern, end) or matches(pattern, node_of(end))
 
 
 def setting(overrides: Sequence[Json], one: str, other: str) -> dict[str, Any]:
-    """What overrides say of the link from one end to another; later entries go before earlier ones, key by key."""
+    """The overrides for the link from one end to another; later entries take precedence, key by key."""
     found: dict[str, Any] = {}
     for each in overrides:
         if fits(each["from"], one) and fits(each["to"], other):
@@ -180,7 +180,7 @@ def setting(overrides: Sequence[Json], one: str, other: str) -> dict[str, Any]:
 
 
 def skewed(bits_per_second: int, ppm: int) -> int:
-    """A rate that is (1 + ppm/1e6) times what it says, in whole bits a second, halves up."""
+    """A rate multiplied by (1 + ppm/1e6), in whole bits per second, halves rounded up."""
     return (bits_per_second * (1_000_000 + ppm) + 500_000) // 1_000_000
 
 

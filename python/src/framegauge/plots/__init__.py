@@ -1,1 +1,1 @@
-"""Charts from plain data: Vega-Lite specifications (Altair), drawn to SVG and PNG without a browser."""
+"""Charts from plain data: Vega-Lite specifications (Altair), rendered to SVG and PNG without a browser."""

@@ -1,4 +1,4 @@
-"""Ticks that say changes in percent on a logarithmic axis of ratios."""
+"""Ticks in percent of change on a logarithmic axis of ratios."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import altair as alt
 __all__ = ["ratio_domain", "ratio_ticks", "ratios"]
 
 MOST_TICKS = 6
-CLOSEST = 0.09  # of the axis, from one label to the next
-FURTHEST = 4.0  # by this factor at most an interval may widen the axis beyond the ratios
+CLOSEST = 0.09  # least distance between labels, as a share of the axis
+FURTHEST = 4.0  # the most by which an interval may widen the axis beyond the ratios, as a factor
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _FACTORS = (0.001, 0.01, 0.03, 0.1, 0.2, 0.33, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 100, 1000)
 
 
 def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], margin: float) -> tuple[float, float]:
-    """What the axis must show: all ratios and the margin's band, and intervals unless they are far wider."""
+    """The range of the axis: all ratios and the margin's band, and intervals unless they are far wider."""
     low, high = min(*ratios, 1 / (1 + margin), 1.0), max(*ratios, 1 + margin, 1.0)
     low = max(min(low, *(each[0] for each in intervals), low), low / FURTHEST)
     high = min(max(high, *(each[1] for each in intervals), high), high * FURTHEST)
@@ -27,7 +27,7 @@ def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], 
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """At most MOST_TICKS ratios, among them 1: whole steps of percent, or round factors on a wide axis."""
+    """At most MOST_TICKS ratios including 1: whole steps of percent, or round factors on a wide axis."""
     least = math.log(high / low) * CLOSEST
     for step in _STEPS:
         first, last = math.ceil((low - 1) / step - 1e-9), math.floor((high - 1) / step + 1e-9)
@@ -47,7 +47,7 @@ def _apart(ticks: Sequence[float], least: float) -> bool:
 
 
 def ratios(low: float, high: float, title: str) -> alt.X:
-    """A logarithmic axis of ratios from the field `x`, labelled by what they change."""
+    """A logarithmic axis of ratios from the field `x`, labelled by their change in percent."""
     values = ratio_ticks(low, high)
     labels = [_label(value) for value in values]
     return alt.X(

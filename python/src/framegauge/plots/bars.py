@@ -1,4 +1,4 @@
-"""Bars: goodput against its ceiling, and CPU time by who used it."""
+"""Bar charts: goodput against its ceiling, and CPU time by user."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from framegauge.plots.draw import ROLES, finish
 __all__ = ["PARTS", "Bar", "Stack", "ceilings", "stacks"]
 
 MARK_PIXELS = 9
-# Who used CPU time → the colour's role. The order is that of the stack, and of the legend in words.
+# The users of CPU time with the roles of their colours, in the order of the stack and of the legend.
 PARTS: Mapping[str, str] = {"hosts": "first", "fabric": "control", "framegauge": "third", "unattributed": "line"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A value, the most that it could be, and the role of its colour."""
+    """One bar: a value, its ceiling, and the role of its colour."""
 
     row: rows.Row
     value: float
@@ -29,14 +29,14 @@ class Bar:
 
 @dataclass(frozen=True)
 class Stack:
-    """Amounts by part, in the order of PARTS."""
+    """One stacked bar: amounts by part, in the order of PARTS."""
 
     row: rows.Row
     parts: Mapping[str, float]
 
 
 def ceilings(bars: Sequence[Bar], title: str) -> alt.LayerChart:
-    """A bar from nothing to each value, and a stroke at its ceiling."""
+    """A chart with a bar from 0 to each value, and a stroke at its ceiling."""
     placed = rows.place([bar.row for bar in bars], MARK_PIXELS)
     most = max(max(bar.value, bar.ceiling) for bar in bars)
     x, y = _from_nothing(most, title), rows.scale(placed)
@@ -56,7 +56,7 @@ def ceilings(bars: Sequence[Bar], title: str) -> alt.LayerChart:
 
 
 def stacks(found: Sequence[Stack], title: list[str]) -> alt.LayerChart:
-    """One bar a row, its parts end to end; the last has an outline, as it is what nobody answers for."""
+    """A chart with one bar per row, its parts end to end; the last, unattributed part has an outline."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     most = max(sum(max(0.0, part) for part in each.parts.values()) for each in found)
     x, y = _from_nothing(most, title), rows.scale(placed)

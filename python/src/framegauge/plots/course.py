@@ -1,4 +1,4 @@
-"""Values over time: one line an arm with its band, on one axis, and moments as labelled upright lines."""
+"""Values over time: one line per arm with its band, on one axis, and moments as labelled vertical lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLOT_PIXELS, SAMPLE_PIXELS = 150, 6
 SAMPLE_WIDTH = 48
 LABEL_PIXELS = TEXT_PIXELS + 4
 TICKS = 4
-# So that colour is never alone.
+# Dashes, so that colour is never the only difference.
 DASHES = {
     "baseline": (1, 0),
     "control": (2, 2),
@@ -30,7 +30,7 @@ DASHES = {
 
 @dataclass(frozen=True)
 class Line:
-    """An arm: `middle`, and the `low` and `high` ends of its band, at each time; None where nothing is known."""
+    """An arm: `middle`, and the `low` and `high` ends of its band, at each time; None where there is no value."""
 
     row: rows.Row
     middle: Sequence[float | None]
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened at a time."""
+    """An event at a time, with its label."""
 
     seconds: float
     label: str
@@ -49,7 +49,7 @@ class Moment:
 def course(
     found: Sequence[Line], times: Sequence[float], moments: Sequence[Moment], unit: str, title: str
 ) -> alt.LayerChart:
-    """From 0 up, over `times` in seconds; above it one row an arm, and one line of words a moment."""
+    """The chart, from 0 up, over `times` in seconds; above it one row per arm, and one line of text per moment."""
     placed = rows.place([each.row for each in found], SAMPLE_PIXELS)
     top = placed.height + LABEL_PIXELS * len(moments) + TEXT_PIXELS
     height = top + PLOT_PIXELS + 2
@@ -76,7 +76,7 @@ def course(
 
 
 def _step(most: float) -> float:
-    """A round number, of which few fit below the most."""
+    """A round step, of which only a few fit below the maximum."""
     rough = most / TICKS
     scale = 10.0 ** len(str(int(rough))) / 10 if rough >= 1 else 0.1
     return next((scale * each for each in (1, 2, 2.5, 5, 10) if scale * each >= rough), 10 * scale)
@@ -111,7 +111,7 @@ def _line(
 
 
 def _parts(each: Line, times: Sequence[float]) -> Iterator[list[tuple[float, float, float, float]]]:
-    """Stretches of which everything is known."""
+    """The stretches in which all values are known."""
     part: list[tuple[float, float, float, float]] = []
     for time, middle, low, high in zip(times, each.middle, each.low, each.high, strict=True):
         if middle is not None and low is not None and high is not None:
@@ -126,7 +126,7 @@ def _parts(each: Line, times: Sequence[float]) -> Iterator[list[tuple[float, flo
 def _moments(
     moments: Sequence[Moment], begin: float, last: float, x: alt.X, y: alt.Y, height: float
 ) -> Iterator[alt.Chart]:
-    """Each with its words beside the upper end of its line, on the side that has more room."""
+    """The moments, each with its label next to the upper end of its line, on the side with more room."""
     for number, each in enumerate(moments):
         word = begin + LABEL_PIXELS * number + LABEL_PIXELS / 2
         drawn = alt.Chart(

@@ -1,7 +1,7 @@
-"""Draws a chart: SVG for the page, whose colours follow the page's theme, and SVG or PNG to keep.
+"""The rendering of charts: SVG for the page, with colours that follow its theme, and SVG or PNG files.
 
-Every colour of a chart is one of ROLES, by the hex value that it has on white paper. In the page these values become
-CSS variables, so that one drawing serves light and dark. Nothing drawn refers to a font file, a script or a network.
+Every colour of a chart is one of ROLES, by its hex value on white paper. In the page these values become CSS variables,
+so that one drawing serves light and dark themes. Drawings refer to no font files, scripts or network addresses.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import vl_convert
 
 __all__ = ["FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "finish", "for_page", "png", "standalone", "svg"]
 
-WIDTH = 340  # pixels of the plot: with its edges it fits a phone without being scaled down much
+WIDTH = 340  # pixels of the plot; with its margins it fits a phone almost without scaling
 TEXT_PIXELS = 11
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 PNG_SCALE = 3.0
-# Each value is met once: it is how a colour is known again in the drawing.
+# Each value is unique, because it identifies the role of a colour in a drawing.
 ROLES: Mapping[str, str] = {
     "page": "#ffffff",
     "text": "#1a1d21",
@@ -47,7 +47,7 @@ ElementTree.register_namespace("", _SVG)
 
 
 def finish(layers: Sequence[alt.Chart], height: float) -> alt.LayerChart:
-    """Layers, the first at the bottom, as one chart in the house's looks: no frame, quiet axes, text in TEXT_PIXELS."""
+    """Layers, the first at the bottom, as one chart in the common style: no frame, light axes, text in TEXT_PIXELS."""
     axis = {
         "labelColor": ROLES["soft"], "titleColor": ROLES["text"], "gridColor": ROLES["line"],
         "domainColor": ROLES["soft"], "tickColor": ROLES["soft"], "labelFontSize": TEXT_PIXELS,
@@ -61,17 +61,17 @@ def finish(layers: Sequence[alt.Chart], height: float) -> alt.LayerChart:
 
 
 def svg(chart: alt.LayerChart) -> str:
-    """The chart as vl-convert draws it, with the colours of white paper."""
+    """The chart as rendered by vl-convert, with the colours of white paper."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    # Altair may be newer than what draws: then the newest that there is.
+    # Altair may use a newer version than the renderer knows; then its newest version is used.
     known = version if version in vl_convert.get_vegalite_versions() else None
-    # Data are in the chart: an address in it would be an error, not a request.
+    # The data are part of the chart: an address in it would raise an error, and not cause a request.
     drawn: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=known, allowed_base_urls=[])
     return drawn
 
 
 def for_page(drawn: str, name: str, title: str, text: str) -> str:
-    """A drawing for the page: an image with a title and the text that replaces it, in the colours of the theme."""
+    """A drawing for the page, in the colours of its theme: an image with a title and an alternative text."""
     root = _slim(drawn)
     colours = {value: f"var(--{role})" for role, value in ROLES.items()}
     for element in root.iter():
@@ -84,12 +84,12 @@ def for_page(drawn: str, name: str, title: str, text: str) -> str:
         root.remove(background)
     _name(root, name, title, text)
     root.set("class", "chart")
-    # The style sheet gives the size; these keep the room free until it does.
+    # The style sheet sets the size; these attributes reserve the space until it is loaded.
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def standalone(drawn: str, name: str, title: str, text: str) -> str:
-    """A drawing as a file of its own, on white."""
+    """A drawing as a separate file, on white."""
     root = _slim(drawn)
     _name(root, name, title, text)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -102,13 +102,13 @@ def png(drawn: str) -> bytes:
 
 
 def _slim(drawn: str) -> Any:
-    """The tree without what only scripts and inspectors need."""
+    """The tree without the parts that only scripts and inspectors need."""
     root = ElementTree.fromstring(drawn)
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == f"{{{_SVG}}}path" and child.get("d", "") in _NOTHING:
                 parent.remove(child)
-    for _ in range(4):  # groups that only held groups that held nothing
+    for _ in range(4):  # removes nested empty groups
         for parent in list(root.iter()):
             for child in list(parent):
                 if child.tag == f"{{{_SVG}}}g" and len(child) == 0:
@@ -122,7 +122,7 @@ def _slim(drawn: str) -> Any:
 
 
 def _name(root: Any, name: str, title: str, text: str) -> None:
-    """An accessible name and description, as the first children."""
+    """Adds an accessible name and description, as the first children."""
     for place, (tag, content) in enumerate((("title", title), ("desc", text))):
         child = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{name}-{tag}"})
         child.text = content

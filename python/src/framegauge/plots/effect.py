@@ -1,4 +1,4 @@
-"""The effects of a study: ratios with their intervals against the band of no practical difference."""
+"""Charts of effects: ratios with their intervals, and the band of no practical difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARK_PIXELS = 12
 
 @dataclass(frozen=True)
 class Effect:
-    """One comparison. `ratio` is None where there is none; `judged` is the interval that the verdict was read from."""
+    """One comparison. `ratio` is None if there is none; `judged` is the interval that decides the verdict."""
 
     row: rows.Row
     ratio: float | None
@@ -27,7 +27,7 @@ class Effect:
 
 
 def effect(found: Sequence[Effect], margin: float | None, title: str) -> alt.LayerChart:
-    """One row a comparison. Thick: 95 % interval; thin: judged; circle: treatment, hollow diamond: A/A control."""
+    """One row per comparison. Thick: 95 % interval; thin: judged; circle: treatment, hollow diamond: A/A control."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     ratios = [each.ratio for each in found if each.ratio is not None] or [1.0]
     intervals = [one for each in found for one in (each.interval, each.judged) if one is not None]
@@ -41,7 +41,7 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> alt.Lay
                 x=x, x2="x2:Q", y=alt.value(0), y2=alt.value(placed.height)
             )
         )  # fmt: skip
-    # In pieces, so that no line runs through words.
+    # In pieces, so that no line crosses text.
     same = [{"x": 1, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2} for mark in placed.marks]
     layers.append(
         alt.Chart(alt.InlineData(same)).mark_rule(stroke=ROLES["soft"], strokeWidth=1).encode(x=x, y=y, y2="y2:Q")

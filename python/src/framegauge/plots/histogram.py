@@ -1,4 +1,4 @@
-"""Histograms of shares, one below the other, over bins that have names."""
+"""Histograms of shares over named bins, one below the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Histogram:
 
 
 def histograms(found: Sequence[Histogram], title: str) -> alt.LayerChart:
-    """A row is as high as a share of 1."""
+    """The chart, in which the height of a row is a share of 1."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     names = list(found[0].shares)
     middles = [index + 0.5 for index in range(len(names))]

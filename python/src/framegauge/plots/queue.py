@@ -1,4 +1,4 @@
-"""A queue over a short time, and below it when frames arrived by each input port, and which of them were dropped."""
+"""A queue over a short time, with the arrivals of frames by input port below it, and those that were dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Arrivals:
-    """One input port: when its frames came, and when those came that were dropped."""
+    """One input port: the times at which its frames arrived, and those of dropped frames."""
 
     row: rows.Row
     arrived: Sequence[float]
@@ -29,7 +29,7 @@ class Arrivals:
 def queue(
     top: rows.Row, held: Points, whole: bool, arrivals: Sequence[Arrivals], span: tuple[float, float], title: str
 ) -> alt.LayerChart:
-    """`held`: time and amount, from 0; a step line if it is `whole`, else dots where it is known."""
+    """The chart. `held`: time and amount, from 0; a step line if it is `whole`, else dots at known times."""
     pixels = QUEUE_PIXELS if whole else SPARSE_PIXELS
     above = rows.place([top], pixels)
     below = rows.place([each.row for each in arrivals], MARK_PIXELS)

@@ -1,6 +1,6 @@
-"""Where rows go: a heading for each group, below it one row a thing, its words above its marks.
+"""The layout of rows: a heading for each group, and below it one row per item, with its text above its marks.
 
-The words stand over the plot and not beside it, so that a chart is no wider than a phone.
+Text is above the plot and not next to it, so that a chart is no wider than a phone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_LINE = 54  # characters that fit into the width
 
 @dataclass(frozen=True)
 class Row:
-    """One thing: its group's heading, what it is, and what came out (at the right), in the colour of a role."""
+    """One item: the heading of its group, its label, and a note with the result (at the right), in a role's colour."""
 
     heading: str
     label: str
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Placed:
-    """Pixels from the top: of each row's label, note and marks; the headings' lines with theirs; all of it."""
+    """Positions in pixels from the top: each row's label, note and marks; lines of headings; the total height."""
 
     words: Sequence[float]
     notes: Sequence[float]
@@ -42,9 +42,10 @@ class Placed:
 
 
 def place(rows: Sequence[Row], mark_pixels: float) -> Placed:
-    """Places rows whose marks are `mark_pixels` high. Rows with the same heading must follow one another.
+    """The positions of rows whose marks are `mark_pixels` high. Rows with the same heading must follow one another.
 
-    A note that does not fit beside its label is below it."""
+    A note that does not fit next to its label is placed below it.
+    """
     words, notes, marks, headings, y = [], [], [], [], 2.0
     for before, row in pairwise((None, *rows)):
         assert row is not None
@@ -77,14 +78,14 @@ def _lines(heading: str) -> list[str]:
 
 
 def scale(placed: Placed, field: str = "y") -> alt.Y:
-    """Pixels from the top, from a field; no axis."""
+    """A scale for pixels from the top in a field, without an axis."""
     return alt.Y(
         f"{field}:Q", scale=alt.Scale(domain=[0, placed.height], range=[0, placed.height], nice=False), axis=None
     )
 
 
 def texts(rows: Sequence[Row], placed: Placed) -> list[alt.Chart]:
-    """The words of all rows and headings as layers."""
+    """The text of all rows and headings as layers."""
     headings = [{"y": y, "text": line} for line, y in placed.headings]
     labels = [{"y": y, "text": row.label} for row, y in zip(rows, placed.words, strict=True)]
     notes = [

@@ -1,4 +1,4 @@
-"""A mean with its interval, and every run that it is made of: a row each."""
+"""Means with their intervals and all their runs, one per row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from framegauge.plots.draw import ROLES, finish
 __all__ = ["Spread", "spread"]
 
 MARK_PIXELS = 18
-FURTHEST = 1.5  # by this factor at most an interval may widen the axis beyond the runs
+FURTHEST = 1.5  # the most by which an interval may widen the axis beyond the runs, as a factor
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One row: a value a run, their mean, its interval, and from the lowest to the highest of its members, if any."""
+    """One row: a value per run, their mean, its interval, and the range of its members, if any."""
 
     row: rows.Row
     shape: str
@@ -29,11 +29,11 @@ class Spread:
 
 
 def spread(found: Sequence[Spread], title: str) -> alt.LayerChart:
-    """From 0. Above: runs; below: the interval, cut where the axis ends, and thin the members; stroke: mean."""
+    """The chart, from 0. Above: runs; below: the interval, cut at the axis' end, and thin: members; stroke: mean."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     most = max(max(*each.runs, each.mean, *(each.members or ())) for each in found)
     widest = max(each.interval[1] if each.interval else 0.0 for each in found)
-    # A few runs that differ much have an interval that would leave the axis to itself.
+    # The interval of a few very different runs would otherwise dominate the axis.
     top = 1.02 * max(most, min(widest, FURTHEST * most)) or 1.0
     x = alt.X(
         "x:Q",

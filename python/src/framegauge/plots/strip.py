@@ -1,4 +1,4 @@
-"""The distribution of a metric, every run a mark: what an interval summarises, and what it hides."""
+"""The distribution of a metric with one mark per run, which shows what an interval summarises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARK_PIXELS = 22
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm: its runs' values by block, those that are evidence, those that were excluded; `middle`: the median."""
+    """One arm: the values of its runs by block, those that count and those excluded; `middle`: the median."""
 
     row: rows.Row
     shape: str
@@ -27,7 +27,7 @@ class Arm:
 
 
 def strip(arms: Sequence[Arm], blocks: int, title: str) -> alt.LayerChart:
-    """Linear axis, as values are compared within one metric. The first block is the highest in its row."""
+    """The chart, with a linear axis. The first block is at the top of its row."""
     placed = rows.place([arm.row for arm in arms], MARK_PIXELS)
     x = alt.X("x:Q", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(title=title, tickCount=5, format="~r"))
     y = rows.scale(placed)
@@ -56,7 +56,7 @@ def strip(arms: Sequence[Arm], blocks: int, title: str) -> alt.LayerChart:
 
 
 def _points(arm: Arm, runs: Sequence[tuple[int, float]], mark: float, blocks: int) -> list[Mapping[str, float | str]]:
-    """Each run at its block's height within the row: a drift shows as a slope."""
+    """The mark of each run at the height of its block, so that drift shows as a slope."""
     step, top = (MARK_PIXELS - 6) / max(1, blocks - 1), mark - (MARK_PIXELS - 6) / 2
     return [
         {"x": value, "y": top + step * block, "shape": arm.shape, "colour": ROLES[arm.row.role]}

@@ -1,1 +1,1 @@
-"""A rack for hand use."""
+"""Racks for use by hand: built, kept up, and used from the command line."""

@@ -1,7 +1,7 @@
-"""The agent of a rack that is kept, asked through its keeper's socket (keeper.py says what it may be asked).
+"""A client for the agent of a kept rack, through its keeper's socket (keeper.py lists the allowed requests).
 
-The same errors as of an agent of one's own: AgentMissing without a keeper, AgentLost if it goes away, AgentTimeout,
-and what `errors.from_agent` makes of an answer.
+The errors are those of an own agent: AgentMissing without a keeper, AgentLost if it ends, AgentTimeout, and those that
+`errors.from_agent` makes of an error answer.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class KeptAgent:
         except OSError as error:
             self._socket.close()
             raise AgentMissing(
-                f"{socket_path(str(state))}: found no keeper that answers ({error.strerror}): `framegauge rack down`, "
-                "then up"
+                f"{socket_path(str(state))}: the rack's keeper does not answer ({error.strerror}): run `framegauge "
+                "rack down`, then `framegauge rack up`"
             ) from None
 
     def request(
@@ -50,13 +50,13 @@ class KeptAgent:
         *,
         timeout_seconds: float | None = ANSWER_SECONDS,
     ) -> Json:
-        """Send a request and wait for its answer; after a timeout the connection is of no use any more."""
+        """Sends a request and waits for its answer; after a timeout the connection cannot be used any more."""
         if self._lost:
             raise AgentLost(f"{method}: the rack's keeper is no longer connected")
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params or {})}
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        self._lost = True  # unless all goes well, Ctrl-C included: what is under way is cancelled by hanging up
+        self._lost = True  # unless everything succeeds; closing the connection, as on Ctrl-C, cancels the request
         try:
             self._wait(deadline)
             self._socket.sendall(json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n")
@@ -66,7 +66,7 @@ class KeptAgent:
             raise AgentTimeout(f"{method}: no answer from the agent within {timeout_seconds:g} s") from None
         except (OSError, ValueError, TypeError) as error:
             self.close()
-            raise AgentLost(f"{method}: the rack's keeper hung up ({error})") from None
+            raise AgentLost(f"{method}: the rack's keeper closed the connection ({error})") from None
         self._lost = False
         if "error" in answer:
             raise from_agent(answer["error"]["code"], answer["error"]["message"], answer["error"]["data"])
@@ -74,14 +74,14 @@ class KeptAgent:
         return result
 
     def _answer(self, deadline: float | None) -> Json:
-        """The answer to the request under way; ConnectionError if they hang up before."""
+        """The answer to the request under way; ConnectionError if the connection is closed before that."""
         while True:
             line, end, rest = self._heard.partition(b"\n")
             if not end:
                 self._wait(deadline)
                 piece = self._socket.recv(PIECE_BYTES)
                 if not piece:
-                    raise ConnectionResetError("the rack has gone, or another user's was asked")
+                    raise ConnectionResetError("the rack was taken down, or belongs to another user")
                 self._heard += piece
                 continue
             self._heard = rest
@@ -90,14 +90,14 @@ class KeptAgent:
                 return message
 
     def _wait(self, deadline: float | None) -> None:
-        """Let the next step last until the deadline; TimeoutError if that has passed."""
+        """Sets the timeout of the next step to the deadline; TimeoutError if that has passed."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise TimeoutError
         self._socket.settimeout(left)
 
     def close(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         self._lost = True
         self._socket.close()
 

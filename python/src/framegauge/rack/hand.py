@@ -1,6 +1,6 @@
-"""A rack for hand use: build one and keep it, become a program in one of its hosts, take it down. Never prints.
+"""A rack for use by hand: building and keeping it, running programs in its hosts, taking it down. It never prints.
 
-What is heavy (study files, testbeds) is imported only by what builds a rack; the rest must start quickly.
+Large modules (study files, testbeds) are imported only to build a rack; everything else must start quickly.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["become", "capture", "change", "down", "exec_command", "looks", "members", "show", "up", "up_lab"]
 
 PROGRESS_SECONDS = 2.0
-READING_SECONDS = 2.0  # for a host to say its MTU; it takes a thousandth
-KEEPER_SECONDS = 10.0  # for an interpreter to start; it takes some hundredths
+READING_SECONDS = 2.0  # for a host to report its MTU; it usually takes about a millisecond
+KEEPER_SECONDS = 10.0  # for an interpreter to start; it usually takes some hundredths of a second
 INVALID_PARAMS, SYSTEM_ERROR = -32602, -32004  # pipe/README.md
-DOWN_SECONDS = 60.0  # a rack goes in tenths; beyond this its agent hangs
+DOWN_SECONDS = 60.0  # to take a rack down; it usually takes some tenths of a second
 
 Json = dict[str, Any]
 Say = Callable[[str], None]
@@ -45,14 +45,14 @@ HOW = "framegauge rack up FILE (or --preset demo)"
 
 
 def up(study: Study, name: str, say: Say) -> Json:
-    """Build the rack of a study under its baseline and leave it up; the state that was written."""
+    """Builds the rack of a study under its baseline conditions and leaves it up; returns the state that was written."""
     from framegauge.experiment.planning import baseline
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
 
     if study.testbed.kind == "fake":
         raise StudyError(
-            [f'{name}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
+            [f'{name}: testbed.kind: found "fake", expected rack or veth: programs cannot run in invented hosts']
         )
     conditions = baseline(study)
 
@@ -73,7 +73,7 @@ def up(study: Study, name: str, say: Say) -> Json:
 
 
 def up_lab(lab: LabFile, name: str, say: Say) -> Json:
-    """Build the network of a lab and leave it up; the state that was written. Its `hosts` are all of its nodes."""
+    """Builds the network of a lab and leaves it up; returns the state that was written, whose `hosts` are all nodes."""
     from framegauge.testbeds.lab import LabTestbed
 
     def build(agent: Agent) -> Json:
@@ -84,7 +84,7 @@ def up_lab(lab: LabFile, name: str, say: Say) -> Json:
 
 
 def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
-    """Build something with a rack agent, and leave it up with a keeper; the state that was written."""
+    """Builds something with a rack agent and leaves it up with a keeper; returns the state that was written."""
     path = kept.state_path()
     if found := kept.current(path, say):
         raise _taken(found)
@@ -99,16 +99,16 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
                 write({**found, "keeper": process.as_json()})
                 commit()
     except Taken:
-        # Somebody was quicker.
+        # Another process has built a rack in the meantime.
         raise _taken(kept.current(path, say) or {"state": "building", "keeper": {"pid": "?"}}) from None
     state = kept.read(path)
     if state is None:
-        raise FramegaugeError("the rack was taken down as soon as it was up")
+        raise FramegaugeError("the rack was taken down right after it was built")
     return state
 
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
-    """What to `become` so that `command` runs in a host; InputError without such a host, or without a rack."""
+    """The command to `become` so that `command` runs in a host; InputError without that host, or without a rack."""
     state = _one_that_is_up("exec", say)
     hosts = {each["name"]: each for each in members(state)}
     if host not in hosts:
@@ -116,9 +116,10 @@ def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     agent = Process.from_json(hosts[host])
     if not agent.runs():
         raise InputError(
-            f"rack exec: found that {host} has gone (process {agent.pid}): `framegauge rack down`, then up"
+            f"rack exec: {host} no longer runs (process {agent.pid}): run `framegauge rack down`, then `framegauge "
+            "rack up`"
         )
-    # Root's command is root's, whoever once called sudo; anybody else's goes back to them.
+    # For root, the command runs as root, even under sudo; for any other user it runs as that user.
     root = os.geteuid() == 0
     who = ["--keep-user"] if root else ["--groups", ",".join(map(str, os.getgroups()))]
     where = ["--pid", str(agent.pid), "--start-ticks", str(agent.start_ticks)]
@@ -126,28 +127,28 @@ def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
 
 
 def members(state: Mapping[str, Any]) -> list[Json]:
-    """Its hosts, and the routers that racks of older versions do not have."""
+    """The hosts and routers of a rack; racks of older versions have no routers."""
     return [*state["hosts"], *state.get("routers", ())]
 
 
 def become(command: Sequence[str]) -> NoReturn:
-    """Replace this process: terminal, folder, environment and process id stay, so the command gets every signal."""
-    # Python ignores these two, and what is ignored stays so in the command.
+    """Replaces this process: terminal, folder, environment and process id stay, so the command gets every signal."""
+    # Python ignores these two signals, and the command would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.execv(command[0], list(command))
 
 
 def show(say: Say) -> Json | None:
-    """The state of the rack that is up, with `running` and the MTU by now for each host and router; None: there is
-    none."""
+    """The state of the rack that is up, with `running` and the current MTU of each host and router; None without a
+    rack."""
     path = kept.state_path()
     state = kept.current(path, say)
     if state is not None and state["state"] == "up":
         for each in members(state):
             each["running"] = Process.from_json(each).runs()
         if state["testbed"] != "lab":
-            # Whoever cannot be asked keeps the MTU that was set when the rack was built.
+            # Without an answer, the state keeps the MTU with which the rack was built.
             with contextlib.suppress(AgentFailure), KeptAgent(path) as agent:
                 for host in members(state):
                     asked = {"host": host["name"], "method": "host.read", "params": {}}
@@ -158,7 +159,7 @@ def show(say: Say) -> Json | None:
 def looks(
     say: Say, interval_seconds: float, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[tuple[Json, Json]]:
-    """Each look at the ports of the rack (`rack.ports`) with the one before, an interval apart, for ever."""
+    """Each look at the ports of the rack (`rack.ports`) with the previous one, an interval apart, endlessly."""
     with _asking("watch", say) as (_, agent):
         before, due = agent.request("rack.ports"), time.monotonic()
         while True:
@@ -170,7 +171,7 @@ def looks(
 
 
 def change(asked: Json, say: Say) -> Json:
-    """Change the rack while it runs by what `rack_settings.params` made: the names that were `changed`, and `when`."""
+    """Changes the rack while it runs, by params from `networks.settings`: the names that were `changed`, and `when`."""
     with _asking("set", say) as (state, agent):
         hosts = [host["name"] for host in members(state)]
         if "host" in asked and asked["host"] not in hosts:
@@ -180,17 +181,17 @@ def change(asked: Json, say: Say) -> Json:
         except AgentError as error:
             if error.code not in (INVALID_PARAMS, SYSTEM_ERROR):
                 raise
-            # Only now: a look ends the time of which the others' next one tells the peak.
+            # Only after a failure, because each look restarts the interval for which the next one reports the peak.
             ports = [port["port"] for port in agent.request("rack.ports")["ports"]] if "from" in asked else []
             unknown = rack_settings.unknown_port(asked, ports) if ports else None
             raise InputError(unknown or error.message) from None
-    ago = time.monotonic() - found["time_seconds"]  # the agent's is the same clock of the same machine
+    ago = time.monotonic() - found["time_seconds"]  # the agent uses the same clock of the same machine
     return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
 
 
 def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] = time.sleep) -> tuple[Json, bytes]:
-    """Capture a port of the rack for so long, or until Ctrl-C: its `packets`, those `left_out`, and the counts of the
-    `port`; and the capture itself, as pcapng. InputError if there is no such port."""
+    """Captures a port of the rack, for `seconds` or until Ctrl-C. Returns the number of `packets`, of those `left_out`,
+    and the counts of the `port`; and the capture as pcapng. InputError if there is no such port."""
     with _asking("capture", say) as (_, agent):
         try:
             agent.request("measure.begin", {"watch": [port], "capture": True})
@@ -202,7 +203,7 @@ def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] 
         with contextlib.suppress(KeyboardInterrupt), _telling(say, f"capturing {port}"):
             pause(seconds)
         fabric = agent.request("measure.end")["fabric"]
-        data = read_spool(cast(Requests, agent), fabric["capture"])  # it asks, and begins nothing
+        data = read_spool(cast(Requests, agent), fabric["capture"])  # only uses `request`
         for name in ("drops", "events"):
             agent.request("spool.drop", {"spool": fabric[name]})
     counted = next(each for each in fabric["ports"] if each["port"] == port)
@@ -215,24 +216,24 @@ def _asking(verb: str, say: Say) -> Iterator[tuple[Json, KeptAgent]]:
     state = _one_that_is_up(verb, say)
     if state["testbed"] != "rack":
         kind = "a lab" if state["testbed"] == "lab" else f"a rack of kind {state['testbed']}"
-        raise InputError(f"rack {verb}: found {kind}, expected a rack on the fabric (kind rack): no other has ports")
+        raise InputError(f"rack {verb}: found {kind}, expected a rack on the fabric (kind rack): others have no ports")
     with KeptAgent(kept.state_path()) as agent:
         yield state, agent
 
 
 def _one_that_is_up(verb: str, say: Say) -> Json:
-    """The state of the rack that is up; InputError if there is none, or none yet."""
+    """The state of the rack that is up; InputError if there is none, or it is still being built."""
     path = kept.state_path()
     state = kept.current(path, say)
     if state is None:
         raise InputError(f"rack {verb}: found no rack{_others(path)}, expected one that is up: {HOW}")
     if state["state"] != "up":
-        raise InputError(f"rack {verb}: found a rack that is being built, expected one that is up: try again soon")
+        raise InputError(f"rack {verb}: the rack is still being built, expected one that is up: try again soon")
     return state
 
 
 def down(say: Say) -> float | None:
-    """Take the rack down, with all that runs in its hosts: the seconds it took, None if none was up."""
+    """Takes the rack down, with all programs in its hosts; returns the seconds that took, None if none was up."""
     path = kept.state_path()
     state = kept.current(path, say)
     if state is None:
@@ -247,37 +248,40 @@ def down(say: Say) -> float | None:
         if not ended:
             agent = state["agent"]["pid"] if state["state"] == "up" else "?"
             raise FramegaugeError(f"the rack's agent, process {agent}, has not ended within {DOWN_SECONDS:g} s")
-    kept.forget(path, holder)  # nothing to do unless it was killed at this very moment
+    kept.forget(path, holder)  # only has an effect if the keeper was killed at this moment
     return time.monotonic() - begun
 
 
 def sharing() -> str | None:
-    """One line if a rack of this user is up that shares the CPUs with a study; None if not."""
+    """One line if a rack of this user is up and shares the CPUs with a study; otherwise None."""
     with contextlib.suppress(FramegaugeError):
         state = kept.read(kept.state_path())
         if state is not None and Process.from_json(state["keeper"]).runs():
-            return "a rack for hand use is up and shares the CPUs with this study; `framegauge rack down` ends it"
+            return "a rack for hand use is up and shares the CPUs with this study; `framegauge rack down` removes it"
     return None
 
 
 def _others(path: Path) -> str:
-    """That the rack may be root's: who built it through sudo has to use it so."""
+    """A hint that root has a rack: one that was built through sudo must be used through sudo."""
     return (
         " of yours (root has one: sudo framegauge rack …)" if path != kept.FOR_ROOT and kept.FOR_ROOT.exists() else ""
     )
 
 
 def _taken(state: Mapping[str, Any]) -> Taken:
-    what = f"of {len(state['hosts'])} hosts is up" if state["state"] == "up" else "is being built"
+    what = "is being built"
+    if state["state"] == "up":
+        count = len(state["hosts"])
+        what = f"of {count} host{'' if count == 1 else 's'} is up"
     pid = state["keeper"]["pid"]
     return Taken(
-        f"rack up: found that a rack {what} (kept by process {pid}), expected none: `framegauge rack down` first"
+        f"rack up: a rack {what} already (kept by process {pid}), expected none: run `framegauge rack down` first"
     )
 
 
 @contextlib.contextmanager
 def _agent(say: Say) -> Iterator[Agent]:
-    """A rack agent that stays when all goes well."""
+    """A rack agent that keeps running unless the block fails."""
     agent = Agent.open(privileged([find_agent(), "rack"], say))
     try:
         yield agent
@@ -288,9 +292,10 @@ def _agent(say: Say) -> Iterator[Agent]:
 
 @contextlib.contextmanager
 def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process, Callable[[], None]]]:
-    """A process that holds the agent's pipe and is asked at `listening`; it lets go unless it is committed.
+    """A keeper process that holds the agent's pipe and serves `listening`; it takes the rack down unless it is
+    committed.
 
-    Killed if anything fails here.
+    It is killed if anything fails here.
     """
     import socket
 
@@ -311,7 +316,7 @@ def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process,
             raise FramegaugeError(f"the rack's keeper did not start ({sys.executable})")
         yield Process.of(process.pid), lambda: ours.sendall(b"k")
     except BaseException:
-        # It only holds descriptors; the agent is then closed by whoever opened it.
+        # The keeper only holds descriptors; the agent is closed by the code that opened it.
         process.kill()
         process.wait()
         raise
@@ -320,7 +325,7 @@ def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process,
 
 
 def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
-    """What the state says of a rack that is up."""
+    """The state of a rack that is up."""
     return {
         "state": "up",
         "agent": Process.of(agent.about["pid"]).as_json(),
@@ -331,13 +336,13 @@ def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
 
 
 def _running(members: Sequence[Json]) -> list[Json]:
-    """The same, with when the process of each began."""
+    """The members, each with the start time of its process."""
     return [{**each, **Process.of(each["pid"]).as_json()} for each in members]
 
 
 @contextlib.contextmanager
 def _telling(say: Say, what: str) -> Iterator[None]:
-    """Say every two seconds that it still goes on."""
+    """Reports every two seconds that something is still going on."""
     ended, begun = threading.Event(), time.monotonic()
 
     def tell() -> None:

@@ -1,11 +1,11 @@
-"""Keeps a rack: a process that holds the pipe of its agent until it is told to let go, and lets others ask that agent.
+"""The keeper of a rack: a process that holds the pipe of its agent, and passes requests on to that agent.
 
-It is started as a file, by an interpreter that imports nothing but the standard library, so that it is up at once
-and small while it waits. SIGTERM, or the end of whoever started it before that one has committed, takes the rack
-down and removes the state file; if the agent goes away by itself, the state file says why.
+It is started as a file, by an interpreter that imports only the standard library, so that it starts quickly and needs
+little memory. SIGTERM, or the end of its starter before that has committed, takes the rack down and removes the state
+file; if the agent ends by itself, the state file records the reason.
 
-Who may ask connects to the socket beside the state file and sends requests as pipe/README.md has them, one at a time:
-the next is read when the last is answered. Progress comes back, too. Whoever hangs up has cancelled what was asked.
+A client connects to the socket next to the state file and sends requests as in pipe/README.md, one at a time: the next
+is read once the last is answered. Progress is passed back, too. Closing the connection cancels the request.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ SHUTDOWN = b'{"jsonrpc":"2.0","id":0,"method":"shutdown","params":{}}\n'
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 ASKED = ("rack.ports", "rack.set", "relay", "measure.begin", "measure.end", "spool.read", "spool.drop")
-# The agents may be root's while whoever asks is not: of a host they tell what it is, and run nothing there.
+# The agents may run as root while the client does not, so clients can only read from hosts, and run nothing there.
 READINGS = ("host.read", "host.counters", "check.facts", "check.routes")
 LINE_BYTES = 1 << 16  # the longest request
-DEEPEST = 32  # levels of a request; the agent refuses 128 without saying whose they were
+DEEPEST = 32  # levels of a request; the agent refuses 128 in an answer without an id
 MOST_DIGITS = 20
-MOST_CLIENTS = 200  # more wait until one leaves; each has a descriptor of the 1,024 that a process may have
+MOST_CLIENTS = 200  # more have to wait, because a process has at most 1,024 descriptors
 PIECE_BYTES = 1 << 16
 
 
 def socket_path(path: str) -> str:
-    """Where the rack of a state file is asked."""
+    """The path of the socket for a state file."""
     return os.path.splitext(path)[0] + ".sock"
 
 
 def replace(path: str, state: Mapping[str, Any]) -> None:
-    """Write a state file, mode 600, at once or not at all."""
+    """Writes a state file with mode 600, atomically."""
     draft = f"{path}.{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def replace(path: str, state: Mapping[str, Any]) -> None:
 
 
 class _Bad(Exception):
-    """A line that is not passed on: the code of its error answer, its message, the id to answer to."""
+    """A line that is not passed on: the code and message of its error answer, and the id to answer."""
 
     def __init__(self, code: int, message: str, number: int | None = None, **data: Any) -> None:
         self.answer = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, "data": data}}
@@ -61,7 +61,7 @@ class _Bad(Exception):
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    """A message as the pipe has it; ValueError if no JSON can hold it (NaN, half a surrogate pair)."""
+    """A message as a line for the pipe; ValueError if JSON cannot represent it (NaN, half a surrogate pair)."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
@@ -73,19 +73,19 @@ def _too_deep(value: Any, levels: int = DEEPEST) -> bool:
 
 
 def _whole(digits: str) -> int:
-    """Of a JSON text; nothing that is asked has more digits, and the agent does not say whose they were either."""
+    """A whole number of a JSON text, with a limit on its digits, because the agent's error would lack an id."""
     if len(digits) > MOST_DIGITS:
-        raise ValueError(f"found a number of {len(digits)} digits, expected at most {MOST_DIGITS}")
+        raise ValueError(f"found a number of {len(digits)} digits, expected at most {MOST_DIGITS} digits")
     return int(digits)
 
 
 def _request(line: bytes) -> dict[str, Any]:
-    """What a client asks, and may ask; _Bad for anything else."""
+    """The request in a client's line, if it is valid and allowed; otherwise _Bad."""
     try:
-        found: dict[str, Any] = json.loads(line, parse_int=_whole)  # which is still to be seen
+        found: dict[str, Any] = json.loads(line, parse_int=_whole)  # its type is checked below
         _line({"found": found})
     except RecursionError:
-        raise _Bad(-32600, f"found a request of too many levels, expected at most {DEEPEST}") from None
+        raise _Bad(-32600, f"found a request with too many levels, expected at most {DEEPEST}") from None
     except ValueError as error:
         raise _Bad(-32700, f"not JSON: {error}", column=getattr(error, "colno", 0)) from None
     number = found.get("id") if isinstance(found, dict) else None
@@ -105,33 +105,33 @@ def _request(line: bytes) -> dict[str, Any]:
 def _allow(method: object, allowed: tuple[str, ...], number: int) -> None:
     if method not in allowed:
         message = (
-            f"found the method {method!r:.60}, expected one of {', '.join(allowed)}: the rack's keeper asks no other"
+            f"found the method {method!r:.60}, expected one of {', '.join(allowed)}: the rack's keeper allows no other"
         )
         raise _Bad(-32601, message, number, method=method)
 
 
 class _Client:
-    """Somebody who asks. What is kept for them is bounded: a line of theirs, and the answer to one request."""
+    """A connected client. Its memory use is bounded: one line from it, and the answer to one request."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.said = bytearray()
         self.unsent = bytearray()
         self.asked: int | None = None  # our id of the request under way
-        self.number = 0  # and theirs
-        self.leaving = False  # nothing more comes, and they are let go when all is sent
+        self.number = 0  # the client's id of it
+        self.leaving = False  # nothing more is read, and the connection is closed once everything is sent
 
     def idle(self) -> bool:
-        """Whether a request could be taken."""
+        """Whether a request can be read."""
         return self.asked is None and not self.unsent
 
     def interest(self) -> int:
-        """What to wait for; that they hung up is told in any case."""
+        """The events to wait for; a closed connection is reported in any case."""
         hear = self.idle() and not self.leaving and b"\n" not in self.said
         return (select.POLLIN if hear else 0) | (select.POLLOUT if self.unsent else 0)
 
     def next_line(self) -> bytes | None:
-        """The next line that is more than white space, if all of it is here."""
+        """The next complete line that is not blank, if there is one."""
         while self.idle() and b"\n" in self.said:
             line, _, rest = self.said.partition(b"\n")
             self.said = rest
@@ -145,7 +145,7 @@ class _Client:
 
 
 class _Relay:
-    """Passes requests of clients to the agent, with ids of its own, and answers back."""
+    """Passes requests of clients to the agent, with its own ids, and passes answers back."""
 
     def __init__(self, agent_input: int, agent_output: int, listener: socket.socket) -> None:
         self._input, self._output, self._listener = agent_input, agent_output, listener
@@ -158,7 +158,7 @@ class _Relay:
         listener.setblocking(False)
 
     def serve(self, asked: int) -> bool:
-        """Until the rack is to go (True), or its agent has gone (False)."""
+        """Serves until the rack is to be taken down (True), or its agent has ended (False)."""
         while True:
             waiting = select.poll()
             waiting.register(asked, select.POLLIN)
@@ -176,13 +176,13 @@ class _Relay:
                 return False
             for descriptor, client in list(self._clients.items()):
                 self._attend(client, ready.get(descriptor, 0))
-            # After the others: a new descriptor may have the number of one that was in `ready`.
+            # New clients come last, because a new descriptor may reuse the number of one in `ready`.
             if self._listener.fileno() in ready:
                 self._accept()
             self._send()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # they may have left already
+        with contextlib.suppress(OSError):  # the client may have closed the connection already
             connection, _ = self._listener.accept()
             credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
             _, user, _ = struct.unpack("3i", credentials)
@@ -193,7 +193,7 @@ class _Relay:
             self._clients[connection.fileno()] = _Client(connection)
 
     def _attend(self, client: _Client, events: int) -> None:
-        """Hear and answer one client, as far as it goes without waiting."""
+        """Reads from and writes to one client, without blocking."""
         try:
             if events & (select.POLLHUP | select.POLLERR):
                 raise ConnectionResetError
@@ -209,7 +209,7 @@ class _Relay:
             self._drop(client)
             return
         try:
-            # What is not asked yet waits while the agent does not listen.
+            # No further request is read while the agent does not accept data.
             line = client.next_line() if len(self._unsent) < LINE_BYTES else None
             if line is not None:
                 self._pass_on(client, _request(line))
@@ -232,31 +232,31 @@ class _Relay:
             self._unsent += _line(cancel)
 
     def _send(self) -> None:
-        """What the agent has not been sent yet, as far as it listens."""
+        """Sends pending data to the agent, as much as it accepts."""
         try:
             while self._unsent:
                 del self._unsent[: os.write(self._input, self._unsent)]
         except BlockingIOError:
             return
-        except OSError:  # it never will again; that its output ends says so to all
+        except OSError:  # the agent has ended, which the end of its output reports to all clients
             self._unsent.clear()
 
     def _hear(self) -> bool:
-        """Pass on what the agent says; False if it has gone."""
+        """Passes on the agent's messages; False if it has ended."""
         piece = os.read(self._output, PIECE_BYTES)
         self._heard += piece
         if b"\n" in piece:
             *lines, rest = self._heard.split(b"\n")
             self._heard = bytearray(rest)
             for line in lines:
-                with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # no message: nobody's
+                with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # drops invalid messages
                     self._answer(json.loads(line))
         return piece != b""
 
     def _answer(self, message: dict[str, Any]) -> None:
         if message.get("method") == "progress":
             client = self._asking[message["params"]["id"]]
-            if not client.unsent:  # who does not read misses some
+            if not client.unsent:  # a client that does not read misses progress
                 told = {**message["params"], "id": client.number}
                 client.unsent += _line({**message, "params": told})
             return
@@ -266,9 +266,10 @@ class _Relay:
 
 
 def _wait(agent: int, asked: int, starter: int) -> bool | None:
-    """Until the starter has committed (None), the rack is to go (True), or its agent has gone (False)."""
+    """Waits until the starter has committed (None), the rack is to be taken down (True), or its agent has ended
+    (False)."""
     waiting = select.poll()
-    waiting.register(agent, 0)  # hanging up is told without asking; what it says is still the starter's
+    waiting.register(agent, 0)  # only its end is reported; its output still belongs to the starter
     waiting.register(asked, select.POLLIN)
     waiting.register(starter, select.POLLIN)
     ready = dict(waiting.poll())
@@ -276,20 +277,20 @@ def _wait(agent: int, asked: int, starter: int) -> bool | None:
         return False
     if asked in ready or os.read(starter, 1) == b"":
         return True
-    return None  # from here on nobody else holds the rack
+    return None  # from here on, this process alone holds the rack
 
 
 def _let_go(agent_input: int, agent_output: int) -> None:
-    """Tell the agent to put everything back, and wait until it has."""
+    """Tells the agent to put everything back, and waits until it has."""
     with contextlib.suppress(OSError):
         os.write(agent_input, SHUTDOWN)
     os.close(agent_input)
-    while os.read(agent_output, PIECE_BYTES):  # answers that nobody waits for, which must not hold it up
+    while os.read(agent_output, PIECE_BYTES):  # answers are discarded, but must be read so that the agent can end
         pass
 
 
 def _file(path: str) -> tuple[int, int] | None:
-    """Which file has this name now; where the state was removed by hand, another rack's may."""
+    """The identity of the file with this name: after a removal by hand it may be the file of another rack."""
     try:
         about = os.stat(path)
     except FileNotFoundError:
@@ -298,14 +299,14 @@ def _file(path: str) -> tuple[int, int] | None:
 
 
 def _last_words(errors: int) -> str:
-    """The end of what the agent wrote to its standard error."""
+    """The end of the agent's standard error."""
     size = os.fstat(errors).st_size
     text = os.pread(errors, 2000, max(0, size - 2000)).decode("utf-8", "replace")
     return "; ".join(line.strip() for line in text.split("\n")[-4:] if line.strip())
 
 
 def main(path: str, agent_input: int, agent_output: int, agent_errors: int, starter: int, listener: int) -> None:
-    """Keep the rack whose state is in `path`; the numbers are descriptors, the last that of its socket."""
+    """Keeps the rack whose state is in `path`; the numbers are descriptors, the last one that of its socket."""
     asked, ask = os.pipe()
     os.set_blocking(ask, False)
     signal.set_wakeup_fd(ask)
@@ -315,7 +316,7 @@ def main(path: str, agent_input: int, agent_output: int, agent_errors: int, star
     os.chdir("/")
     place = socket_path(path)
     mine = _file(place)
-    with contextlib.suppress(OSError):  # whoever started it may have gone
+    with contextlib.suppress(OSError):  # the starter may have ended
         os.write(starter, b"r")
     with socket.socket(fileno=listener) as listening:
         wanted = _wait(agent_output, asked, starter)
@@ -328,7 +329,7 @@ def main(path: str, agent_input: int, agent_output: int, agent_errors: int, star
     with open(path, encoding="utf-8") as file:
         state = json.load(file)
     if state["keeper"]["pid"] != os.getpid():
-        return  # whoever started it did not get as far as naming it
+        return  # the starter ended before it named this process as the keeper
     if not wanted:
         words = _last_words(agent_errors)
         replace(path, {**state, "state": "ended", "reason": "its agent ended" + (f": {words}" if words else "")})
@@ -341,5 +342,5 @@ def main(path: str, agent_input: int, agent_output: int, agent_errors: int, star
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(FileNotFoundError):  # the state file was removed by hand: there is nothing to note
+    with contextlib.suppress(FileNotFoundError):  # the state file was removed by hand: nothing to record
         main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -1,7 +1,7 @@
-"""What the ports of a rack did between two looks at their counters, for people and as data. No clock, no terminal.
+"""The activity of a rack's ports between two looks at their counters, as data and as a table.
 
-A look is the answer of `rack.ports` (pipe/README.md). How busy a port was is what the fabric counts: the share of the
-time in which a frame was leaving, preamble and gap included, so that 1 is the line rate, whatever that is by now.
+A look is the answer of `rack.ports` (pipe/README.md). The fabric counts how busy a port is: the share of the time in
+which a frame was leaving, including preamble and gap, so that 1 is the current line rate.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _COUNTS = ("received_frames", "sent_frames", "dropped_frames", "marked_frames", 
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
-    """`time_seconds`, `elapsed_seconds` and, the most loaded first, `ports`: the counts of `after`, and five more.
+    """`time_seconds`, `elapsed_seconds` and `ports`, the most loaded first: the counts of `after`, and five more keys.
 
-    `bits_per_second` is of the frames that left, without preamble and gap; `busy_share`; `dropped_frames_per_second`;
-    `marked_frames_per_second`; `idle`: nothing came, left, was dropped or waited.
+    `bits_per_second` counts frames that left, without preamble and gap; `busy_share`; `dropped_frames_per_second`;
+    `marked_frames_per_second`; `idle`: no frame came, left, was dropped or waited.
     """
     elapsed = after["time_seconds"] - before["time_seconds"]
     earlier = {port["port"]: port for port in before["ports"]}
@@ -67,15 +67,15 @@ _COLUMNS: Mapping[str, Column] = {
     "marked": ("marks", lambda port: str(port["marked_frames"])),
     "lost": ("lost", lambda port: str(port["lost_frames"])),
 }
-# Left out where there are none, and these first where the terminal is too narrow for all.
+# Columns that are left out if all are 0, and first of all if the terminal is too narrow.
 _SELDOM = {"marks": "marked_frames", "marked": "marked_frames", "lost": "lost_frames"}
 _LEAVING = ("lost", "marks", "drops", "queue", "marked", "busy", "peak", "dropped")
 
 
 def table(found: Mapping[str, Any], columns: int | None = None, lines: int | None = None) -> list[str]:
-    """What `between` found as lines that fit into so many columns and lines; None: as wide, as long as it is.
+    """The result of `between` as lines that fit into `columns` and `lines`; None: unlimited.
 
-    Ports with nothing to tell are one line, and so are the least loaded where there are more than fit.
+    Idle ports are one line in total, and so are the least loaded ones if not all fit.
     """
     busy = [port for port in found["ports"] if not port["idle"]]
     head = [f"up {found['time_seconds']:.1f} s, rates over {found['elapsed_seconds']:.2f} s"]
@@ -94,7 +94,7 @@ def _ports(number: int, what: str) -> str:
 
 
 def _grid(ports: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
-    """Title and one line a port, with as many columns as fit."""
+    """The title, and one line per port, with as many columns as fit."""
     names = [name for name in _COLUMNS if name not in _SELDOM or any(port[_SELDOM[name]] for port in ports)]
     cells = {name: [_COLUMNS[name][0], *(_COLUMNS[name][1](port) for port in ports)] for name in names}
     widths = {name: max(map(len, texts)) for name, texts in cells.items()}
@@ -106,7 +106,7 @@ def _grid(ports: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
         if columns is not None and width() > columns and name in names:
             names.remove(name)
     over = 0 if columns is None else width() - columns
-    if over > 0:  # then of the names of the ports as much as can be
+    if over > 0:  # then shorten the names of the ports
         widths["port"] = max(len("port"), widths["port"] - over)
     return [
         "  ".join(

@@ -1,7 +1,7 @@
-"""The rack that is kept for hand use: where its state is written, and whether what the state names still runs.
+"""The state file of the kept rack, and checks whether the processes that it names still run.
 
-One rack a user. The state names its processes by number and start time (clock ticks since boot), because numbers
-are used again. Only what is quick to import: `framegauge rack exec` must not keep people waiting.
+Each user has at most one rack. The state identifies processes by number and start time (clock ticks since boot),
+because numbers are reused. Only modules that import quickly are used, because `framegauge rack exec` must start fast.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ Say = Callable[[str], None]
 
 
 class Taken(InputError):
-    """There is a rack, or one is being built."""
+    """There is a rack already, or one is being built."""
 
 
 class Process(NamedTuple):
-    """A process, not to be confused with a later one of the same number."""
+    """A process, identified so that a later one of the same number differs."""
 
     pid: int
     start_ticks: int
 
     @classmethod
     def of(cls, pid: int) -> Process:
-        """The process that has this number now; FramegaugeError if there is none that we may see."""
+        """The process that has this number now; FramegaugeError if there is none, or it is not visible."""
         ticks = _start_ticks(pid)
         if ticks is None:
-            raise FramegaugeError(f"/proc/{pid}/stat: found no such process, expected one that runs and may be seen")
+            raise FramegaugeError(f"/proc/{pid}/stat: found no such process, expected one that runs and is visible")
         return cls(pid, ticks)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Process:
-        """From a mapping that has the two keys."""
+        """The process in a mapping with its two keys."""
         return cls(int(value["pid"]), int(value["start_ticks"]))
 
     def as_json(self) -> Json:
-        """The two keys of `from_json`."""
+        """The process as a mapping for `from_json`."""
         return {"pid": self.pid, "start_ticks": self.start_ticks}
 
     def runs(self) -> bool:
@@ -60,19 +60,19 @@ class Process(NamedTuple):
         return _start_ticks(self.pid) == self.start_ticks
 
     def open(self) -> int | None:
-        """A descriptor that stands for this very process, and becomes readable when it ends; None: it has ended."""
+        """A descriptor for exactly this process, which becomes readable when it ends; None if it has ended."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        if self.runs():  # asked after opening: the descriptor cannot be that of a later process
+        if self.runs():  # checked after opening, so that the descriptor cannot be that of a later process
             return descriptor
         os.close(descriptor)
         return None
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat (proc_pid_stat(5)); None if it does not run, also if it only waits to be reaped."""
+    """Field 22 of /proc/PID/stat (proc_pid_stat(5)); None if the process does not run, or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -81,12 +81,12 @@ def _start_ticks(pid: int) -> int | None:
 
 
 def boot_id() -> str:
-    """Of this boot: ticks are counted from it, and a file in /tmp may be older."""
+    """The id of this boot, from which ticks are counted; a file in /tmp may be from an earlier one."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def state_path(user_id: int | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The state file of this user's rack; whether there is one is another matter."""
+    """The path of the state file of this user's rack, whether or not it exists."""
     user = os.geteuid() if user_id is None else user_id
     if user == 0:
         return FOR_ROOT
@@ -97,12 +97,12 @@ def state_path(user_id: int | None = None, environment: Mapping[str, str] = os.e
 
 
 def _own_folder(path: Path) -> bool:
-    """Whether the folder of the state file is made for it, and goes with it."""
+    """Whether the folder of the state file is created for it, and removed with it."""
     return path.parent.name.startswith("framegauge-rack-")
 
 
 def read(path: Path) -> Json | None:
-    """The state in a file; InputError if it is not one that we wrote."""
+    """The state in a file; InputError if it was not written by this program and user."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -111,22 +111,22 @@ def read(path: Path) -> Json | None:
         raise InputError(f"{path}: found no readable file ({error.strerror}), expected the state of a rack") from None
     with open(descriptor, encoding="utf-8") as file:
         about = os.fstat(file.fileno())
-        # What it names is run, and signalled, with our rights.
+        # Programs and processes named in the file are run and signalled with our rights.
         if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
             mode = f"user {about.st_uid}, mode {stat.S_IMODE(about.st_mode):o}"
-            raise InputError(f"{path}: found a file of {mode}, expected our own with mode 600; remove it")
+            raise InputError(f"{path}: found a file of {mode}, expected your own with mode 600; remove it")
         try:
             state: Json = json.load(file)
             found = state["schema"]
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: found no JSON of ours, expected the state of a rack; remove it") from None
+            raise InputError(f"{path}: found other content, expected the state of a rack as JSON; remove it") from None
     if found != SCHEMA:
         raise InputError(f"{path}: found schema {found}, expected {SCHEMA}: use the framegauge that built the rack")
     return state
 
 
 def current(path: Path, say: Say) -> Json | None:
-    """The state of the rack that is up, or being built; one whose keeper is gone is removed, and said."""
+    """The state of the rack that is up, or being built; a state whose keeper has ended is removed, and reported."""
     state = read(path)
     if state is None:
         return None
@@ -134,23 +134,23 @@ def current(path: Path, say: Say) -> Json | None:
     if state["boot_id"] == boot_id() and keeper.runs():
         return state
     if forget(path, keeper):
-        why = state["reason"] or f"its keeper, process {keeper.pid}, has gone"
-        say(f"the rack that was up is no more ({why}); removed {path}")
+        why = state["reason"] or f"its keeper, process {keeper.pid}, has ended"
+        say(f"the rack that was up no longer exists ({why}); removed {path}")
     return None
 
 
 @contextlib.contextmanager
 def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Hold the state file while a rack is built, naming this process its keeper; a failure removes it.
+    """Holds the state file while a rack is built, with this process as its keeper; a failure removes it.
 
-    Gives what writes the final state. Taken if somebody was quicker.
+    Yields a function that writes the final state. Taken if there is a state file already.
     """
     if _own_folder(path):
         _make_own_folder(path.parent)
     _sweep(path)
     builder = Process.of(os.getpid())
     first = {"schema": SCHEMA, "boot_id": boot_id(), "state": "building", "reason": None, "keeper": builder.as_json()}
-    # Linked, not renamed: a file that is there already stays, and nobody ever sees half of ours.
+    # Linked, not renamed: an existing file is never replaced, and no incomplete file is visible.
     draft = f"{path}.{os.getpid()}"
     try:
         replace(draft, {**first, **state})
@@ -158,9 +158,7 @@ def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[st
     except FileExistsError:
         raise Taken(f"{path}: found the state of another rack, expected none") from None
     except OSError as error:
-        raise FramegaugeError(
-            f"{path}: found no way to write it ({error.strerror}), expected a writable file"
-        ) from None
+        raise FramegaugeError(f"{path}: cannot be written ({error.strerror}), expected a writable file") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
@@ -172,13 +170,13 @@ def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[st
 
 
 def forget(path: Path, keeper: Process) -> bool:
-    """Remove the state file if it still is that of this keeper; whether it was."""
+    """Removes the state file if it is still that of this keeper; returns whether it was."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     with open(descriptor, encoding="utf-8") as file:
-        # Two that tidy up at once take turns, and the later must not remove what a third has written meanwhile.
+        # Two processes that clean up at once take turns, and the later must not remove a file written in between.
         fcntl.flock(file, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             same = os.path.samestat(os.fstat(file.fileno()), os.stat(path, follow_symlinks=False))
@@ -190,25 +188,23 @@ def forget(path: Path, keeper: Process) -> bool:
 
 @contextlib.contextmanager
 def listen(path: Path) -> Iterator[socket.socket]:
-    """A socket beside the state file of which this process holds the claim, for nobody but this user and root."""
+    """A socket next to the state file that this process holds, accessible only to this user and root."""
     with within_reach(path) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        Path(place).unlink(missing_ok=True)  # of somebody who was killed: the claim says that there is nobody else
-        before = os.umask(
-            0o177
-        )  # while it is bound, so that it never has another mode; nobody connects before `listen`
+        Path(place).unlink(missing_ok=True)  # left behind by a killed process; the claim excludes any other
+        before = os.umask(0o177)  # so that the socket never has another mode; clients cannot connect before `listen`
         try:
             listening.bind(place)
         except OSError as error:
-            raise FramegaugeError(f"{socket_path(str(path))}: found no way to make it ({error.strerror})") from None
+            raise FramegaugeError(f"{socket_path(str(path))}: cannot be created ({error.strerror})") from None
         finally:
             os.umask(before)
-        listening.listen(1024)  # who comes while all places are taken waits
+        listening.listen(1024)  # the backlog for clients beyond the most that are served
         yield listening
 
 
 @contextlib.contextmanager
 def within_reach(path: Path) -> Iterator[str]:
-    """A name for the socket beside a state file that is short enough (108 bytes, unix(7)), wherever its folder is."""
+    """A path of the socket next to a state file that is short enough (108 bytes, unix(7)) wherever its folder is."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{os.path.basename(socket_path(str(path)))}"
@@ -221,11 +217,11 @@ def _make_own_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700)
     about = folder.lstat()
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
-        raise InputError(f"{folder}: found something of others, expected a folder of our own with mode 700")
+        raise InputError(f"{folder}: found a file or folder of others, expected your own folder with mode 700")
 
 
 def _remove(path: Path) -> None:
-    """The socket goes first: it is that of whom the state names, and without a state another's may come."""
+    """Removes the socket, then the state file: without a state file, another process may create its own socket."""
     Path(socket_path(str(path))).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
     _remove_own_folder(path)
@@ -238,7 +234,7 @@ def _remove_own_folder(path: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Drafts of processes that were killed while they wrote."""
+    """Removes drafts of processes that were killed while they wrote."""
     for draft in path.parent.glob(f"{path.name}.*"):
         number = draft.suffix[1:]
         if number.isdigit() and _start_ticks(int(number)) is None:

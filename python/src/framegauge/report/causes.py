@@ -1,7 +1,4 @@
-"""Why goodput changed, for people: the parts of each ratio, and what frames have to do with its CPU cost.
-
-Reads a summary, nothing else.
-"""
+"""Why goodput changed, in lines and rows from a summary: the parts of each ratio, and the CPU cost due to frames."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from framegauge.summary import words
 
 __all__ = ["HEAD", "PARTS", "lines", "rows"]
 
-# As they are named in the summary.
+# The names in the summary.
 PARTS = ("header overhead", "window growth", "CPU", "unexplained")
-HEAD = ("comparison", "", "goodput", *PARTS, "unexplained, 95 % interval", "frames a GB", "CPU cost due to frames")
+HEAD = ("comparison", "", "goodput", *PARTS, "unexplained, 95 % interval", "frames per GB", "CPU cost due to frames")
 
 
 def lines(summary: Mapping[str, Any]) -> list[str]:
-    """One line a comparison: the change, its parts, and what is said of the part that nothing explains."""
+    """One line per comparison: the change, its parts, and the evidence on the unexplained part."""
     return [_line(entry) for entry in summary.get("why", ())]
 
 
@@ -35,13 +32,13 @@ def _line(entry: Mapping[str, Any]) -> str:
 
 
 def _said(part: Mapping[str, Any]) -> str:
-    """Its change with one decimal: what stands in one line must add up for the eye."""
+    """The change with one decimal, so that the parts in one line visibly add up."""
     percent = round(100 * (float(part.get("ratio", 1)) - 1), 1)
     return f"{percent:+.1f} %".replace("-", "\u2212") if percent else "0.0 %"
 
 
 def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The same as a table with HEAD."""
+    """The same figures as rows of a table with HEAD."""
     for entry in summary.get("why", ()):
         parts = {part["name"]: part for part in entry["parts"]}
         share = entry.get("cpu_share_of_frames")

@@ -1,4 +1,4 @@
-"""What makes an answer trustworthy, and what it does not cover, in lines for people. Reads a summary, nothing else."""
+"""What makes an answer trustworthy, and what it does not cover: lines of text from a summary."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["how_sure", "limits"]
 
 _SETTLED = {"better", "worse", "no practical difference"}
 _SCOPES = {
-    "measured": "Measured: on hosts of your own, as they were while it ran; other traffic on them is in the figures",
-    "emulated": "Emulated: real Linux TCP on an emulated network of this machine, no real NIC and no real switch",
-    "invented": "Invented: the figures of the fake testbed, made up to try things out; they say nothing of any network",
+    "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
+    "emulated": "Emulated: real Linux TCP on a network emulated on this machine, without a real NIC or switch",
+    "invented": "Invented: figures of the fake testbed, made up for trying things out; not evidence about any network",
 }
 
 
 def how_sure(summary: Mapping[str, Any]) -> list[str]:
-    """The error of all verdicts together, how the study ended, and what its controls and runs say."""
+    """The error of all verdicts together, how the study ended, and the outcome of its controls and runs."""
     return [line for part in (_family, _stopping, _controls, _runs) for line in part(summary)]
 
 
 def limits(summary: Mapping[str, Any]) -> list[str]:
-    """What was not measured, what weakens the verdicts, and what the figures are no evidence for."""
+    """The scope of the figures, what was not measured, and what weakens the verdicts."""
     lines = [_SCOPES.get(summary["scope"], f"Scope: {summary['scope']}")]
     lines += [
         f"{words.metric(each['metric'])} was not measured: {each['why']}" for each in summary.get("not_measured", ())
@@ -42,9 +42,9 @@ def _family(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     count, error = family["treatments"], words.margin(family["error"])
     if count == 1:
-        yield f"The one verdict errs with at most {error}"
+        yield f"The probability that the verdict is wrong is at most {error}"
     else:
-        yield f"All {count} verdicts together err with at most {error} (Holm)"
+        yield f"The probability that any of the {count} verdicts is wrong is at most {error} (Holm)"
 
 
 def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -57,18 +57,18 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
         more = blocks - planned
         yield (
             f"{more} more block{'s were' if more > 1 else ' was'} run than planned, to tell whether the excluded runs "
-            "were lost at random; nothing that was found decided so"
+            "were lost at random; the measured values had no part in that decision"
         )
     early = bool(planned) and blocks < planned
     if stopping["stop"] != "settled":
-        yield f"Ended after {of}, whose number was fixed before" if early else f"{of} were run, as fixed before"
+        yield f"Ended after {of}, which were fixed beforehand" if early else f"{of} were run, as fixed beforehand"
         return
-    looked = "the intervals allow for having looked at every block"
+    looked = "the intervals account for the repeated looks at the results"
     treated = [each["verdict"] for each in summary["verdicts"] if not words.is_control(each)]
     if early and all(verdict in _SETTLED for verdict in treated):
-        yield f"Stopped after {of}, when all was settled; {looked}"
+        yield f"Stopped after {of}, when everything was settled; {looked}"
     elif early:
-        yield f"Ended after {of}, before all was settled; {looked}"
+        yield f"Ended after {of}, before everything was settled; {looked}"
     else:
         yield f"{of} were run; {looked}"
 
@@ -76,15 +76,15 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
 def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
     controls = [each for each in summary["verdicts"] if words.is_control(each)]
     if not controls:
-        yield "No A/A control: nothing shows what this experiment makes of no difference"
+        yield "No A/A control: there is no check that two identical arms come out alike"
         return
     strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
     if strayed:
-        yield f"{len(strayed)} of {len(controls)} A/A controls give doubt"
+        yield f"{len(strayed)} of {len(controls)} A/A controls came out different, or lost runs not at random"
     else:
         counts = Counter(each["verdict"] for each in controls)
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-        yield f"No A/A control, the baseline against itself, came out different: {said}"
+        yield f"No A/A control (the baseline against itself) came out different: {said}"
 
 
 def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -96,4 +96,4 @@ def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
     lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
     if lost and summary["faithful"]:
         of = len(summary["verdicts"])
-        yield f"{len(lost)} of {of} comparisons have no verdict: too few of their runs count, or not at random"
+        yield f"{len(lost)} of {of} comparisons have no verdict: too many of their runs were lost, or not at random"

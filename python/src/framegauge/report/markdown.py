@@ -1,4 +1,4 @@
-"""A study as Markdown: the answer, the three numbers, how sure, the tables. For a wiki, an issue or a paper's draft."""
+"""A study as Markdown, for a wiki, an issue or the draft of a paper: the answer, its numbers, evidence and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 def markdown(material: Material, pictures: str | None = None) -> str:
-    """The whole text; `pictures` is the folder of the charts as seen from its place, if they are to be shown."""
+    """The whole text; `pictures` is the path of the charts' folder relative to it, None to leave charts out."""
     parts = [
         f"# {_text(material.summary['question'])}",
         f"**{_text(material.answer.text)}**",
@@ -51,7 +51,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
 
 
 def _text(value: str) -> str:
-    """Escaped, so that no name is taken for markup."""
+    """The text with everything escaped that Markdown would take for markup."""
     return _SPECIAL.sub(r"\\\1", printable(value))
 
 
@@ -60,7 +60,7 @@ def _list(found: Iterable[str]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; nothing without rows."""
+    """A table; empty without rows."""
     body = [f"| {' | '.join(map(_text, row))} |" for row in rows]
     if not body:
         return ""

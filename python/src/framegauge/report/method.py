@@ -1,6 +1,6 @@
-"""How a study was made, for whoever doubts or repeats it: design, environment, proof, exclusions. Plain rows and lines.
+"""How a study was made, for readers who doubt or repeat it: design, environment, proof, exclusions.
 
-The page and the Markdown show the same.
+Rows and lines of plain text, which the page and the Markdown both show.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _percent(share: float) -> str:
 
 
 def warnings(material: Material) -> list[str]:
-    """What weakens a verdict, each once, in the order in which it is met."""
+    """All warnings on verdicts, each once, in order of first occurrence."""
     return list(dict.fromkeys(line for each in material.summary["verdicts"] for line in each["warnings"]))
 
 
@@ -62,25 +62,27 @@ def design(material: Material) -> list[str]:
     blocks = 1 + max((run.block for run in runs), default=-1)
     seconds = sum(run.seconds for run in runs)
     lines = [
-        f"{blocks} randomised complete blocks of {cells} x {len(material.looks)} runs: every arm once in every cell",
+        f"{blocks} randomised complete block{'' if blocks == 1 else 's'} of {cells} x {len(material.looks)} runs: "
+        "every arm once in every cell",
         "The order of runs within each block was drawn"
         + (f" with seed {settings['seed']}" if "seed" in settings else ""),
         f"{len(runs)} runs, {seconds:.0f} s in all, each on fresh hosts; "
-        f"{plan.get('planned_runs', 'an unknown number')} were planned, and an excluded run is tried again",
-        "Compared by block: ratio of treatment to baseline, geometric mean",
+        f"{plan.get('planned_runs', 'an unknown number')} were planned, and excluded runs are repeated",
+        "Compared by block: the geometric mean of the ratios of treatment to baseline",
     ]
     lines += _network(settings.get("testbed"))
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
-    return lines + [f"Assumption of the intervals: {line}" for line in dict.fromkeys(assumptions) if line]
+    return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]
 
 
 def _network(bed: Any) -> Iterator[str]:
-    """What of the network is part of the testbed and no condition of a comparison, as the study file has it."""
+    """Network settings that belong to the testbed and not to the conditions of a comparison, as the study file states
+    them."""
     if not isinstance(bed, Mapping):
         return
     if isinstance(bed.get("shared_buffer"), Mapping):
         yield f"Shared buffer of each switch: {_said(bed['shared_buffer'])}"
-    for key, title in (("links", "Links of their own"), ("background", "Background load")):
+    for key, title in (("links", "Link with its own settings"), ("background", "Background load")):
         entries = bed.get(key)
         for each in entries if isinstance(entries, list) else ():
             if isinstance(each, Mapping):
@@ -94,7 +96,7 @@ def _said(found: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, Mapping):  # a discipline with what it is given
+    if isinstance(value, Mapping):  # a discipline with its parameters
         return ", ".join(
             f"{kind} ({_said(inner)})" if isinstance(inner, Mapping) else str(kind) for kind, inner in value.items()
         )
@@ -102,7 +104,7 @@ def _value(value: Any) -> str:
 
 
 def environment(material: Material) -> list[list[str]]:
-    """What held for every run: versions, kernel, machine; name and value."""
+    """Name and value of everything that was the same for all runs: versions, kernel, machine."""
     found, plan = material.environment, material.saved.plan
     agent: Mapping[str, Any] = found["agent"] if isinstance(found.get("agent"), dict) else {}
     rows: list[tuple[str, Any]] = [
@@ -118,7 +120,7 @@ def environment(material: Material) -> list[list[str]]:
 
 
 def proof(material: Material) -> Iterator[list[str]]:
-    """By arm, what was seen of its treatment in the runs that count."""
+    """The proof of each arm's treatment, from the runs that count."""
     for name, look in material.looks.items():
         mine = [each for each in material.readings if each.run.arm == name]
         tried = sum(run.arm == name for run in material.saved.runs)
@@ -148,8 +150,8 @@ def excluded(material: Material) -> Iterator[list[str]]:
 
 
 def repeat(material: Material) -> str:
-    """The command that runs the same study again, from where the folder's name is understood."""
+    """The command that runs the same study again, from the directory that holds the results folder."""
     folder = material.saved.folder
-    place = Path(folder.name) if folder.is_absolute() else folder  # the rest says more of the machine than of the study
+    place = Path(folder.name) if folder.is_absolute() else folder  # an absolute path belongs to one machine
     seed: Sequence[str] = ["--seed", str(material.settings["seed"])] if "seed" in material.settings else []
     return shlex.join(["framegauge", "study", str(place / "study.yaml"), *seed])

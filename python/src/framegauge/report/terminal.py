@@ -1,4 +1,4 @@
-"""The verdicts as a table for people. Reads a summary, nothing else."""
+"""A summary as text for a terminal: the answer, the table of verdicts, and notes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
 
 _STYLES = {"better": "bold green", "worse": "bold red", "undecided": "yellow", "suspect": "bold magenta"}
 _COLUMNS = ("metric", "baseline", "", "treatment", "", "ratio", "95 % interval", "runs", "verdict")
-LEAST_COLUMNS = 118  # the width of a file or pipe, for the lines that wrap
+LEAST_COLUMNS = 118  # the width at which lines wrap in a file or pipe
 FEW_LINES = 5
 MOST_NOTES = 24
 
 
 def show(summary: Mapping[str, Any], console: Console) -> None:
-    """Question, answer, one line a verdict grouped by conditions, warnings, exclusions, scope."""
+    """Prints question, answer, one line per verdict grouped by conditions, warnings, exclusions and scope."""
     console.print(summary["question"], style="bold", markup=False, highlight=False)
     console.print(answer(summary).text, markup=False, highlight=False)
     console.print()
@@ -37,19 +37,19 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     _few(console, "why:", causes.lines(summary))
     _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
-    # Summaries that were written before there was such a thing have no such key.
+    # Older summaries lack this key.
     for item in summary.get("not_measured", ()):
         line = f"{words.metric(item['metric'])} was not measured: {item['why']}"
         console.print(line, style="yellow", markup=False, highlight=False)
     _excluded(summary, console)
     if cpu := summary.get("cpu"):
         shares = ", ".join(f"{name} {cpu[name]:.0%}" for name in ("hosts", "fabric", "framegauge", "unattributed"))
-        meter = f"{cpu['meter_seconds'] * 1e3:.1f} ms a run"
+        meter = f"{cpu['meter_seconds'] * 1e3:.1f} ms per run"
         line = f"CPU time of the whole system: {shares}; reading the CPU meter took {meter}"
         console.print(line, markup=False, highlight=False)
     for line in summary.get("caveats", ()):
         console.print(line, markup=False, highlight=False)
-    faithful = "faithful" if summary["faithful"] else "NOT faithful: this is no evidence"
+    faithful = "faithful" if summary["faithful"] else "NOT faithful: this is not evidence"
     console.print(f"scope: {summary['scope']}; {faithful}", markup=False, highlight=False)
 
 
@@ -61,7 +61,8 @@ def table(
     rows: Sequence[Sequence[str]],
     verdicts: Sequence[str],
 ) -> None:
-    """Aligned rows under their titles: columns in `left` to the left, numbers to the right; the last is the verdict."""
+    """Prints aligned rows under their titles. Columns in `left` are left-aligned, numbers right-aligned; the last
+    column is the verdict."""
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
     _line(console, columns, widths, left, "dim")
     last = None
@@ -74,7 +75,7 @@ def table(
 
 
 def _line(console: Console, row: Sequence[str], widths: Sequence[int], left: Sequence[int], style: str) -> None:
-    """One row; only the verdict is coloured."""
+    """Prints one row; only the verdict is coloured."""
     cells = [
         cell.ljust(width) if index in left or index == len(row) - 1 else cell.rjust(width)
         for index, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -85,13 +86,13 @@ def _line(console: Console, row: Sequence[str], widths: Sequence[int], left: Seq
 
 
 def noted(verdict: Mapping[str, Any], notes: dict[str, int]) -> str:
-    """The verdict with the numbers of its warnings, which become notes."""
+    """The verdict with the numbers of its warnings, which are added to the notes."""
     marks = " ".join(f"[{notes.setdefault(line, len(notes) + 1)}]" for line in verdict["warnings"])
     return f"{verdict['verdict']} {marks}".rstrip()
 
 
 def show_notes(console: Console, notes: Mapping[str, int]) -> None:
-    """What the numbers behind the verdicts stand for."""
+    """Prints the notes that the numbers behind the verdicts refer to."""
     for line, number in list(notes.items())[:MOST_NOTES]:
         console.print(f"[{number}] {line}", style="yellow", markup=False, highlight=False)
     if len(notes) > MOST_NOTES:
@@ -124,7 +125,7 @@ def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
 
 
 def _few(console: Console, title: str, lines: Sequence[str]) -> None:
-    """The first of the lines, under their title; nothing without any."""
+    """Prints a title and the first of the lines; nothing if there are none."""
     if not lines:
         return
     console.print(title, style="bold", markup=False, highlight=False)

@@ -1,1 +1,1 @@
-"""The results folder."""
+"""The results folder of a study: its journal, its lock, and derived tables."""

@@ -3,14 +3,14 @@
     results.json       schema version, question, margins, what was planned
     study.yaml         the resolved study file; running it again is the same study
     environment.json   versions, kernel, readings that hold for every run
-    runs.jsonl         one line a finished run, synced to disk before the next run begins
+    runs.jsonl         one line per finished run, synced to disk before the next run begins
     runs/<number>/     record.json (everything that was read), evidence of the network (Parquet), samples (Arrow IPC)
     runs.parquet, runs.csv   derived from runs.jsonl, rewritten whole
     summary.json       the verdicts
     report.html        the same as a page, with charts
 
-A run is finished when its line is complete: all its other files are synced before. A line torn by
-`kill -9` or by a full disk is cut off when the study resumes. One process writes at a time (flock).
+A run is finished when its line is complete: all its other files are synced before that. A line torn by `kill -9` or a
+full disk is cut off when the study resumes. Only one process writes at a time (flock).
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from framegauge.results.lock import LOCK, Claim
 __all__ = ["SCHEMA", "Journal", "Run", "Saved", "parse_journal", "read", "write_tables"]
 
 SCHEMA = 1
-# It may have millions of rows, and is what other tools are asked about first: Parquet opens everywhere, and takes a
-# sixth to a tenth of the room.
+# These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
+# and takes a sixth to a tenth of the space.
 EVIDENCE = ("drops", "events", "queues")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line of runs.jsonl. `excluded` holds the reasons why the run is no evidence; empty if it is.
+    """One line of runs.jsonl. `excluded` holds the reasons why the run does not count; empty if it does.
 
-    `began` is when, in UTC, as ISO 8601 text; "" in journals that were written before it was noted.
+    `began` is the start time in UTC, as ISO 8601 text; "" in older journals.
     """
 
     number: int
@@ -85,20 +85,20 @@ class Saved:
 
 @contextlib.contextmanager
 def _disk(path: Path) -> Iterator[None]:
-    """Turn a full disk into one line; other errors of the system pass."""
+    """Turns a full disk into a DiskFull error of one line; other system errors are passed on."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
             raise DiskFull(
-                f"{path}: nothing more can be written ({os.strerror(error.errno or 0)}): finished runs are kept; "
+                f"{path}: cannot be written ({os.strerror(error.errno or 0)}); finished runs are kept: "
                 f"free some space and run again with --resume"
             ) from error
         raise
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also after a crash."""
+    """Writes a file so that it exists completely or not at all, even after a crash."""
     draft = path.with_name(path.name + ".new")
     try:
         with _disk(path), draft.open("wb") as file:
@@ -125,10 +125,10 @@ def _json(value: object) -> bytes:
 
 
 def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:
-    """The runs in a journal, and how many of its bytes are whole lines.
+    """The runs in a journal, and the number of its bytes that form complete lines.
 
-    Only the last line can be torn: it is left out. Anything wrong before it raises CorruptResults
-    with the line's number; a line of a newer schema raises NewerResults.
+    Only the last line can be torn, and is then left out. Any other damage raises CorruptResults with the line's number;
+    a line of a newer schema raises NewerResults.
     """
     runs: list[Run] = []
     good = 0
@@ -142,7 +142,7 @@ def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:
         except (ValueError, TypeError, RecursionError):
             if last:
                 break
-            raise CorruptResults(f"{name}:{number}: found no run, expected one JSON object a line") from None
+            raise CorruptResults(f"{name}:{number}: found no run, expected one JSON object per line") from None
         good += len(line) + (0 if last else 1)
     return runs, good
 
@@ -150,9 +150,9 @@ def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:
 def _run(line: bytes, where: str) -> Run:
     found = json.loads(line)
     if not isinstance(found, dict):
-        raise TypeError("no object")
+        raise TypeError("not an object")
     check_schema(found, where)
-    # A newer framegauge of the same schema may have added some: a line must not look torn because of them.
+    # A newer framegauge of the same schema may have added keys, which must not make a line look torn.
     return Run(**{each.name: found[each.name] for each in fields(Run) if each.name in found})
 
 
@@ -164,12 +164,12 @@ def check_schema(found: Mapping[str, Any], where: str) -> None:
     if version > SCHEMA:
         raise NewerResults(
             f"{where}: found results of schema {version}, expected at most {SCHEMA}: "
-            f"they were written by a newer framegauge; update this one to read them"
+            f"they were written by a newer framegauge; update to read them"
         )
 
 
 def read(folder: str | Path) -> Saved:
-    """A results folder; InputError (CorruptResults, NewerResults) if it is not one that can be read."""
+    """A results folder; InputError (CorruptResults, NewerResults) if it cannot be read as one."""
     folder = Path(folder)
     try:
         plan = json.loads((folder / "results.json").read_bytes())
@@ -189,7 +189,7 @@ def read(folder: str | Path) -> Saved:
 
 
 class Journal:
-    """The one writer of a results folder. Use as a context manager: leaving it frees the lock."""
+    """The only writer of a results folder. As a context manager it releases the lock at the end."""
 
     def __init__(self, claim: Claim, runs: Sequence[Run]) -> None:
         self.folder = folder = claim.folder
@@ -200,7 +200,7 @@ class Journal:
 
     @classmethod
     def create(cls, folder: str | Path, study: str, plan: Mapping[str, Any]) -> Journal:
-        """A new folder; FolderInUse, FolderNotEmpty or DiskFull if that cannot be."""
+        """A journal in a new folder; FolderInUse, FolderNotEmpty or DiskFull if that is not possible."""
         folder = Path(folder)
         had_lock = (folder / LOCK).exists()
         claim = Claim(folder, _disk, _FULL)
@@ -212,7 +212,7 @@ class Journal:
                     f"continue that study with --resume, or choose another --out"
                 )
             _write_whole(folder / "study.yaml", study.encode())
-            # Last: a folder without results.json never became a study.
+            # This file is written last: a folder without results.json is not a study.
             _write_whole(folder / "results.json", _json({"schema": SCHEMA, **plan}))
             return cls(claim, [])
         except FolderNotEmpty:
@@ -227,10 +227,10 @@ class Journal:
 
     @classmethod
     def resume(cls, folder: str | Path) -> Journal:
-        """Continue a folder: a torn last line is cut off, everything before it is kept."""
+        """The journal of an existing folder: a torn last line is cut off, everything before it is kept."""
         folder = Path(folder)
         if not (folder / "results.json").exists():
-            raise InputError(f"{folder}: found no results.json, expected a folder that a study has begun")
+            raise InputError(f"{folder}: found no results.json, expected the folder of a study to resume")
         claim = Claim(folder, _disk, _FULL)
         try:
             saved = read(folder)
@@ -247,13 +247,13 @@ class Journal:
             raise
 
     def add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
-        """Save a finished run, `bulk` as Arrow files; when this returns it survives a power cut. DiskFull leaves no
-        half line."""
+        """Saves a finished run, and `bulk` as tables; after this it survives a power failure. DiskFull leaves no
+        incomplete line."""
         place = self.folder / "runs" / str(run.number)
         with _disk(place):
             place.mkdir(parents=True, exist_ok=True)
             for name, data in {**dict(map(_kept, bulk.items())), "record.json": _json(record)}.items():
-                # Not atomic one by one: until the journal has its line, this folder does not count.
+                # These files need no atomic writes: the folder does not count until the journal has its line.
                 with (place / name).open("wb") as file:
                     file.write(data)
                     file.flush()
@@ -265,7 +265,7 @@ class Journal:
         try:
             with _disk(self.folder / "runs.jsonl"):
                 written = os.write(self._file, line)
-                # A short write is the disk's last gasp; the next write gives the error.
+                # A full disk may cause a short write first; the next write then raises the error.
                 while written < len(line):
                     written += os.write(self._file, line[written:])
                 os.fsync(self._file)
@@ -275,20 +275,20 @@ class Journal:
         self.runs.append(run)
 
     def environment(self, found: Mapping[str, Any]) -> None:
-        """Save what holds for every run: versions, kernel, what is degraded."""
+        """Saves facts that hold for every run: versions, kernel, degraded requirements."""
         self.save("environment.json", _json({"schema": SCHEMA, **found}))
 
     def discard(self) -> None:
-        """Forget a study that never had a run: nothing is left of it, nor a folder that was made for it."""
+        """Removes all files of a study without runs, and the folders that were created for it."""
         if not self.runs:
             _forget(self._claim)
 
     def save(self, name: str, data: bytes) -> None:
-        """Save a derived file of the folder, whole or not at all."""
+        """Saves a derived file of the folder, completely or not at all."""
         _write_whole(self.folder / name, data)
 
     def close(self) -> None:
-        """Free the folder for others. Twice is once."""
+        """Releases the folder for other processes; may be called twice."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -302,7 +302,7 @@ class Journal:
 
 
 def _kept(spool: tuple[str, bytes]) -> tuple[str, bytes]:
-    """The name and the bytes of the file that keeps a spool; one that is no Arrow file is kept as it came."""
+    """The name and the bytes of the file for a spool; a spool that is not an Arrow file is kept unchanged."""
     name, data = spool
     if name in EVIDENCE:
         with contextlib.suppress(pa.ArrowException, OSError):
@@ -314,17 +314,17 @@ def _kept(spool: tuple[str, bytes]) -> tuple[str, bytes]:
 
 
 def _forget(claim: Claim) -> None:
-    """Take away all that a study without runs has written."""
+    """Removes all that a study without runs has written."""
     for name in ("results.json", "study.yaml", "environment.json", "runs.jsonl"):
         (claim.folder / name).unlink(missing_ok=True)
-    shutil.rmtree(claim.folder / "runs", ignore_errors=True)  # of a run that was never finished
+    shutil.rmtree(claim.folder / "runs", ignore_errors=True)  # files of an unfinished run
     claim.forget()
 
 
 def write_tables(journal: Journal) -> None:
-    """runs.parquet and runs.csv: one row a run, mappings flattened to columns with their path as name.
+    """Writes runs.parquet and runs.csv: one row per run, mappings flattened to columns named by their path.
 
-    Numbers are numbers, times are times, lists are lists; in CSV, which has neither, times are ISO 8601 and lists are
+    Numbers, times and lists keep their types; in CSV, which lacks the latter two, times are ISO 8601 and lists are
     joined by "; ".
     """
     rows = [_flat(asdict(run)) for run in journal.runs]
@@ -343,7 +343,7 @@ def write_tables(journal: Journal) -> None:
 
 
 def _column(name: str, values: Sequence[Any]) -> pa.Array:
-    """A column of one type, the same in every folder wherever the name says what it is."""
+    """A column of one type, which is the same in every folder if the name determines it."""
     if name == "began":
         times = [datetime.fromisoformat(value) if value else None for value in values]
         return pa.array(times, pa.timestamp("ms", "UTC"))
@@ -351,13 +351,13 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
         texts = [value if value is None else [str(item) for item in value] for value in values]
         return pa.array(texts, pa.list_(pa.string()))
     column = _plain(values)
-    # Whole numbers of a metric are still measured; and a column without a value has some type in every reader.
+    # Metrics are always floats, even if all are whole; a column without values needs a type that all readers support.
     as_float = pa.types.is_null(column.type) or (name.startswith("metrics.") and pa.types.is_integer(column.type))
     return column.cast(pa.float64()) if as_float else column
 
 
 def _plain(values: Iterable[Any]) -> pa.Array:
-    """Of one type; a column that mixes types (levels: 9000 and h1=9000,h2=1500) becomes text."""
+    """A column of one type; mixed types (levels: 9000 and h1=9000,h2=1500) become text."""
     found = list(values)
     try:
         return pa.array(found)

@@ -1,4 +1,4 @@
-"""A folder in which one process writes at a time (flock), and what of it goes again when nothing came of it."""
+"""The lock of a folder in which one process writes at a time (flock), and its removal if it stays unused."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LOCK = ".lock"
 
 
 class Claim:
-    """The folder, made if it is not there, and its lock, which the kernel frees with the process, also on kill -9."""
+    """A folder, created if necessary, and its lock, which the kernel releases with the process, even on kill -9."""
 
     def __init__(
         self, folder: Path, disk: Callable[[Path], AbstractContextManager[None]], full: tuple[int, ...]
     ) -> None:
-        """FolderInUse or InputError if it cannot be had. `disk` turns errors of the system, those of `full`, into one
-        line."""
+        """Takes the lock; FolderInUse or InputError if that fails. `disk` turns system errors with a code in `full`
+        into errors of one line."""
         self.folder = folder
         self._made = [each for each in (folder, *folder.parents) if not each.exists()]  # the deepest first
         with disk(folder):
@@ -34,13 +34,13 @@ class Claim:
                 self._remove_made()
                 if error.errno in full:
                     raise
-                raise InputError(f"{folder}: found no folder to write in ({error.strerror}), expected one") from None
-        with contextlib.suppress(OSError):  # the number is a courtesy, the lock is what counts
+                raise InputError(f"{folder}: cannot be used ({error.strerror}), expected a writable folder") from None
+        with contextlib.suppress(OSError):  # the process id is only informative, the lock is what counts
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, str(os.getpid()).encode(), 0)
 
     def forget(self) -> None:
-        """Take away the lock's file, and the folders that were made for it if nothing else is in them."""
+        """Removes the lock's file, and the folders that were created for it if they are empty."""
         (self.folder / LOCK).unlink(missing_ok=True)
         self._remove_made()
 
@@ -50,14 +50,14 @@ class Claim:
                 each.rmdir()
 
     def free(self) -> None:
-        """Let others write. Twice is once."""
+        """Releases the lock; may be called twice."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
 
 def _locked(path: Path) -> int:
-    """The file, locked by this process; FolderInUse if another has it."""
+    """The descriptor of the lock's file, locked by this process; FolderInUse if another process holds it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -68,7 +68,7 @@ def _locked(path: Path) -> int:
             raise FolderInUse(
                 f"{path.parent}: the output folder is in use by process {holder}: wait for it, or choose another --out"
             ) from None
-        # Whoever had it may have taken its file away in between: then this lock keeps nobody out.
+        # The previous holder may have removed the file in between; then this lock would have no effect.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle

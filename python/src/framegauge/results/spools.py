@@ -1,7 +1,7 @@
-"""The bulk records of a run, as its folder has them: tables that may be missing, torn, or of an older shape.
+"""The bulk records in a run's folder: tables that may be missing, torn, or of an older format.
 
-What the network did (drops, events, queues) is in Parquet files, all else in Arrow files. Older folders have Arrow
-files alone.
+Records of the network (drops, events, queues) are in Parquet files, all others in Arrow files. Older folders have only
+Arrow files.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ __all__ = ["columns", "dig", "record", "table"]
 
 
 def table(path: Path) -> pa.Table | None:
-    """A whole table; None where there is none that can be read. Where there is no Parquet file, the Arrow file of that
-    name."""
+    """A whole table; None if it cannot be read. If there is no Parquet file, the Arrow file of that name is read."""
     try:
         if path.suffix == ".parquet" and path.exists():
             return pyarrow.parquet.read_table(path)
@@ -30,7 +29,7 @@ def table(path: Path) -> pa.Table | None:
 
 
 def columns(path: Path, names: Collection[str], others: Collection[str] = ()) -> dict[str, list[Any]] | None:
-    """The named columns of a table, and those of `others` that it has; None where it lacks one of `names`."""
+    """The named columns of a table, and those of `others` that it has; None if it lacks one of `names`."""
     found = table(path)
     if found is None or not set(names) <= set(found.column_names):
         return None
@@ -38,7 +37,7 @@ def columns(path: Path, names: Collection[str], others: Collection[str] = ()) ->
 
 
 def record(folder: Path, number: int) -> Mapping[str, Any]:
-    """What a run's record.json says; nothing where it cannot be read."""
+    """A run's record.json; empty if it cannot be read."""
     try:
         found = json.loads((folder / "runs" / str(number) / "record.json").read_bytes())
     except (OSError, ValueError):
@@ -47,7 +46,7 @@ def record(folder: Path, number: int) -> Mapping[str, Any]:
 
 
 def dig(found: Any, *path: str) -> Any:
-    """What is at the path; None where there is no such thing."""
+    """The value at a path of keys; None if there is none."""
     for name in path:
         if not isinstance(found, Mapping):
             return None

@@ -1,1 +1,1 @@
-"""Estimates and verdicts. Pure: numbers in, numbers and warnings out."""
+"""Estimates and verdicts: numbers in, numbers and warnings out; no files, no clock."""

@@ -1,8 +1,8 @@
 """The studentised bootstrap: an interval for means of skewed values (Efron & Tibshirani 1993, chapter 12.5; Hall 1988,
 Annals of Statistics 16:927).
 
-Refused where it would be worse than Student's t: with fewer than LEAST blocks its quantiles are those of a handful of
-values, and beyond the level that RESAMPLES can tell there are none. Seeded: the same blocks give the same interval.
+It is not used where it would be worse than Student's t: with fewer than LEAST blocks its quantiles rest on a handful of
+values, and RESAMPLES are too few for a very strict level. Seeded: the same blocks give the same interval.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["LEAST", "can", "studentised"]
 
 LEAST = 12
 RESAMPLES = 20_000
-TAIL = 50  # resamples beyond each end of the interval, at least
+TAIL = 50  # the least number of resamples beyond each end of the interval
 SEED = 20_261_121
 
 
 def can(count: int, alpha: float) -> bool:
-    """Whether so many blocks have an interval at level `alpha`."""
+    """Whether this many blocks give an interval at level `alpha`."""
     return count >= LEAST and alpha / 2 * RESAMPLES >= TAIL
 
 

@@ -1,4 +1,4 @@
-"""What weakens a verdict, a line each. Nothing is dropped because of it: the reader is told."""
+"""What weakens a verdict, one line for each reason. Such verdicts and blocks are kept; the lines are for the reader."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ from framegauge.statistics import bootstrap, robust
 from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
 from framegauge.statistics.verdict import Verdict, decide
 
-__all__ = ["FEW_BLOCKS", "order", "warnings"]
+__all__ = ["FEW_BLOCKS", "counted", "on_its_own", "order", "warnings"]
 
 FEW_BLOCKS = 5
-SERIES_BLOCKS = 8  # fewer tell nothing of order
+SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order
 UNLIKELY = 0.01
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 block", "3 blocks"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def on_its_own(verdict: Verdict, comparisons: int) -> str:
+    """The warning on an undecided comparison that would have this verdict if it were the only one of the study."""
+    claim = "inside the margin" if verdict is Verdict.NO_PRACTICAL_DIFFERENCE else str(verdict)
+    return f"{claim} on its own, but not after correcting for {comparisons} comparisons"
 
 
 def warnings(
@@ -32,21 +43,23 @@ def warnings(
     verdict = decide(judged, margin, higher_is_better)
     lines = []
     if judged.blocks < FEW_BLOCKS:
-        lines.append(f"only {judged.blocks} blocks: the interval leans on the assumption of normal log ratios")
+        blocks = counted(judged.blocks, "block")
+        lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
     elif skewed and not bootstrap.can(judged.blocks, judged.alpha):
-        lines.append(f"{judged.blocks} blocks are too few for the bootstrap that this skewed metric wants: paired t")
+        few = f"{judged.blocks} blocks are too few for a bootstrap"
+        lines.append(f"{few}, which this skewed metric needs: the interval is that of the paired t test")
     if judged.log_deviation == 0:
         lines.append("the blocks do not vary at all: the interval has no width")
     if verdict is Verdict.UNDECIDED:
         lines.append(_to_settle(judged, margin))
-    # With one block less the interval widens anyway, so only a change between settled verdicts tells.
+    # Fewer blocks widen the interval anyway, so only a change from one settled verdict to another is worth a warning.
     elif judged.blocks > FEW_BLOCKS:
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
             without = decide(estimate(rest, other, judged.alpha), margin, higher_is_better)
             if without not in (verdict, Verdict.UNDECIDED):
-                lines.append(f"one block decides: without it the verdict would be {without}")
+                lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break
     return [*lines, *_outliers(logs, judged), *order(logs)]
 
@@ -55,35 +68,35 @@ def _to_settle(judged: Ratio, margin: float) -> str:
     needed = blocks_to_settle(judged, margin)
     if needed is None:
         return "undecided: the effect is too close to the margin, or too noisy, for more blocks to settle it"
-    return f"undecided: about {needed - judged.blocks} more blocks would settle it"
+    return f"undecided: about {counted(needed - judged.blocks, 'more block')} would settle it"
 
 
 def _outliers(logs: np.ndarray, judged: Ratio) -> Iterator[str]:
-    # Of fewer blocks the median deviation is so uncertain that normal ones would often seem far out.
+    # With fewer blocks the median deviation is so uncertain that ordinary blocks would often look like outliers.
     far = robust.outliers(logs) if len(logs) >= SERIES_BLOCKS else []
     if not far:
         return
     centre = math.exp(robust.middle(logs).centre)
     yield (
-        f"{len(far)} of {len(logs)} blocks {'lies' if len(far) == 1 else 'lie'} far out; kept: with all blocks the "
-        f"ratio is {judged.ratio:.4f}, the median of pairs of blocks {centre:.4f}"
+        f"{len(far)} of {len(logs)} blocks {'is an outlier' if len(far) == 1 else 'are outliers'}, and kept: the ratio "
+        f"of all blocks is {judged.ratio:.4f}, the median over pairs of blocks {centre:.4f}"
     )
 
 
 def order(logs: np.ndarray, what: str = "the ratio", unit: str = "block") -> Iterator[str]:
-    """Blocks (or runs) that follow one another are not independent: a trend, or each like the one before."""
+    """Warnings that successive blocks (or runs) may not be independent: there is a trend, or neighbours are alike."""
     if len(logs) < SERIES_BLOCKS or len(set(logs)) <= 2:
         return
     if float(stats.spearmanr(range(len(logs)), logs).pvalue) < UNLIKELY:
         yield f"{what} drifts from {unit} to {unit}: the {unit}s may not be independent"
     elif _alike(logs) < UNLIKELY:
         whose = "" if what == "the ratio" else f" of {what}"
-        dependent = f"the {unit}s may not be independent, and the interval too narrow"
-        yield f"each {unit}{whose} resembles the one before: {dependent}"
+        dependent = f"the {unit}s may not be independent, and the interval may be too narrow"
+        yield f"neighbouring {unit}s{whose} are alike: {dependent}"
 
 
 def _alike(logs: np.ndarray) -> float:
-    """Chance of neighbours this alike in independent blocks: rank von Neumann ratio (Bartels 1982), one-sided."""
+    """The chance that neighbours of independent blocks are this alike: rank von Neumann ratio (Bartels 1982)."""
     ranks = stats.rankdata(logs)
     count = len(ranks)
     ratio = float(np.square(np.diff(ranks)).sum() / np.square(ranks - ranks.mean()).sum())

@@ -1,12 +1,12 @@
 """How the effect of a treatment depends on everything else that was varied: main effects and interactions.
 
-Contrasts of the log ratios of each block: the mean over the cells at one level of a factor, and the difference of two
-such means; then Student's t over the blocks, as for a single comparison (each block is one observation of the
-contrast). That is the split-plot analysis of a factorial in randomised complete blocks (Box, Hunter & Hunter 2005,
-chapters 4, 5 and 9) without its pooling of variances, which noise that differs between cells would spoil. Only
-blocks that have all the cells of a contrast count. Geometric means over cells: each cell weighs the same.
+Both are contrasts of the log ratios of each block: the mean over the cells at one level of a factor, and the difference
+of two such means. Student's t is applied over the blocks, as for a single comparison (each block is one observation of
+the contrast). This is the split-plot analysis of a factorial in randomised complete blocks (Box, Hunter & Hunter 2005,
+chapters 4, 5 and 9) without pooled variances, because noise may differ between cells. Only blocks that have all cells
+of a contrast count. Means over cells are geometric: each cell has the same weight.
 
-These describe; verdicts are given on comparisons only, so they are not part of the family.
+These figures are descriptive. Verdicts are given on comparisons only, so effects are not part of the family.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class AtLevel:
 
 @dataclass(frozen=True)
 class Effect:
-    """The treatment's ratio by the levels of no factor (main effect), one or two factors.
+    """The treatment's ratio by the levels of no factor (main effect), of one factor, or of two.
 
-    `contrasts` are the interactions: by how much the ratio differs, as a factor. With one factor each level against its
-    first; with two of two levels each, the difference of differences.
+    `contrasts` are the interactions: how much the ratio differs, as a factor. With one factor, each level is set
+    against the first; with two factors of two levels each, it is the difference of differences.
     """
 
     factors: Sequence[str]
@@ -51,7 +51,7 @@ Logs = Mapping[int, Mapping[int, float]]  # by cell, by block
 
 
 def effects(logs: Logs, conditions: Mapping[int, Mapping[str, Any]], alpha: float = ALPHA) -> list[Effect]:
-    """Of one treatment level on one metric: `logs` are its log ratios, `conditions` those of each cell."""
+    """The effects of one treatment level on one metric: `logs` are its log ratios, `conditions` those of each cell."""
     cells = [cell for cell in sorted(conditions) if logs.get(cell)]  # as the study numbers them
     varied = _varied({cell: conditions[cell] for cell in cells})
     found = [Effect((), list(_at(logs, [({}, cells)], alpha)), ())]
@@ -115,7 +115,7 @@ def _contrasts(
 
 
 def _ratio(values: Sequence[float], alpha: float) -> Ratio:
-    """Of log values, one a block."""
+    """The ratio and its interval from log values, one per block."""
     logs, count = np.asarray(values), len(values)
     centre = float(logs.mean())
     if count < 2:

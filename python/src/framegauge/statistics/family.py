@@ -1,9 +1,9 @@
-"""Many comparisons in one study: none may be wrong by being one of many.
+"""The correction for many comparisons in one study, so that all of them together rarely make a false claim.
 
-Holm's step-down (Holm 1979, Scandinavian Journal of Statistics 6:65). Each comparison claims at most one of better,
-worse and no practical difference, from a two-sided interval, and so misleads with probability alpha at most; that
-the direction may be claimed with the rest is Shaffer's (1980, Annals of Statistics 8:1342). With several looks it is
-the group sequential Holm procedure (Ye, Li, Liu & Yao 2013, Statistics in Medicine 32:1112).
+Holm's step-down procedure (Holm 1979, Scandinavian Journal of Statistics 6:65). Each comparison claims at most one of
+better, worse and no practical difference, from a two-sided interval, so its claim is false with probability alpha at
+most; that a direction may be claimed as well follows from Shaffer (1980, Annals of Statistics 8:1342). With several
+looks it is the group sequential Holm procedure (Ye, Li, Liu & Yao 2013, Statistics in Medicine 32:1112).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["levels"]
 
 
 def levels(settled: Sequence[Callable[[float], bool]], alpha: float) -> list[float]:
-    """The level at which each comparison is to be judged, so that all together err with probability `alpha`.
+    """The level at which to judge each comparison, so that any of them is wrong with probability `alpha` at most.
 
-    `settled` says of each comparison whether it comes to a claim at a level; what is settled at one must be settled
-    at every larger one. What stays unsettled is left with the level at which the procedure ended.
+    `settled` holds one function per comparison: whether it makes a claim at a level. A comparison that is settled at
+    one level must be settled at every larger one. Unsettled comparisons get the level at which the procedure ended.
     """
     found = [alpha] * len(settled)
     left = list(range(len(settled)))

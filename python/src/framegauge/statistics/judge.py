@@ -1,4 +1,4 @@
-"""Every comparison of a study: rows in, comparisons out. Knows neither files nor testbeds."""
+"""The comparisons of a study and their verdicts: rows in, comparisons out; no files, no testbeds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from framegauge.statistics.verdict import SETTLED, Verdict, decide
 
 __all__ = ["Comparison", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
 
-MOST_LOST = 0.5  # a comparison that lost more of its runs is not judged: what is left is not what was planned
+MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. `excluded`: it is no evidence; its metrics are not looked at. `not_measured`: why, by metric."""
+    """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric."""
 
     block: int
     cell: int
@@ -41,8 +41,8 @@ class Row:
 class Comparison:
     """One metric of one arm against the baseline, within one cell.
 
-    `ratio` has the 95 % interval of this comparison alone; `judged` that of the verdict, wide enough that all
-    comparisons of the study together err with 5 %.
+    `ratio` has the 95 % interval of this comparison alone; `judged` has the interval that decides the verdict, wide
+    enough that any verdict of the study is wrong with a probability of 5 % at most.
     """
 
     cell: int
@@ -60,26 +60,26 @@ class Comparison:
     runs: int
     warnings: Sequence[str] = field(default=())
     judged: Ratio | None = None
-    control_differs: bool = False  # the A/A control beside it: something acts that may act everywhere
-    wants_runs: bool = False  # suspect, as more runs must tell whether those that do not count were lost at random
+    control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
+    wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
 
 
-_Where = tuple[int | None, str]  # a cell, or the whole study, and an arm
+_Where = tuple[int | None, str]  # a cell (None: the whole study) and an arm
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What a comparison is made of, before it is known how strictly it is to be judged."""
+    """The paired values of a comparison, before the level at which it is judged is known."""
 
     empty: Comparison
     baseline: Sequence[float]
     treatment: Sequence[float]
-    doubt: str | None  # why there is no verdict, whatever the values say
-    verdict: Verdict = Verdict.SUSPECT  # then
+    doubt: str | None  # why there is no verdict, whatever the values are
+    verdict: Verdict = Verdict.SUSPECT  # the verdict if there is a doubt
     wants_runs: bool = False
 
     def at(self, alpha: float, rule: StoppingRule) -> Ratio:
-        """The ratio with the interval that errs with `alpha` over all looks."""
+        """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
         nominal = rule.nominal(alpha, len(self.baseline))
         return estimate(self.baseline, self.treatment, nominal, METRICS[self.empty.metric].skewed)
 
@@ -93,8 +93,8 @@ def judge(
 ) -> list[Comparison]:
     """All comparisons, cell by cell in the study's order, the A/A control before the treatments.
 
-    The treatments are one family, the A/A controls another: neither makes a false claim with more than 5 %. Without
-    `explain` verdicts come without what weakens them, sooner.
+    The treatments are one family, the A/A controls another; each makes a false claim with a probability of 5 % at
+    most. Without `explain`, verdicts lack the warnings that weaken them, and take less time.
     """
     rule = rule or StoppingRule()
     pairs = list(_all_pairs(rows, margins))
@@ -110,27 +110,27 @@ def judge(
 
 
 def is_settled(found: Sequence[Comparison]) -> bool:
-    """Whether more blocks are of no use: every comparison of a treatment has its verdict, and no control lacks one only
-    because too few runs tell how some were lost."""
+    """Whether the study is done: every comparison of a treatment has its verdict, and no comparison still needs runs to
+    show whether the excluded ones were lost at random."""
     treatments = [each for each in found if each.role != "control"] or list(found)
     done = bool(treatments) and all(each.verdict in SETTLED for each in treatments)
     return done and not any(each.wants_runs for each in found)
 
 
 def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
-    """The metrics with a margin that no run has, each with the reason: the runs' own, where they give one."""
+    """The metrics that have a margin but no value in any run, each with the reason that the runs give, if any."""
     if all(row.excluded for row in rows):
-        return {}  # then every metric is there, as not judged
+        return {}  # then every metric is listed as not judged
     found = {}
     for metric in margins:
         if not any(metric in row.metrics for row in rows if not row.excluded):
             given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
-            found[metric] = given[0] if given else "no workload of this study has it"
+            found[metric] = given[0] if given else "no workload of this study measures it"
     return found
 
 
 def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
-    """Of one arm against the baseline, by cell and block: what interactions are made of."""
+    """The log ratios of one arm against the baseline, by cell and block, from which interactions are computed."""
     found: dict[int, dict[int, float]] = {}
     for cell in sorted({row.cell for row in rows}):
         inside = [row for row in rows if row.cell == cell]
@@ -167,12 +167,12 @@ def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
 
 
 def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
-    """Those that have a logarithm."""
+    """The values that have a logarithm."""
     return {block: value for block, value in values.items() if value > 0}
 
 
 def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, metric: str, margin: float) -> _Pairs:
-    """One arm against the baseline; `inside` is the cell, `lost` what the whole study lost unequally."""
+    """One arm against the baseline; `inside` are the rows of the cell, `lost` the arms that lost runs unequally."""
     before, after = _values(inside, "baseline", metric), _values(inside, example.arm, metric)
     zeros = sum(value == 0 for values in (before, after) for value in values.values())
     counted = len(before) + len(after)
@@ -186,8 +186,8 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     values = [before[block] for block in blocks], [after[block] for block in blocks]
     if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
         return _Pairs(empty, *values, doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
-    if zeros:  # what is left was not left at random
-        line = f"{zeros} of {counted} values are 0, which has no ratio"
+    if zeros:  # the remaining values are not a random selection
+        line = f"{zeros} of {counted} values are 0, so there is no ratio"
         return _Pairs(empty, *values, line, Verdict.NOT_JUDGED)
     asked = {row.block for row in inside if row.arm in ("baseline", example.arm)}
     if len(blocks) < (1 - MOST_LOST) * len(asked):
@@ -196,16 +196,16 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
 
 
 def _lost(inside: Sequence[Row], arm: str, blocks: Sequence[int], asked: int) -> str:
-    """Why so few blocks are left: their runs do not count, or count and have no such figure."""
+    """Why so few blocks are left: their runs are excluded, or lack a value of the metric."""
     here, there = ({row.block for row in inside if row.arm == each and not row.excluded} for each in ("baseline", arm))
     unread, lost = len(here & there) - len(blocks), asked - len(blocks)
     if unread == lost:
-        return f"{unread} of {asked} blocks have no such figure of both: too small to be told from nothing, or unread"
+        return f"{unread} of {asked} blocks lack this figure on a side: it was too small to measure, or not read"
     return f"{lost} of {asked} blocks were lost: too many to judge the rest"
 
 
 def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
-    """The arms that lost runs otherwise than the baseline did, in a cell or in the whole study."""
+    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study."""
     counts: dict[_Where, list[int]] = {}
     is_one_cell = len({row.cell for row in rows}) == 1
     for row in rows:
@@ -227,12 +227,12 @@ def _claims(pairs: _Pairs, rule: StoppingRule, alpha: float) -> bool:
 
 
 def _nothing(pairs: _Pairs) -> Comparison:
-    lines = ("no pair of runs that could be evidence", *([pairs.doubt] if pairs.doubt else []))
+    lines = ("no pair of runs is left to compare", *([pairs.doubt] if pairs.doubt else []))
     return replace(pairs.empty, warnings=lines, wants_runs=pairs.wants_runs)
 
 
 def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
-    """The comparison with its verdict at the level that its family of `count` leaves it."""
+    """The comparison with its verdict at level `alpha`, which corrects for a family of `count` comparisons."""
     doubt = [pairs.doubt] if pairs.doubt else []
     metric, margin = METRICS[pairs.empty.metric], pairs.empty.margin
     alone, judged = pairs.at(ALPHA, rule), pairs.at(alpha, rule)
@@ -240,7 +240,7 @@ def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain
     asked = (pairs.baseline, pairs.treatment, judged, margin, metric.higher_is_better, metric.skewed)
     lines = doubts.warnings(*asked) if explain else []
     if verdict is Verdict.UNDECIDED and (single := decide(alone, margin, metric.higher_is_better)) in SETTLED:
-        lines.insert(0, f"alone it would be {single}: among {count} comparisons that may be chance")
+        lines.insert(0, doubts.on_its_own(single, count))
     return replace(
         pairs.empty,
         baseline=_geometric_mean(pairs.baseline),
@@ -255,7 +255,7 @@ def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain
 
 
 def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
-    """By cell and metric, in order."""
+    """The comparisons grouped by cell and metric, in order."""
     grouped: dict[tuple[int, str], list[Comparison]] = {}
     for each in found:
         grouped.setdefault((each.cell, each.metric), []).append(each)
@@ -263,11 +263,11 @@ def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
 
 
 def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
-    """If the A/A control differs from its twin beyond the margin, nothing beside it is a verdict."""
+    """If the A/A control differs from the baseline beyond the margin, every comparison of the cell is suspect."""
     control = next((each for each in compared if each.role == "control"), None)
     if control is None or control.verdict not in (Verdict.BETTER, Verdict.WORSE):
         return list(compared)
-    line = f"the A/A control was {control.verdict} than its own level: something else than the treatment acts"
+    line = f"the A/A control was {control.verdict} than the identical baseline: something besides the treatment acts"
     return [
         replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), control_differs=True)
         if each.verdict is not Verdict.NOT_JUDGED

@@ -1,6 +1,6 @@
-"""The mean of runs with its interval: what describes an amount that is not compared with another.
+"""The mean of runs with its interval, for amounts that are described and not compared.
 
-Assumption, named: the runs are independent, and their values roughly normal (Student 1908, Biometrika 6:1).
+Assumption: the runs are independent, and their values roughly normal (Student 1908, Biometrika 6:1).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from framegauge.statistics.ratio import quantile
 
 __all__ = ["LEAST_RUNS", "Mean", "jain", "mean"]
 
-LEAST_RUNS = 3  # with two, the interval is thirteen times as wide as what it is of
+LEAST_RUNS = 3  # two runs have an interval thirteen times as wide as the distance between them
 
 
 @dataclass(frozen=True)
 class Mean:
-    """Of so many runs; `interval` is its 95 % t-interval, None below LEAST_RUNS."""
+    """The mean of `runs` values; `interval` is its 95 % t-interval, None below LEAST_RUNS."""
 
     mean: float
     interval: tuple[float, float] | None
@@ -27,7 +27,7 @@ class Mean:
 
 
 def mean(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Mean:
-    """Of one value a run; the interval is cut to what the amount can be. ValueError without a value."""
+    """The mean of one value per run; its interval is cut to `least` … `most`. ValueError without a value."""
     centre, count = statistics.fmean(values), len(values)
     if count < LEAST_RUNS:
         return Mean(centre, None, count)
@@ -36,6 +36,6 @@ def mean(values: Sequence[float], least: float = -math.inf, most: float = math.i
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """Jain's index, (Σx)² / (n Σx²): from 1/n to 1; None where nothing was shared (Jain, Chiu, Hawe, DEC-TR-301)."""
+    """Jain's index, (Σx)² / (n Σx²): from 1/n to 1; None if all values are 0 (Jain, Chiu, Hawe, DEC-TR-301)."""
     squares = math.fsum(value * value for value in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares > 0 else None

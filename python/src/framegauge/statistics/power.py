@@ -1,7 +1,7 @@
-"""What a study can find, before it is run: from the spread of the log ratios of its blocks.
+"""The effects that a study of so many blocks can find, computed beforehand from the spread of the log ratios.
 
 Paired t with non-central t (Cohen 1988; Phillips 1990, J. Pharmacokinetics and Biopharmaceutics 18:137 for
-equivalence). A study that may stop early is reckoned at its planned end, at the level of its last look.
+equivalence). A study that may stop early is taken at its planned end, at the level of its last look.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Reach:
-    """What so many blocks find with power 0.8."""
+    """The effects that `blocks` blocks find with power 0.8."""
 
     blocks: int
-    alpha: float  # of a comparison: its share of the study's 0.05 (Bonferroni, at worst), at the last look
-    half_width: float  # of its interval, as a ratio above 1
+    alpha: float  # level of one comparison: its share of the study's 0.05 (Bonferroni, at worst), at the last look
+    half_width: float  # half the width of its interval, as a ratio above 1
     better: float  # the smallest ratio that comes out "better"
-    equal_power: float  # chance of "no practical difference" where there is none at all
+    equal_power: float  # chance of "no practical difference" if the true ratio is 1
 
 
 def reach(
     deviation: float, blocks: int, margin: float, comparisons: int = 1, rule: StoppingRule | None = None
 ) -> Reach:
-    """For log ratios with such a standard deviation; ValueError below two blocks."""
+    """The effects that blocks whose log ratios have this standard deviation can find; ValueError below two blocks."""
     if blocks < 2 or deviation < 0:
-        raise ValueError("at least two blocks and a spread of at least 0")
+        raise ValueError(f"{blocks} blocks, deviation {deviation}: expected at least two blocks and a deviation from 0")
     alpha = (rule or StoppingRule()).nominal(ALPHA / max(1, comparisons), blocks)
     edge, error = math.log1p(margin), deviation / math.sqrt(blocks)
     critical = quantile(blocks - 1, alpha)
@@ -45,7 +45,8 @@ def reach(
     def missing(effect: float) -> float:
         return float(stats.nct.sf(critical, blocks - 1, (effect - edge) / error)) - POWER
 
-    # The normal quantiles' sum is never enough with so few degrees of freedom; ten times is always.
+    # An upper end for the search: the sum of the normal quantiles is too small for few degrees of freedom, ten times
+    # as much is always enough.
     far = edge + 10 * (critical + 5) * error
     effect = float(optimize.brentq(missing, edge, far)) if missing(far) > 0 else math.inf
     return Reach(
@@ -54,9 +55,9 @@ def reach(
 
 
 def _equal(critical: float, edge: float, degrees: int) -> float:
-    """Chance that mean ± critical s/√n lies within ± edge (in standard errors) when the truth is 0.
+    """The chance that mean ± critical s/√n lies within ± edge (in standard errors) when the truth is 0.
 
-    Integrates over s: given it, the mean is normal.
+    It is an integral over s: for a given s the mean is normal.
     """
 
     def part(chi: float) -> float:

@@ -1,10 +1,9 @@
 """The ratio of a treatment to its baseline, by block.
 
-Assumption, named: the logarithms of the ratios of the blocks are independent and roughly normal. The
-block is the unit: however many transfers a run holds, it counts once. The estimate is the geometric mean
-of the ratios; the interval is Student's t on their logarithms (paired t test; Student 1908), n - 1
-degrees of freedom. Metrics whose logarithms are skewed get a studentised bootstrap (`bootstrap`) where
-there are blocks enough for it.
+Assumption: the logarithms of the ratios of the blocks are independent and roughly normal. The block is the unit:
+a run counts once, however many transfers it holds. The estimate is the geometric mean of the ratios; the interval is
+Student's t on their logarithms (paired t test; Student 1908) with n - 1 degrees of freedom. Metrics whose logarithms
+are skewed get a studentised bootstrap (`bootstrap`) where there are enough blocks for it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ BOOTSTRAP = "log ratios of the blocks are independent and alike (studentised boo
 
 @dataclass(frozen=True)
 class Ratio:
-    """Geometric-mean ratio with its interval at level `alpha`; `low` and `high` are None below two blocks."""
+    """A geometric mean of ratios with its interval at level `alpha`; `low` and `high` are None below two blocks."""
 
     ratio: float
     low: float | None
@@ -40,14 +39,15 @@ class Ratio:
 
 
 def quantile(degrees: float, alpha: float = ALPHA) -> float:
-    """Of Student's t, two-sided; infinite at level 0."""
+    """The two-sided quantile of Student's t; infinite at level 0."""
     return -float(special.stdtrit(degrees, alpha / 2)) if alpha > 0 else math.inf
 
 
 def log_ratios(baseline: Sequence[float], treatment: Sequence[float]) -> np.ndarray:
-    """Of paired positive values, one pair a block; ValueError if they are not that."""
+    """The log ratios of paired values, one pair per block; ValueError unless all are finite and above 0."""
     if len(baseline) != len(treatment) or not baseline:
-        raise ValueError("one value a block on both sides, at least one block")
+        counts = f"{len(baseline)} and {len(treatment)} values"
+        raise ValueError(f"{counts}: expected one value per block on each side, and at least one block")
     if min(*baseline, *treatment) <= 0 or not all(map(math.isfinite, (*baseline, *treatment))):
         raise ValueError("a ratio needs finite values above 0")
     logs: np.ndarray = np.log(np.asarray(treatment, dtype=float)) - np.log(np.asarray(baseline, dtype=float))
@@ -57,7 +57,7 @@ def log_ratios(baseline: Sequence[float], treatment: Sequence[float]) -> np.ndar
 def estimate(
     baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, skewed: bool = False
 ) -> Ratio:
-    """The ratio of paired positive values, one pair a block; ValueError if they are not that."""
+    """The ratio of paired values, one pair per block; ValueError unless all are finite and above 0."""
     logs = log_ratios(baseline, treatment)
     centre, count = float(logs.mean()), len(logs)
     if count < 2:
@@ -72,10 +72,10 @@ def estimate(
 
 
 def blocks_to_settle(found: Ratio, margin: float) -> int | None:
-    """How many blocks in all would settle the verdict if estimate and spread stayed as they are.
+    """The total number of blocks that would settle the verdict if estimate and spread stayed as they are.
 
-    None: more than MOST_BLOCKS, or not known. Settled means that the half-width is below the distance
-    from the estimate to the nearest edge of the margin, in logarithms.
+    None: more than MOST_BLOCKS, or the spread is not known. Settled means that half the width of the interval is below
+    the distance from the estimate to the nearest edge of the margin, in logarithms.
     """
     if found.log_deviation is None:
         return None

@@ -1,8 +1,8 @@
-"""What does not lean on any single block: the median of the pairs of blocks, beside the mean that is judged.
+"""An estimate that does not depend on any single block, shown next to the mean that is judged.
 
-The Hodges-Lehmann estimate (1963, Annals of Mathematical Statistics 34:598): the median of the means of all pairs of
-log ratios, each with itself, too; its interval inverts Wilcoxon's signed rank test. Assumption: the log ratios are
-independent and symmetrical, which they are for equal arms whatever their noise.
+It is the Hodges-Lehmann estimate (1963, Annals of Mathematical Statistics 34:598): the median of the means of all
+pairs of log ratios, pairs of a value with itself included; its interval inverts Wilcoxon's signed rank test.
+Assumption: the log ratios are independent and symmetrical, which holds for equal arms whatever their noise.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scipy import stats
 
 __all__ = ["Middle", "middle", "outliers"]
 
-EXACT = 50  # blocks; beyond, the signed rank statistic is normal
-MOST = 2000  # blocks that are looked at: there are half as many pairs as their square
-FAR = 5.0  # robust standard deviations: of 1,000 normal blocks none is expected that far out
+EXACT = 50  # blocks; with more, the signed rank statistic is taken as normal
+MOST = 2000  # blocks that are used: the number of pairs is half their square
+FAR = 5.0  # robust standard deviations: none of 1,000 normal blocks is expected beyond
 NORMAL_MAD = 1.4826  # standard deviation of normal values over their median absolute deviation
 
 
 class Middle(NamedTuple):
-    """Of log ratios; no interval where so few blocks cannot have one."""
+    """The centre of log ratios and its interval, None where there are too few blocks for one."""
 
     centre: float
     low: float | None
@@ -31,11 +31,11 @@ class Middle(NamedTuple):
 
 
 def _left_out(count: int, alpha: float) -> int:
-    """Of the ordered means of pairs, the number of the one that ends the interval, from either side; 0: none can."""
+    """The position, from either side, of the ordered mean of pairs at which the interval ends; 0: no interval."""
     if count > EXACT:
         deviation = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
         return max(0, math.floor(count * (count + 1) / 4 - float(stats.norm.isf(alpha / 2)) * deviation))
-    ways = np.zeros(count * (count + 1) // 2 + 1)  # how many of the sign patterns have each sum of ranks
+    ways = np.zeros(count * (count + 1) // 2 + 1)  # the number of sign patterns by their sum of ranks
     ways[0] = 1.0
     for rank in range(1, count + 1):
         ways[rank:] += ways[:-rank].copy()
@@ -54,7 +54,7 @@ def middle(logs: Sequence[float] | np.ndarray, alpha: float = 0.05) -> Middle:
 
 
 def outliers(logs: Sequence[float] | np.ndarray) -> list[int]:
-    """The blocks more than FAR robust standard deviations from the median; none where more than half are equal."""
+    """The blocks more than FAR robust standard deviations from the median; none if more than half are equal."""
     values = np.asarray(logs, dtype=float)
     distance = np.abs(values - np.median(values))
     scale = NORMAL_MAD * float(np.median(distance))

@@ -1,16 +1,16 @@
-"""Stopping as soon as everything is settled, without being wrong more often.
+"""Early stopping: a study may end as soon as everything is settled, without a larger chance of being wrong.
 
-A study that looks at its runs after every block and stops when it likes what it sees is wrong more often than its
-intervals say. So every look may spend only a part of the error: after n of N planned blocks, alpha (n/N)^2 in all
-looks together (Lan & DeMets 1983, Biometrika 70:659; the power family with exponent 2 of Kim & DeMets 1987,
-Biometrika 74:149). The boundaries are those of Brownian motion, by recursive numerical integration (Armitage,
-McPherson & Rowe 1969, JRSS A 132:235); a look's nominal level is used with Student's t (the significance level
+A study that looks at its runs after every block and stops at the first result it likes is wrong more often than its
+intervals promise. So each look may spend only a part of the error: after n of N planned blocks, all looks together
+have spent alpha (n/N)^2 (Lan & DeMets 1983, Biometrika 70:659; the power family with exponent 2 of Kim & DeMets 1987,
+Biometrika 74:149). The boundaries are those of Brownian motion, computed by recursive numerical integration (Armitage,
+McPherson & Rowe 1969, JRSS A 132:235). The nominal level of a look is used with Student's t (the significance level
 approach of Pocock 1977, Biometrika 64:191), which makes its interval a repeated confidence interval (Jennison &
 Turnbull 1989, JRSS B 51:305): over all looks together it misses the truth with probability alpha at most.
 
-Looks by Student's t with few degrees of freedom agree less with one another than those of Brownian motion, and
-together spend up to 1.23 times as much (of 100,000 simulated studies of 8, 20 and 40 blocks, at 0.05 and 0.005); so
-only 1 / EXCESS of alpha is planned with.
+Looks with Student's t and few degrees of freedom are less correlated than those of Brownian motion, and together spend
+up to 1.23 times as much (in 100,000 simulated studies of 8, 20 and 40 blocks, at 0.05 and 0.005). Therefore only
+1 / EXCESS of alpha is spent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy import optimize, special
 
 __all__ = ["FIRST_LOOK", "StoppingRule", "looks"]
 
-FIRST_LOOK = 5  # below, an interval leans too much on the assumption of normal log ratios
+FIRST_LOOK = 5  # with fewer blocks an interval relies too much on the assumption of normal log ratios
 MOST_LOOKS = 50
 EXPONENT = 2.0
 EXCESS = 1.25
@@ -32,7 +32,7 @@ NODES = 201
 
 
 def looks(planned: int) -> list[int]:
-    """After how many blocks a study of `planned` blocks looks at its runs: the last is `planned`."""
+    """The numbers of blocks after which a study of `planned` blocks looks at its runs; the last is `planned`."""
     stride = max(1, math.ceil((planned - FIRST_LOOK) / (MOST_LOOKS - 1)))
     return [*range(FIRST_LOOK, planned, stride), planned]
 
@@ -42,7 +42,7 @@ def _spent(alpha: float, blocks: int, planned: int) -> float:
 
 
 def _beyond(sums: np.ndarray, density: np.ndarray, spread: float, chance: float, edge: float) -> float:
-    """By how much the next look crosses ±`edge` with more than `chance`."""
+    """The probability that the next look crosses ±`edge`, less `chance`."""
     tails = special.ndtr((sums - edge) / spread) + special.ndtr((-edge - sums) / spread)
     return float(density @ tails) - chance
 
@@ -70,15 +70,15 @@ def _levels(alpha: float, planned: int) -> tuple[tuple[int, float], ...]:
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """A study of `planned` blocks that may stop after any look; None: one look, after blocks fixed beforehand."""
+    """The rule for a study of `planned` blocks that may stop after any look; None: one look, after a fixed number."""
 
     planned: int | None = None
 
     def nominal(self, alpha: float, blocks: int) -> float:
         """The two-sided level of an interval after `blocks`, for an error of `alpha` over all looks.
 
-        Between two looks, and after the planned end, it is the last look's: whoever stops there for a reason that
-        is not in the data (the budget, Ctrl-C) spends no more.
+        Between two looks, and after the planned end, it is the level of the last look: stopping there for a reason
+        that does not depend on the data (the budget, Ctrl-C) spends no more of the error.
         """
         if self.planned is None:
             return alpha
@@ -86,5 +86,5 @@ class StoppingRule:
         return made[-1] if made else _spent(alpha, blocks, self.planned)
 
     def looks_after(self, blocks: int) -> bool:
-        """Whether the study looks at its runs after so many blocks, and may stop."""
+        """Whether the study looks at its runs, and may stop, after this many blocks."""
         return self.planned is not None and blocks in looks(self.planned)

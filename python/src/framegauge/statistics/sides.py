@@ -1,7 +1,7 @@
-"""Runs of two sides that were made apart: before and after, two folders, two time windows. Values in, verdicts out.
+"""Verdicts on two sides whose runs were measured apart: before and after, two folders, two time windows.
 
 Each comparison is unpaired (`unpaired`: Welch's t on logarithms), and all of them are one family (`family`: Holm), so
-that together they make a false claim with 5 % at most. Knows neither files nor what the sides are.
+that together they make a false claim with a probability of 5 % at most. Values in, verdicts out; no files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Judged", "Sets", "judge"]
 class Sets:
     """One comparison: the values of a metric on both sides, in the order in which they were measured.
 
-    `unit` is what there is one value of: run, or block. `doubt`: why there is no verdict, whatever the values say.
+    `unit`: each value is of one "run", or of one "block". `doubt`: why there is no verdict, whatever the values are.
     """
 
     metric: str
@@ -45,15 +45,15 @@ class Sets:
         return unpaired.estimate(self.base, self.new, alpha)
 
     def settled(self, alpha: float) -> bool:
-        """Whether the interval at that level comes to a claim."""
+        """Whether the interval at level `alpha` supports a verdict."""
         return decide(self.at(alpha), self.margin, self.higher_is_better) in SETTLED
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What follows. `base` and `new` are geometric means, or means where a value of 0 has no logarithm.
+    """The outcome of a comparison. `base` and `new` are geometric means, or plain means if a value is 0.
 
-    `ratio` has the 95 % interval of this comparison alone; `judged` that of the verdict.
+    `ratio` has the 95 % interval of this comparison alone; `judged` has the interval that decides the verdict.
     """
 
     base: float | None
@@ -77,10 +77,10 @@ def judge(compared: Sequence[Sets]) -> list[Judged]:
 
 def _why_not(sets: Sets) -> str | None:
     if not sets.base or not sets.new:
-        return "no run of one side could be evidence"
+        return "one side has no run that counts"
     zeros = sum(value == 0 for value in (*sets.base, *sets.new))
     if zeros:
-        return f"{zeros} of {len(sets.base) + len(sets.new)} values are 0, which has no ratio: the means are shown"
+        return f"{zeros} of {len(sets.base) + len(sets.new)} values are 0, so there is no ratio; the means are shown"
     return None
 
 
@@ -91,12 +91,12 @@ def _nothing(sets: Sets) -> Judged:
 
 
 def _judged(sets: Sets, alpha: float, count: int) -> Judged:
-    """The comparison at the level that its family of `count` leaves it."""
+    """The comparison at level `alpha`, which corrects for a family of `count` comparisons."""
     alone, judged = sets.at(ALPHA), sets.at(alpha)
     verdict = decide(judged, sets.margin, sets.higher_is_better)
     lines = list(_warnings(sets, judged, verdict))
     if verdict is Verdict.UNDECIDED and (single := decide(alone, sets.margin, sets.higher_is_better)) in SETTLED:
-        lines.insert(0, f"alone it would be {single}: among {count} comparisons that may be chance")
+        lines.insert(0, doubts.on_its_own(single, count))
     if sets.doubt is not None:
         verdict = Verdict.SUSPECT
         lines.insert(0, sets.doubt)
@@ -105,10 +105,11 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
 
 
 def _warnings(sets: Sets, judged: Ratio, verdict: Verdict) -> Iterator[str]:
-    """What weakens the verdict, a line each."""
+    """What weakens the verdict, one line for each reason."""
     fewest = min(len(sets.base), len(sets.new))
     if fewest < doubts.FEW_BLOCKS:
-        yield f"only {fewest} {sets.unit}s on one side: the interval leans on the assumption of normal logarithms"
+        few = f"only {doubts.counted(fewest, sets.unit)} on one side"
+        yield f"{few}: the interval relies on the assumption of normal logarithms"
     elif METRICS[sets.metric].skewed:
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
     if judged.log_deviation == 0:
@@ -118,7 +119,8 @@ def _warnings(sets: Sets, judged: Ratio, verdict: Verdict) -> Iterator[str]:
     for name, values in (("BASE", sets.base), ("NEW", sets.new)):
         logs = np.log(np.asarray(values, dtype=float))
         if len(logs) >= doubts.FEW_BLOCKS and (far := robust.outliers(logs)):
-            yield f"{len(far)} of {len(logs)} {sets.unit}s of {name} {'lies' if len(far) == 1 else 'lie'} far out; kept"
+            are = "is an outlier" if len(far) == 1 else "are outliers"
+            yield f"{len(far)} of {len(logs)} {sets.unit}s of {name} {are}, and kept"
         yield from doubts.order(logs, name, sets.unit)
 
 
@@ -126,4 +128,5 @@ def _to_settle(judged: Ratio, sets: Sets) -> str:
     needed = blocks_to_settle(judged, sets.margin)
     if needed is None:
         return f"undecided: the difference is too close to the margin, or too noisy, for more {sets.unit}s to settle it"
-    return f"undecided: about {needed - judged.blocks} more {sets.unit}s on each side would settle it"
+    more = doubts.counted(needed - judged.blocks, f"more {sets.unit}")
+    return f"undecided: about {more} on each side would settle it"

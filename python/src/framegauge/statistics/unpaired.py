@@ -1,8 +1,8 @@
-"""The ratio of two sets of runs that have nothing in common: two folders, two time windows, other tools' files.
+"""The ratio of two sets of runs that were measured apart: two folders, two time windows, other tools' files.
 
-Assumption, named: runs are independent, and the logarithms of their values roughly normal in each set; the spreads may
-differ (Welch 1947, Biometrika 34:28, on logarithms). Whatever drifted between the sets is in the estimate: blocks that
-pair what is compared are better, where they can be had.
+Assumption: runs are independent, and the logarithms of their values roughly normal in each set; the spreads may differ
+(Welch 1947, Biometrika 34:28, on logarithms). Anything that drifted between the sets is part of the estimate. Blocks
+that pair what is compared are better, where they are possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
     """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm."""
     for values in (baseline, treatment):
         if not values or min(values) <= 0 or not all(map(math.isfinite, values)):
-            raise ValueError("a ratio needs finite values above 0, at least one on both sides")
+            raise ValueError("a ratio needs finite values above 0, and at least one on each side")
     first, second = np.log(np.asarray(baseline, dtype=float)), np.log(np.asarray(treatment, dtype=float))
     centre, count = float(second.mean() - first.mean()), min(len(first), len(second))
     if count < 2:
@@ -36,11 +36,11 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
         error**2 / (len(values) - 1) for error, values in zip(errors, (first, second), strict=True)
     )
     half = quantile(degrees, alpha) * math.sqrt(total)
-    # As if paired: the spread that so many blocks would have had for the same interval.
+    # The spread that as many paired blocks would need for an interval of the same width.
     deviation = math.sqrt(total * count)
     return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
 
 
 def _exp(logarithm: float) -> float:
-    """Within what a float can hold: two runs at a strict level have an interval of any width."""
+    """The exponential, kept within the range of a float: with two runs and a strict level an interval can be huge."""
     return math.exp(min(700.0, max(-700.0, logarithm)))

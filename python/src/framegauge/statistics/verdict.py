@@ -1,4 +1,4 @@
-"""From an interval to a verdict against a margin."""
+"""The verdict that follows from an interval and a margin."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["SETTLED", "Verdict", "decide"]
 
 
 class Verdict(StrEnum):
-    """Every verdict there is. The last two say that there is no verdict, and why."""
+    """All verdicts. The last two stand for the lack of one, and give the reason."""
 
     BETTER = "better"
     WORSE = "worse"
     NO_PRACTICAL_DIFFERENCE = "no practical difference"
     UNDECIDED = "undecided"
-    SUSPECT = "suspect"  # exclusions differ between the arms, or an A/A control differs from its twin
+    SUSPECT = "suspect"  # exclusions differ between the arms, or the A/A control differs from the baseline
     NOT_JUDGED = "not judged"  # no pair of runs was left, or too many were lost
 
 
@@ -26,8 +26,8 @@ SETTLED = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE)
 def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
     """The verdict on an interval. The margin is symmetrical as a factor: 1/(1 + margin) … 1 + margin.
 
-    Wholly inside is equivalence, shown by the interval and not by the lack of a significant difference
-    (Schuirmann 1987; at the interval's level, twice as strict as two one-sided tests need).
+    An interval wholly inside the margin shows equivalence, which the lack of a significant difference would not
+    (Schuirmann 1987; at the interval's level this is twice as strict as two one-sided tests).
     """
     if found.low is None or found.high is None:
         return Verdict.UNDECIDED

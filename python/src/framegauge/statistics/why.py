@@ -1,15 +1,15 @@
-"""Why a goodput ratio is what it is: the parts that arithmetic and measurement can name, and what stays unexplained.
+"""Why a goodput ratio is what it is: the parts that arithmetic and measurement can name, and the unexplained rest.
 
 In logarithms the parts add up to the whole:
 
-- header overhead: the ratio of the two ceilings, exact (RFC 894, RFC 791, RFC 9293: bytes on the wire a segment);
-- window growth: what the slow-start model of a new connection (RFC 5681, RFC 6928) says of a transfer of that size,
-  beyond the headers; only for single transfers;
-- CPU: only where the hosts' CPUs were busy in an arm; then at most the ratio of the CPU cost a gigabyte;
+- header overhead: the ratio of the two ceilings, exact (RFC 894, RFC 791, RFC 9293: bytes on the wire per segment);
+- window growth: the ratio of transfer times that the slow-start model of a new connection (RFC 5681, RFC 6928) gives
+  for this size, beyond the headers; only for single transfers;
+- CPU: only where the hosts' CPUs were busy in an arm; then at most the ratio of the CPU costs per gigabyte;
 - unexplained: the rest, with the interval of the whole (the parts above are not random).
 
-Packets a second act through the CPU: the share of a CPU cost that scales with frames follows from two arms by
-Amdahl's argument, if the cost of a byte is the same in both.
+The packet rate acts through the CPU: the share of the CPU cost that scales with frames follows from two arms by
+Amdahl's argument, if the cost per byte is the same in both.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from framegauge.statistics.ratio import Ratio
 
 __all__ = ["BUSY", "Arm", "Part", "decompose", "frame_share"]
 
-BUSY = 0.05  # idle share of the hosts' CPUs below which they were the limit
-NOTHING = 5e-4  # a part smaller than this factor is not worth a word
+BUSY = 0.05  # with a smaller idle share, the hosts' CPUs were the limit
+NOTHING = 5e-4  # a part below this (in logarithms) is negligible
 
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known of one arm, means over its runs; None: not measured."""
+    """The figures of one arm, as typical values over its runs; None: not measured."""
 
     ceiling_bits_per_second: float | None = None
     predicted_seconds: float | None = None
     idle_share: float | None = None
-    cpu_seconds_per_gigabyte: float | None = None  # of the dearer end
+    cpu_seconds_per_gigabyte: float | None = None  # of the end that costs more
     frames_per_gigabyte: float | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """A factor of the ratio, and what says so."""
+    """One factor of the ratio, and the evidence for it."""
 
     name: str
     ratio: float
@@ -48,7 +48,7 @@ class Part:
 
 
 def decompose(whole: Ratio, baseline: Arm, treatment: Arm) -> list[Part]:
-    """The parts of a goodput ratio (higher is better); empty where no ceiling is known (an unshaped link has none)."""
+    """The parts of a goodput ratio (higher is better); empty without a ceiling (an unshaped link has none)."""
     before, after = baseline.ceiling_bits_per_second, treatment.ceiling_bits_per_second
     if before is None or after is None:
         return []
@@ -70,7 +70,7 @@ def decompose(whole: Ratio, baseline: Arm, treatment: Arm) -> list[Part]:
 
 
 def _cpu(rest: float, baseline: Arm, treatment: Arm) -> Part | None:
-    """What the cheaper packets of an arm give where its CPUs, or the other's, were the limit."""
+    """The part due to a lower CPU cost, if the CPUs of either arm were the limit."""
     idle = [arm.idle_share for arm in (baseline, treatment) if arm.idle_share is not None]
     costs = baseline.cpu_seconds_per_gigabyte, treatment.cpu_seconds_per_gigabyte
     if not idle or min(idle) >= BUSY or None in costs or not all(costs):
@@ -84,20 +84,20 @@ def _cpu(rest: float, baseline: Arm, treatment: Arm) -> Part | None:
 
 def _unexplained(ratio: float, low: float | None, high: float | None) -> str:
     if low is not None and high is not None and low <= 1 <= high:
-        return "may be nothing: its interval holds 1"
+        return "may be no effect: its interval includes 1"
     if abs(math.log(ratio)) < NOTHING:
-        return "next to nothing"
+        return "negligible"
     return "needs an arm that isolates its cause"
 
 
 def frame_share(baseline: Arm, treatment: Arm) -> float | None:
-    """The share of the baseline's CPU cost a gigabyte that scales with frames; None where it cannot be told."""
+    """The share of the baseline's CPU cost per gigabyte that scales with frames; None if it cannot be derived."""
     costs = baseline.cpu_seconds_per_gigabyte, treatment.cpu_seconds_per_gigabyte
     frames = baseline.frames_per_gigabyte, treatment.frames_per_gigabyte
     if not all(costs) or not all(frames):
         return None
     fewer = 1 - frames[1] / frames[0]  # type: ignore[operator]
     if abs(fewer) < 0.1:
-        return None  # as many frames: nothing can be told
+        return None  # the frame counts are too alike to tell the two costs apart
     share = (1 - costs[1] / costs[0]) / fewer  # type: ignore[operator]
     return share if 0 <= share <= 1 else None

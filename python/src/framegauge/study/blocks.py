@@ -1,4 +1,4 @@
-"""The order of a study: seeded, randomised, complete blocks."""
+"""The order of a study's runs: randomised complete blocks, from a seed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Slot:
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """Block, cell and arm: what a resumed study looks up."""
+        """Block, cell and arm, by which a resumed study finds finished runs."""
         return self.block, self.cell.index, self.arm.name
 
 
 def block_order(study: Study, block: int) -> list[Slot]:
     """The slots of one block, in the order of their execution.
 
-    Cells come in random order and within each cell its arms in random order, back to back: what is
-    compared is close in time, so that slow drift of the machine cancels in the ratio. Each block has
-    its own generator, so that a resumed study draws the same order.
+    Cells come in random order, and the arms of each cell in random order one after the other: runs that are compared
+    are close in time, so that slow drift of the machine cancels in the ratio. Each block has its own generator, so that
+    a resumed study draws the same order.
     """
-    # A text seed is hashed with SHA-512 by `random`: the same on every platform and Python version.
+    # `random` hashes a text seed with SHA-512, the same on every platform and Python version.
     generator = random.Random(f"framegauge order {study.seed} {block}")
     planned: list[Slot] = []
     for cell in generator.sample(cells(study), len(cells(study))):

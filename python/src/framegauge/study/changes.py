@@ -1,4 +1,4 @@
-"""What a study changes while its runs are under way. Pure data, validated."""
+"""The changes that a study makes while its runs are under way."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from framegauge.study.testbed import Testbed
 
 __all__ = ["LEAST_APART_SECONDS", "Change", "change_problems", "changes_as_json"]
 
-LEAST_APART_SECONDS = 1.0  # while something is measured the pipe carries one message a second (pipe/README.md)
+LEAST_APART_SECONDS = 1.0  # during a measurement the pipe carries one message per second (pipe/README.md)
 SMALLEST_MTU_6 = 1280  # RFC 8200
-# By the key of a file: its key in `rack.set`.
+# Keys of a file, and their keys in `rack.set`.
 _OF_LINKS = {"rate": "bits_per_second", "delay": "delay_seconds", "buffer": "buffer_bytes", "mtu": "mtu", "up": "up"}
 
 
 class Change(Sparse):
-    """At `at` after a run's measurement has begun, either the MTU of `hosts`, or what one direction of some links has
-    (`from` and `to`, where `*` stands for any characters), from then on."""
+    """A change at time `at` after the start of a run's measurement, which lasts to its end: either the MTU of `hosts`,
+    or settings of one direction of some links (`from` and `to`, where `*` stands for any characters)."""
 
     at: Annotated[Seconds, Field(gt=0)]
     hosts: Literal["all"] | list[StrictStr] | None = None
@@ -45,7 +45,7 @@ class Change(Sparse):
             raise Problem(("hosts",), "none", "all, or hosts such as [h1]")
         asked = self._given(*_OF_LINKS, "queue")
         if self.hosts is not None and asked != ["mtu"]:
-            raise Problem((), ", ".join(asked) or "nothing to change", "mtu alone with hosts")
+            raise Problem((), ", ".join(asked) or "nothing to change", "only mtu with hosts")
         if not asked:
             raise Problem((), "nothing to change", f"one of {', '.join((*_OF_LINKS, 'queue'))}")
         return self
@@ -54,11 +54,11 @@ class Change(Sparse):
         return [name.rstrip("_") for name in names if getattr(self, name) is not None]
 
     def meant(self, hosts: Sequence[str]) -> list[str]:
-        """The hosts whose MTU it changes."""
+        """The hosts whose MTU is changed."""
         return list(hosts) if self.hosts == "all" else list(self.hosts or ())
 
     def as_json(self, hosts: Sequence[str]) -> list[dict[str, Any]]:
-        """The params of each `rack.set` that it comes to."""
+        """The params of each `rack.set` request for this change."""
         if self.hosts is not None:
             return [{"host": host, "mtu": self.mtu} for host in self.meant(hosts)]
         found = {key: getattr(self, name) for name, key in _OF_LINKS.items() if getattr(self, name) is not None}
@@ -68,7 +68,7 @@ class Change(Sparse):
 
 
 def changes_as_json(changes: Sequence[Change], hosts: Sequence[str]) -> list[dict[str, Any]]:
-    """Every message with its moment, in their order."""
+    """Every request with its time, in order."""
     return [
         {"at_seconds": each.at, "set": asked}
         for each in sorted(changes, key=lambda each: each.at)
@@ -79,13 +79,12 @@ def changes_as_json(changes: Sequence[Change], hosts: Sequence[str]) -> list[dic
 def change_problems(
     changes: Sequence[Change], bed: Testbed, overlays: Sequence[Any], durations: Sequence[float]
 ) -> Iterator[Problem]:
-    """`overlays`: levels of the factor; `durations`: in seconds, of the workloads that say how long they take."""
+    """Problems with the changes. `overlays`: levels of that factor; `durations`: those of workloads that have one, in
+    seconds."""
     if not changes:
         return
     if bed.kind not in ("rack", "fake"):
-        yield Problem(
-            ("changes",), bed.kind, "no such key unless testbed.kind: rack: no other network is ours to change"
-        )
+        yield Problem(("changes",), bed.kind, "no such key unless testbed.kind: rack: other networks cannot be changed")
     drawn = topologies.drawn_links(bed.topology.as_json(), bed.host_names)
     ports = [way for one, other in drawn for way in ((one, other), (other, one))]
     moments = [each.at for each in changes]
@@ -96,7 +95,7 @@ def change_problems(
             expected = f"{exact_seconds(max(near))} as another change, or {LEAST_APART_SECONDS:g} s or more after it"
             yield Problem((*where, "at"), exact_seconds(each.at), expected)
         if each.at >= min(durations, default=float("inf")):
-            expected = f"less than {exact_seconds(min(durations))}: then a run is over"
+            expected = f"less than {exact_seconds(min(durations))}, the duration of a run"
             yield Problem((*where, "at"), exact_seconds(each.at), expected)
         yield from _of_hosts(where, each, bed, overlays) if each.hosts is not None else _of_links(where, each, ports)
 
@@ -110,10 +109,10 @@ def _of_hosts(where: tuple[str | int, ...], each: Change, bed: Testbed, overlays
         yield Problem((*where, "mtu"), mtu, f"at least {SMALLEST_MTU_6} with family: 6 (RFC 8200)")
     if each.hosts == "all" and mtu > bed.link.port_mtu:
         yield Problem(
-            (*where, "mtu"), mtu, f"at most link.port_mtu {bed.link.port_mtu}: larger frames die at the switch"
+            (*where, "mtu"), mtu, f"at most link.port_mtu {bed.link.port_mtu}: the switch drops larger frames"
         )
     if "vxlan" in overlays:
-        yield Problem((*where, "hosts"), "vxlan", "no overlay: the MTU of its hosts stays as it was built")
+        yield Problem((*where, "hosts"), "vxlan", "no overlay: the MTU of its hosts cannot be changed")
 
 
 def _of_links(where: tuple[str | int, ...], each: Change, ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
@@ -121,7 +120,7 @@ def _of_links(where: tuple[str | int, ...], each: Change, ports: Sequence[tuple[
     meant = [port for port in ports if topologies.fits(one, port[0]) and topologies.fits(other, port[1])]
     if not meant:
         near = one_of([f"{near} to {far}" for near, far in ports])
-        yield Problem(where, f"{one} to {other}", f"two nodes with a link, * for any: {near}")
+        yield Problem(where, f"{one} to {other}", f"two nodes with a link (* stands for any characters): {near}")
     for key in ("queue", "buffer"):
         if getattr(each, key) is not None and any(HOST.fullmatch(topologies.node_of(near)) for near, _ in meant):
-            yield Problem((*where, key), f"from {one}", "switches alone in from: a host's NIC has no limit")
+            yield Problem((*where, key), f"from {one}", "only switches in from: a host's NIC has no buffer limit")

@@ -1,4 +1,4 @@
-"""Reading and writing a study file (yaml_file says what is wrong with one)."""
+"""Reading and writing a study file (`files.yaml` reports what is wrong with one)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
 
 
 def load(path: str | Path) -> Study:
-    """The study in a YAML file; StudyError names each problem, also a file that cannot be read."""
+    """The study in a YAML file; StudyError lists all problems, and is raised for an unreadable file, too."""
     folder = Path(path).parent
 
     def hosts(name: str, group: str) -> list[Machine]:
@@ -33,7 +33,7 @@ def presets() -> list[str]:
 
 
 def load_preset(name: str) -> Study:
-    """One of `presets()`; StudyError names the nearest if there is no such preset."""
+    """One of `presets()`; StudyError lists them if there is no such preset."""
     if name not in presets():
         raise StudyError([f'--preset: found "{name}", expected one of {", ".join(presets())}'])
     text = (resources.files("framegauge") / "presets" / f"{name}.yaml").read_text("utf-8")

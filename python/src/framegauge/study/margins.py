@@ -1,4 +1,4 @@
-"""What a study calls an effect worth acting on, by metric."""
+"""The margins of a study: the smallest effect worth acting on, by metric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ Margin = Annotated[
 class Margins(Model):
     """The smallest relative effect worth acting on, by metric; only these metrics are judged.
 
-    `default` is the metric's usual margin; without any, the usual metrics of the workloads are judged by those.
+    `default` stands for the metric's default margin; without any margins, the usual metrics of the workloads are judged
+    by their defaults.
     """
 
     goodput: Margin = None
@@ -65,12 +66,12 @@ class Margins(Model):
         return self
 
     def shares(self) -> dict[str, float]:
-        """By metric, those that are given."""
+        """The margins that are given, as shares by metric."""
         return {name: value for name, value in self if value is not None}
 
 
 def usual(workloads: Collection[str], cpu: bool) -> Margins:
-    """What is judged of such workloads where the study does not say; `cpu`: whether its cost is metered."""
+    """The margins for a study that declares none, by its workloads; `cpu`: whether CPU cost is metered."""
     metrics = {
         "goodput": not {"stream", "iperf3", "ftp", "mixed"}.isdisjoint(workloads),
         "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),

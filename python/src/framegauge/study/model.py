@@ -1,7 +1,7 @@
-"""The study: testbed, factors with levels, workloads, margins. Pure data, validated.
+"""The study as validated data: testbed, factors with levels, workloads, margins.
 
-A study file is YAML; `study_file.load` reads it and names file and line of every problem. What is kept
-here is the shape (`Study`), what follows from it (`arms`, `cells`), and nothing that runs.
+A study file is YAML; `study.file.load` reads it and names file and line of every problem. This module holds its model
+(`Study`) and what follows from it (`arms`, `cells`); nothing here runs anything.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ __all__ = [
 MODERATION = "50 us"
 # The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
 OFFLOADS = ("tso", "lro", "gro", "checksum")
-# Of the network. What is not given is as the testbed has it; of hosts, ECN stays as the kernel has it.
+# Factors of the network. Without a level, the testbed's setting holds; for ECN, the kernel's.
 NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
 Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
 
 
 class Factors(Model):
-    """What is varied, or held. `tso`, `lro`, `gro` and `checksum` follow `offloads` where they are not given. Hosts of
-    the user's own are left as they are in whatever is not given; `qdisc` is theirs alone. `queue` and `buffer` are of
-    every switch port, `skew` is by how much the switches' ports to hosts are faster than all others, `shaping: off`
-    leaves a host's queue unbounded."""
+    """What is varied, or held fixed.
+
+    `tso`, `lro`, `gro` and `checksum` default to `offloads`. On the user's own hosts, factors that are not given stay
+    unchanged; `qdisc` exists only there. `queue` and `buffer` apply to every switch port, `skew` is how much faster the
+    switches' ports to hosts are than all others, `shaping: off` leaves a host's queue unbounded.
+    """
 
     mtu: Factor[Mtu]
     rtt: Factor[Seconds] | None = None
@@ -70,16 +72,16 @@ class Factors(Model):
     overlay: Factor[Literal["none", "vxlan"]] | None = None
 
     def levels(self, name: str) -> list[Any]:
-        """Of one factor; [None] where it is not given."""
+        """The levels of one factor; [None] if it is not given."""
         factor = getattr(self, name)
         return [None] if factor is None else list(factor.levels)
 
 
 class Meters(Model):
-    """What is metered besides the workload; each meter costs something (docs/why/cpu-cost.md).
+    """The meters that run alongside the workload; each has a cost (docs/why/cpu-cost.md).
 
-    `idle` is how long the hosts are measured with nothing running, before each run. `watch` names ports of the network,
-    such as switch>h1, of which everything is kept that happens within 5 ms of their longest run of drops.
+    `idle` is how long the idle hosts are measured before each run. `watch` names ports of the network, such as
+    switch>h1, whose events within 5 ms of their longest run of drops are all kept.
     """
 
     cpu: StrictBool = True
@@ -103,10 +105,10 @@ TreatmentName = Literal[
 class Study(Model):
     """One question, and the experiment that answers it.
 
-    `fraction: 2` runs half of the cells, chosen so that main effects stay apart (`cells`). `stop: settled` ends before
-    `blocks` once every comparison has its verdict (docs/why/statistics.md says at which cost); up to half as many more
-    are run if too few runs count to tell whether the others were lost at random. `changes` are made in every run while
-    it is under way, in all arms alike.
+    `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
+    before `blocks` once every comparison has its verdict (docs/why/statistics.md states the cost); up to half as many
+    more blocks are run if they are needed to tell whether the excluded runs were lost at random. `changes` are made
+    during every run, the same in all arms.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -152,7 +154,7 @@ class Study(Model):
         return self
 
     def _fill(self, veth: bool) -> None:
-        """What was not given, of hosts that are built."""
+        """Sets the defaults of factors on hosts that the testbed builds."""
         factors = self.factors
         if factors.rtt is None:
             factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
@@ -170,19 +172,19 @@ class Study(Model):
         return factor
 
     def margin(self) -> dict[str, float]:
-        """Margins as shares, by metric."""
+        """The margins as shares, by metric."""
         return self.margins.shares()
 
 
 def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
-    """The MTU of every host at a level; KeyError if it names no MTU for one."""
+    """The MTU of every host at a level; KeyError if the level has none for a host."""
     if not isinstance(level, Mapping):
         return dict.fromkeys(names, level)
     return {name: level[name] if name in level else level["default"] for name in names}
 
 
 def nic_of(factors: Mapping[str, Any]) -> dict[str, Any]:
-    """tso, lro, gro and checksum, which follow `offloads` where they are not given; None: as they are."""
+    """The levels of tso, lro, gro and checksum, which default to `offloads`; None: left unchanged."""
     return {name: factors["offloads"] if factors[name] is None else factors[name] for name in OFFLOADS}
 
 
@@ -203,19 +205,19 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
         if study.testbed.family == 6 and smallest < 1280:
             yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
         if study.testbed.kind not in ("veth", "ssh") and smallest > study.testbed.link.port_mtu:
-            expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: larger frames die at the switch"
+            expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: the switch drops larger frames"
             yield Problem(("factors", "mtu"), smallest, expected)
 
 
 def _nic_problems(study: Study) -> Iterator[Problem]:
-    """Combinations that no NIC, or not the kernel's own link, can have."""
+    """Problems with combinations of NIC settings that no NIC, or not the kernel's own link, supports."""
     names = ("offloads", *OFFLOADS)
     if study.testbed.kind == "ssh":
         if study.factors.levels("moderation") not in ([None], [0.0]):
-            expected = "no such factor on testbed ssh: moderation stays as it is"
+            expected = "no such factor on testbed ssh: moderation is left unchanged there"
             raise Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
     elif study.factors.qdisc is not None:
-        expected = f"no such factor on testbed {study.testbed.kind}: its hosts' queue is part of its link"
+        expected = f"no such factor on testbed {study.testbed.kind}: its links determine the hosts' queues"
         raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
@@ -229,11 +231,11 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
             and max(study.factors.levels("moderation")) > 0
             and (nic["tso"] or not nic["gro"])
         ):
-            expected = "0 s on testbed veth, or gro on and tso off: only then does the kernel's link poll"
+            expected = "0 s on testbed veth, or gro on and tso off: the kernel's link polls only then"
             yield Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
         if study.testbed.kind == "veth" and nic["tso"] != nic["lro"]:
             where = "lro" if study.factors.lro is not None else "tso"
-            expected = "lro as tso on testbed veth: the kernel's link passes aggregates on whole"
+            expected = "lro equal to tso on testbed veth: the kernel's link passes on whole aggregates"
             yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
 
 
@@ -267,29 +269,29 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
                 problem.path = ("workloads", index, "stream", *problem.path)
                 yield problem
         if study.testbed.kind == "ssh" and parameters.key in ("iperf3", "ftp"):
-            expected = "stream, rr or mixed on testbed ssh: no programs are started there"
+            expected = "stream, rr or mixed on testbed ssh: other workloads start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         if study.factors.nagle is not None and not parameters.obeys_nagle:
-            expected = f"no such factor with workload {parameters.key}: it cannot obey"
+            expected = f"no such factor with workload {parameters.key}: it has no Nagle setting"
             yield Problem(("factors", "nagle"), ", ".join(_on(each) for each in study.factors.nagle.levels), expected)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One level of the treatment within a block; the control is the baseline's level once more."""
+    """One level of the treatment within a block; the control repeats the baseline's level."""
 
     role: Literal["baseline", "control", "treatment"]
     level: Any
 
     @property
     def name(self) -> str:
-        """Unique within a study."""
+        """A name that is unique within a study."""
         return self.role if self.role != "treatment" else level_text(self.level)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of everything that is not the treatment: verdicts are given within a cell."""
+    """One combination of everything but the treatment; verdicts are given within a cell."""
 
     index: int
     workload: str
@@ -307,7 +309,7 @@ def level_text(level: object) -> str:
 
 
 def arms(study: Study) -> list[Arm]:
-    """Baseline first, then the A/A control, then the other levels in the file's order."""
+    """The arms: the baseline, the A/A control, then the other levels in the file's order."""
     factor = study.treatment_factor
     found = [Arm("baseline", factor.baseline)]
     if study.control:
@@ -316,7 +318,7 @@ def arms(study: Study) -> list[Arm]:
 
 
 def _axes(study: Study) -> dict[str, int]:
-    """What the cells differ in, with its number of levels: the other factors, and the workloads' conditions as one."""
+    """Everything that the cells vary, with its number of levels: the other factors, and the workloads as one."""
     names = [name for name in Factors.model_fields if name != study.treatment]
     found = {name: len(study.factors.levels(name)) for name in names}
     found["workloads"] = sum(len(work.parameters.conditions()) for work in study.workloads)
@@ -337,10 +339,10 @@ def _fraction_problems(study: Study) -> Iterator[Problem]:
 def cells(study: Study) -> list[Cell]:
     """Every combination of the other factors' levels and the workloads' parameters, or a fraction of them.
 
-    A fraction 1/s keeps those whose level numbers add up to a multiple of s: an orthogonal array of one strength less
-    than there are varied factors (Hedayat, Sloane & Stufken 1999, chapter 1; with two levels the usual half fraction,
-    whose defining relation is the highest interaction). Any two factors still meet in all combinations, equally often;
-    the effect of one is mixed up with the interaction of all others.
+    A fraction 1/s keeps the cells whose level numbers add up to a multiple of s: an orthogonal array whose strength is
+    one less than the number of varied factors (Hedayat, Sloane & Stufken 1999, chapter 1; with two levels it is the
+    usual half fraction, whose defining relation is the highest interaction). Any two factors still occur in all
+    combinations equally often; the effect of each is confounded with the interaction of all others.
     """
     names = [name for name in Factors.model_fields if name != study.treatment]
     levels = [list(enumerate(study.factors.levels(name))) for name in names]

@@ -1,4 +1,4 @@
-"""The network of a study: links, shared buffers, background load. Pure data, validated."""
+"""The network settings of a study file: links, shared buffers, background load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SMALLEST_FRAME_BYTES = 64  # IEEE 802.3
 
 
 class SharedBuffer(Model):
-    """What the ports of a switch share: a frame is taken while its port's queue is below alpha times what is free.
+    """A buffer that the ports of a switch share: a port accepts frames while its queue is below alpha times the free
+    part.
 
     A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998.
     """
@@ -26,7 +27,7 @@ class SharedBuffer(Model):
 
 
 class LinkSettings(Sparse):
-    """What one direction of some links has instead; `*` in a name stands for any characters."""
+    """Settings of one direction of some links, in place of `link`; `*` in a name stands for any characters."""
 
     from_: Annotated[StrictStr, Field(alias="from", min_length=1)]
     to: Annotated[StrictStr, Field(min_length=1)]
@@ -45,13 +46,13 @@ class LinkSettings(Sparse):
     def _consistent(self) -> LinkSettings:
         if len(self.as_json()) == 2:
             names = ", ".join(name for name in type(self).model_fields if name not in ("from_", "to"))
-            raise Problem((), f"{self.from_} to {self.to} alone", f"what is other there: one of {names}")
+            raise Problem((), f"{self.from_} to {self.to} alone", f"a setting for these links: one of {names}")
         if self.loss is not None and self.loss > 1:
             raise Problem(("loss",), _percent(self.loss), "at most 100 %")
         return self
 
     def as_json(self) -> dict[str, Any]:
-        """As the pipe has it."""
+        """The settings as params of the pipe."""
         found = {_KEYS.get(name, name): value for name, value in self if value is not None}
         return found if self.queue is None else {**found, "queue": disciplines.as_json(self.queue)}
 
@@ -64,10 +65,10 @@ _KEYS = {
 
 
 class Background(Sparse):
-    """Load that the fabric makes itself, from host to host, over the links of the hosts' own frames.
+    """Load that the fabric generates from host to host, on the same links as the hosts' own frames.
 
-    `share` is of the first link's rate, `rate` on the wire. on-off sends at that rate while it is on, both times
-    exponential.
+    `share` is relative to the rate of the first link, `rate` is on the wire. on-off sends at that rate while it is on;
+    on and off times are exponentially distributed.
     """
 
     from_: Annotated[StrictStr, Field(alias="from")]
@@ -86,14 +87,14 @@ class Background(Sparse):
         if self.share is not None and not 0 < self.share <= 1:
             raise Problem(("share",), _percent(self.share), "above 0 % and at most 100 %")
         if self.frame < SMALLEST_FRAME_BYTES:
-            raise Problem(("frame",), self.frame, f"{SMALLEST_FRAME_BYTES} bytes or more, header and FCS included")
+            raise Problem(("frame",), self.frame, f"{SMALLEST_FRAME_BYTES} bytes or more, including header and FCS")
         for name in ("mean_on", "mean_off"):
             if getattr(self, name) is not None and self.process != "on-off":
                 raise Problem((name,), getattr(self, name), f"no such key with process: {self.process}")
         return self
 
     def as_json(self) -> dict[str, Any]:
-        """As the pipe has it."""
+        """The settings as params of the pipe."""
         found = {_KEYS.get(name, name): value for name, value in self if value is not None}
         return {"share": self.share, "bits_per_second": self.rate, **found}
 

@@ -1,4 +1,4 @@
-"""What a study cannot ask of its network: rules across testbed and factors, told before anything is built."""
+"""Rules for a study's network across testbed and factors, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
 SMALLEST_IPV6_MTU = 1280  # RFC 8200
-MOST_MEMBERS = 250  # hosts and routers of which one subnet has room for the addresses
+MOST_MEMBERS = 250  # hosts and routers that one subnet has addresses for
 Where = tuple[str | int, ...]
 
 
@@ -27,14 +27,14 @@ def network_problems(
     sysctls: Mapping[str, str],
     watch: Sequence[str] = (),
 ) -> Iterator[Problem]:
-    """`levels`: of the network's factors, by name, those that are given; `mtus`: every one that a host may have;
-    `watch`: the ports of which everything is to be kept."""
+    """Problems with the network of a study. `levels`: levels of the network's factors that are given, by name; `mtus`:
+    all MTUs that hosts may have; `watch`: the ports whose events are kept."""
     if "ecn" in levels and "net.ipv4.tcp_ecn" in sysctls:
         found = sysctls["net.ipv4.tcp_ecn"]
-        yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key beside factors.ecn, which sets it")
+        yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key with factors.ecn, which sets it")
     yield from _foreign(bed, levels)
     if "vxlan" in levels.get("overlay", ()) and bed.kind not in ("rack", "veth"):
-        yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}: its hosts are not ours to join")
+        yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}, which cannot build an overlay")
     if bed.kind not in ("rack", "fake"):
         return
     hosts = bed.host_names
@@ -53,7 +53,7 @@ def network_problems(
 
 
 def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    """What only our own switches have."""
+    """Problems with factors that only the rack's switches have."""
     if bed.kind in ("rack", "fake"):
         return
     names = ["queue", "routing", "skew", "shaping", "buffer"]
@@ -62,8 +62,9 @@ def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Prob
     for name in names:
         if name in levels:
             yield Problem(
-                ("factors", name), _told(levels[name]), f"no such factor on testbed {bed.kind}: its switch is not ours"
-            )
+                ("factors", name), _told(levels[name]),
+                f"no such factor on testbed {bed.kind}: only the rack's switches have it",
+            )  # fmt: skip
 
 
 def _told(levels: Sequence[Any]) -> str:
@@ -81,7 +82,7 @@ def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Prob
             yield Problem(
                 ("factors", "routing"), level, f"topology: {' or '.join(LEVELLED)}: they have a highest level"
             )
-        # Equal-length paths may be others than the shortest, even where each is alone.
+        # Equal-length paths may differ from the shortest ones even if there is only one of each.
         if level == "spraying" and not choice:
             yield Problem(
                 ("factors", "routing"), level, f"ecmp: topology {bed.topology.kind} has no second path to choose"
@@ -95,10 +96,10 @@ def _overlay(
         return
     where: Where = ("factors", "overlay")
     if routers:
-        yield Problem(where, "vxlan", f"none where there are routers ({', '.join(routers)}): it joins one segment")
+        yield Problem(where, "vxlan", f"none with routers ({', '.join(routers)}): the overlay spans one segment")
     several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
     if several:
-        yield Problem(where, "vxlan", f"none where hosts have two NICs ({several[0]}): it takes one")
+        yield Problem(where, "vxlan", f"none where hosts have two NICs ({several[0]}): the overlay uses one")
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:
@@ -110,7 +111,7 @@ def _routers(bed: Testbed) -> Iterator[Problem]:
     for index, each in enumerate(routers):
         where: Where = (*place, index, "mtu")
         if each.mtu is not None and each.mtu > bed.link.port_mtu:
-            expected = f"at most link.port_mtu {bed.link.port_mtu}: larger frames die at the switch"
+            expected = f"at most link.port_mtu {bed.link.port_mtu}: the switch drops larger frames"
             yield Problem(where, each.mtu, expected)
         if bed.family == 6 and each.mtu is not None and each.mtu < SMALLEST_IPV6_MTU:
             yield Problem(where, each.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
@@ -124,7 +125,9 @@ def _links(
         where: Where = ("testbed", "links", index)
         for key, pattern in (("from", each.from_), ("to", each.to)):
             if not any(topologies.fits(pattern, name) for name in names):
-                yield Problem((*where, key), pattern, f"a node, * for any: {nearest(pattern, names)}")
+                yield Problem(
+                    (*where, key), pattern, f"a node (* stands for any characters): {nearest(pattern, names)}"
+                )
         meant = [
             (one, other) for one, other in ports
             if topologies.fits(each.from_, one) and topologies.fits(each.to, other)
@@ -136,14 +139,14 @@ def _links(
         for key in ("queue", "buffer"):
             if getattr(each, key) is not None and any(map(HOST.fullmatch, begins)):
                 yield Problem(
-                    (*where, key), _text(getattr(each, key)), "switches alone in from: a host's NIC has no limit"
+                    (*where, key), _text(getattr(each, key)), "only switches in from: a host's NIC has no buffer limit"
                 )
         if each.mtu is not None and each.mtu < min(mtus):
             yield Problem(
-                (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames die there"
+                (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames are dropped"
             )
         if each.mtu is not None and begins and begins <= set(routers):
-            expected = f"the mtu of {', '.join(sorted(begins))} in topology.custom.routers: a router has its own"
+            expected = f"the mtu of {', '.join(sorted(begins))} set in topology.custom.routers"
             yield Problem((*where, "mtu"), each.mtu, expected)
 
 
@@ -164,7 +167,7 @@ def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterato
 
 
 def _queues(bed: Testbed, levels: Mapping[str, Sequence[Any]], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
-    """Thresholds within the buffers that the port may have, and input ports that are there."""
+    """Problems with thresholds above a port's buffers, and with unknown input ports."""
     usual = list(levels.get("buffer", ())) or [bed.link.buffer]
     found: list[tuple[Where, Any, Sequence[int]]] = [
         (("factors", "queue", "levels", index), level, usual) for index, level in enumerate(levels.get("queue", ()))
@@ -191,7 +194,7 @@ def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> It
 
 def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     most = bed.link.port_mtu + FRAME_OVERHEAD_BYTES
-    # A host's own name is that of its first NIC.
+    # The name of a host stands for its first NIC.
     ends = {host: topologies.ends_of(drawn, host)[0] for host in bed.host_names}
     ends |= {end: end for host in bed.host_names for end in topologies.ends_of(drawn, host)}
     parts = topologies.segments(drawn)
@@ -203,17 +206,17 @@ def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Prob
         if topologies.node_of(each.from_) == topologies.node_of(each.to):
             yield Problem(where, f"{each.from_} to {each.to}", "two hosts")
         if not unknown and not any({ends[each.from_], ends[each.to]} <= part for part in parts):
-            expected = "two hosts that switches join: no router forwards what no host sends"
+            expected = "two hosts on one segment: routers do not forward background load"
             yield Problem(where, f"{each.from_} to {each.to}", expected)
         if each.frame > most:
-            yield Problem((*where, "frame"), each.frame, f"at most {most} bytes: larger frames die at the switch")
+            yield Problem((*where, "frame"), each.frame, f"at most {most} bytes: the switch drops larger frames")
 
 
 def _watch(names: Sequence[str], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     known, seen, by_node = [], Counter[tuple[str, str]](), dict[str, list[str]]()
     for one, other in ports:
         seen[one, other] += 1
-        # The second of two links between the same is called switch>h1#2.
+        # The second of two links between the same ends is called switch>h1#2.
         known.append(f"{one}>{other}" + (f"#{seen[one, other]}" if seen[one, other] > 1 else ""))
         by_node.setdefault(f"{topologies.node_of(one)}>{topologies.node_of(other)}", []).append(known[-1])
     for index, name in enumerate(names):

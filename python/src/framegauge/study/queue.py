@@ -1,7 +1,7 @@
-"""Queue disciplines of switch ports: a part of a study file. Pure data, validated.
+"""The queue disciplines of switch ports, as part of a study file.
 
-A level is a word (`sfq`), or one discipline with what it is given (`{red: {minimum: 30 KiB}}`). Validated it is the
-word, or the mapping that the pipe knows: `{"kind": "red", "minimum_bytes": 30720}`.
+A level is a word (`sfq`), or one discipline with its parameters (`{red: {minimum: 30 KiB}}`). After validation it is
+the word, or the mapping that the pipe uses: `{"kind": "red", "minimum_bytes": 30720}`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Part = Annotated[float, Field(gt=0, le=1)]
 
 
 class Discipline(Sparse):
-    """What every discipline is asked. `keys`: how the pipe calls what has another name here, or a unit."""
+    """The interface of a discipline's parameters. `keys`: the pipe's names where they differ; `usual`: the defaults."""
 
     keys: ClassVar[Mapping[str, str]] = {}
     usual: ClassVar[Mapping[str, Any]] = {}
 
     def given(self) -> dict[str, Any]:
-        """Under the pipe's names; what is as it would be anyway is left out, so that one level has one form."""
+        """The parameters under the pipe's names, without defaults, so that equal levels have equal forms."""
         return {
             self.keys.get(name, name): value
             for name, value in self
@@ -46,23 +46,24 @@ class Discipline(Sparse):
 
 
 class Taildrop(Discipline):
-    """What does not fit is dropped. The buffer is the link's, or so many `frames`."""
+    """Frames that do not fit are dropped. The buffer is the link's, or this many `frames`."""
 
     keys = {"frames": "limit_frames"}
     frames: Above0 | None = None
 
 
 class Step(Discipline):
-    """Taildrop that marks what comes while the buffer holds more than `threshold` (DCTCP)."""
+    """Taildrop that marks frames that arrive while the buffer holds more than `threshold` (DCTCP)."""
 
     keys = {"threshold": "threshold_bytes"}
     threshold: Bytes | None = None
 
 
 class Red(Discipline):
-    """Random early detection between two averages of the queue; `ecn`: marked instead of dropped.
+    """Random early detection between two thresholds of the average queue; `ecn`: marked instead of dropped.
 
-    With the buffer in `frames`, the two are `minimum_frames` and `maximum_frames`."""
+    With the buffer in `frames`, the thresholds are `minimum_frames` and `maximum_frames`.
+    """
 
     keys = {"minimum": "minimum_bytes", "maximum": "maximum_bytes", "frames": "limit_frames"}
     usual = {"weight": 0.002, "probability": 0.1, "gentle": True, "ecn": False}
@@ -89,14 +90,12 @@ class Red(Discipline):
             if low is not None and high is not None and low >= high:
                 raise Problem((f"minimum{unit}",), low, f"less than maximum{unit} {high}")
             if low == 0 and high is None:
-                raise Problem(
-                    (f"minimum{unit}",), low, f"maximum{unit} with it, which is three times as much unless given"
-                )
+                raise Problem((f"minimum{unit}",), low, f"a maximum{unit}, too: its default is three times the minimum")
         return self
 
 
 class Sfq(Discipline):
-    """Stochastic fairness queueing; a `perturbation` of 0 never spreads flows anew."""
+    """Stochastic fairness queueing; with a `perturbation` of 0 the hash never changes."""
 
     keys = {"quantum": "quantum_bytes", "perturbation": "perturbation_seconds"}
     usual = {"buckets": 128, "perturbation": 10.0}
@@ -125,7 +124,7 @@ class FqCodel(Codel):
 
 
 class Priority(Discipline):
-    """Packets of DSCP class CS5 and above go first, all others last."""
+    """Strict priority: packets of DSCP class CS5 and above first, all others last."""
 
     keys = {"frames": "limit_frames"}
     usual = {"bands": 2}
@@ -134,8 +133,8 @@ class Priority(Discipline):
 
 
 class Blackout(Discipline):
-    """Taildrop that now and then, after `mean_off` without, drops the frames of an input port for as long as
-    `run_length` full ones take back to back, so many at most."""
+    """Taildrop with occasional blackouts: after `mean_off` on average, the frames of an input port are dropped for the
+    time of `run_length` full frames back to back, at most that many."""
 
     keys = {"mean_off": "mean_off_seconds", "run_length": "frames", "frames": "limit_frames"}
     usual = {"mean_off": 0.005, "run_length": 12}
@@ -152,7 +151,7 @@ DISCIPLINES: Mapping[str, type[Discipline]] = {
 
 
 class _Written(Sparse):
-    """As a file has it: one discipline."""
+    """One discipline as written in a file."""
 
     taildrop: Taildrop | None = None
     step: Step | None = None
@@ -188,14 +187,14 @@ class _Written(Sparse):
         return {"anyOf": [handler(core), {"enum": list(DISCIPLINES)}]}
 
     def level(self) -> str | dict[str, Any]:
-        """The word, or what is given besides."""
+        """The level: the word, or a mapping if there are parameters."""
         kind = next(iter(self.model_fields_set))
         given: dict[str, Any] = getattr(self, kind).given()
         return {"kind": kind, **given} if given else kind
 
 
 def _written(level: str | Mapping[str, Any]) -> str | dict[str, Any]:
-    """As a file has it."""
+    """The level as written in a file."""
     if isinstance(level, str):
         return level
     shape = DISCIPLINES[level["kind"]]
@@ -211,14 +210,14 @@ else:
 
 
 class QueueFactor(Factor[Queue]):
-    """Levels of queue disciplines: `{red: {minimum: 30 KiB}}` alone is one level, too."""
+    """The factor `queue`; a single mapping such as `{red: {minimum: 30 KiB}}` is one level."""
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: object) -> object:
         if isinstance(value, list):
             return {"levels": value}
-        # A misspelt `levels` has a list; what a discipline is given is a mapping, or nothing.
+        # A misspelt `levels` holds a list; the parameters of a discipline are a mapping, or nothing.
         if isinstance(value, Mapping) and any(
             key == "levels" or (isinstance(inner, list) and key not in DISCIPLINES) for key, inner in value.items()
         ):

@@ -1,8 +1,8 @@
-"""Sizes of socket buffers and messages that a stream's ends choose: a part of a study file. Pure data, validated.
+"""The sizes of socket buffers and messages of a stream, as part of a study file.
 
-A level is null (the kernel tunes the buffers, calls are large), sizes, or sizes by the MTU of the hosts. Validated it
-is None, or the mapping that the workload and the reports know: `{"socket_buffer_bytes": 57344, "message_bytes": …}`. By
-MTU it is one such mapping under each MTU, which is a text, since JSON has no other keys.
+A level is null (the kernel tunes the buffers, calls are large), sizes, or sizes by the MTU of the hosts. After
+validation it is None, or the mapping that the workload and the reports use: `{"socket_buffer_bytes": 57344,
+"message_bytes": …}`. Sizes by MTU are one such mapping under each MTU, written as text because it is a JSON key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Level = Mapping[str, Any]
 
 
 class EndSizes(Sparse):
-    """What an application chooses: SO_SNDBUF and SO_RCVBUF of its sockets, and the bytes of each write and read."""
+    """Sizes that an application sets: SO_SNDBUF and SO_RCVBUF of its sockets, and the bytes of each write and read."""
 
     socket_buffer: Annotated[Bytes, Field(ge=4096, le=2**29)] | None = None
     message: Annotated[Bytes, Field(ge=1, le=2**24)] | None = None
@@ -32,12 +32,12 @@ class EndSizes(Sparse):
         return self
 
     def level(self) -> dict[str, int]:
-        """What is given, under the agent's names."""
+        """The given sizes, under the agent's names."""
         return {f"{name}_bytes": value for name, value in self if value is not None}
 
 
 def _names_mtus(value: object) -> bool:
-    """Whether the keys are numbers: of a file, or of JSON."""
+    """Whether the keys are numbers (as in a file) or digits (as in JSON)."""
     return isinstance(value, Mapping) and bool(value) and all(str(key).isdecimal() for key in value)
 
 
@@ -48,7 +48,7 @@ def _level(written: EndSizes | Mapping[int, EndSizes]) -> dict[str, Any]:
 
 
 def _written(level: Level | None) -> dict[Any, Any] | None:
-    """As a file has it."""
+    """The level as written in a file."""
     if level is None:
         return None
     if _names_mtus(level):
@@ -70,7 +70,7 @@ else:
 
 
 def at_mtu(level: Level | None, mtu: Any) -> Level:
-    """The sizes of a run whose hosts have this MTU; empty where the kernel has its own."""
+    """The sizes of a run whose hosts have this MTU; empty if the kernel chooses."""
     if level is None or not _names_mtus(level):
         return level or {}
     found: Level = level[str(mtu)]
@@ -78,7 +78,7 @@ def at_mtu(level: Level | None, mtu: Any) -> Level:
 
 
 def sizes_problems(levels: Sequence[Level | None], mtus: Sequence[Any]) -> Iterator[Problem]:
-    """Where sizes by MTU do not fit the levels of the factor mtu."""
+    """Problems with sizes by MTU that do not match the levels of the factor mtu."""
     for index, level in enumerate(levels):
         if level is None or not _names_mtus(level):
             continue
@@ -86,10 +86,10 @@ def sizes_problems(levels: Sequence[Level | None], mtus: Sequence[Any]) -> Itera
         for mtu in mtus:
             if isinstance(mtu, Mapping):
                 yield Problem(
-                    where, f"sizes by MTU {given}", "the same sizes at any MTU: at a level hosts differ in theirs"
+                    where, f"sizes by MTU {given}", "the same sizes at any MTU: hosts have different MTUs at a level"
                 )
             elif str(mtu) not in level:
-                yield Problem(where, f"sizes by MTU {given}", f"some for MTU {mtu} too: it is a level of factors.mtu")
+                yield Problem(where, f"sizes by MTU {given}", f"sizes for MTU {mtu}, too: it is a level of factors.mtu")
         for mtu in level:
             if mtu not in map(str, mtus):
                 yield Problem((*where, mtu), mtu, f"a level of factors.mtu: {', '.join(map(str, mtus))}")

@@ -1,4 +1,4 @@
-"""Where a study runs: a part of its file. Pure data, validated."""
+"""The testbed of a study, as part of its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEASE_SECONDS = 60.0
 
 
 class Link(Model):
-    """What every link is, unless `links` says otherwise. `rate: unshaped` (veth only): the CPU is the limit."""
+    """The settings of every link that `links` does not override. `rate: unshaped` (veth only): the CPU is the limit."""
 
     rate: Rate = 10**9
     buffer: Bytes = 512 * 1024
@@ -27,7 +27,7 @@ class Link(Model):
 
 
 class Nic(Model):
-    """The modelled NIC: `aggregate` is the largest that a shaped host builds. What it offloads is a factor."""
+    """The modelled NIC: `aggregate` is the largest aggregate that a shaped host builds. Its offloads are factors."""
 
     aggregate: Bytes = 36 * 1024
 
@@ -35,19 +35,19 @@ class Nic(Model):
     @classmethod
     def _moved(cls, value: object) -> object:
         if isinstance(value, Mapping) and "moderation" in value:
-            raise Problem(("moderation",), value["moderation"], "it in factors.moderation: it is a factor")
+            raise Problem(("moderation",), value["moderation"], "this key in factors: moderation is a factor")
         return value
 
 
 class Shaper(Model):
-    """What bounds the sender's queue: tbf at `factor` x line rate; one mechanism for every arm."""
+    """The shaper that bounds the sender's queue: tbf at `factor` x line rate, the same in every arm."""
 
     factor: Annotated[float, Field(gt=0, le=1)] = 0.999
     burst: Bytes = 70_000
 
 
 class Fake(Model):
-    """An invented network, for trying things out and for tests: its figures are no evidence."""
+    """An invented network, for trying things out and for tests; its figures are not evidence."""
 
     noise: Share = 0.003
     goodput_loss: Share = 0.0
@@ -55,14 +55,14 @@ class Fake(Model):
 
 
 class Testbed(Model):
-    """Where the study runs: `rack` is our fabric, `veth` the kernel alone, `fake` an invented network, `ssh` hosts of
-    the user's own.
+    """Where the study runs: `rack` is the emulated fabric, `veth` the kernel's own link, `fake` an invented network,
+    `ssh` the user's own hosts.
 
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md has the
-    others. `links` are what single links have instead of `link`, later entries before earlier ones.
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md lists the
+    others. `links` override `link` for single links; later entries take precedence.
 
-    With `ssh` the hosts are `machines`, or those of an `inventory` (`group` of it). What is changed on them lasts for
-    `lease` unless renewed; `when_lost` says whether a host that fails in the middle ends the study.
+    With `ssh` the hosts are `machines`, or those of an `inventory` (its `group`). Changes to them last for `lease`
+    unless renewed; `when_lost` determines whether a host that fails during the study ends it.
     """
 
     kind: Literal["rack", "veth", "fake", "ssh"]
@@ -84,7 +84,7 @@ class Testbed(Model):
 
     @model_validator(mode="after")
     def _listed(self, info: ValidationInfo) -> Testbed:
-        """The machines in full, an inventory read: what is saved with results needs no other file."""
+        """Resolves the machines and reads the inventory, so that the study saved with results needs no other file."""
         if self.kind != "ssh":
             for key in ("machines", "inventory"):
                 if getattr(self, key):
@@ -92,7 +92,7 @@ class Testbed(Model):
             return self
         if self.inventory is not None:
             if self.machines or not info.context or "hosts" not in info.context:
-                raise Problem(("inventory",), self.inventory, "machines alone, or an inventory in a file of its own")
+                raise Problem(("inventory",), self.inventory, "either machines, or the name of an inventory file")
             self.machines, self.inventory = info.context["hosts"](self.inventory, self.group), None
         found = full(self.machines)
         if len(found) < 2:
@@ -110,12 +110,12 @@ class Testbed(Model):
         if self.fake is not None and self.kind != "fake":
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
         if self.kind == "ssh" and self.hosts is not None:
-            raise Problem(("hosts",), self.hosts, "machines: they are the hosts")
+            raise Problem(("hosts",), self.hosts, "no such key with kind: ssh, whose hosts are its machines")
         if self.kind in ("veth", "ssh"):
             if self.topology.text() is not None:
                 kind = self.topology.kind
                 found = self.topology.text() if kind in ("pair", "rack") else kind
-                raise Problem(("topology",), found, f"pair or rack with kind: {self.kind}: its switch is not ours")
+                raise Problem(("topology",), found, f"pair or rack with kind: {self.kind}, which has no other topology")
             for key in ("links", "shared_buffer", "background"):
                 if getattr(self, key):
                     raise Problem((key,), key, "no such key unless kind: rack")
@@ -124,7 +124,7 @@ class Testbed(Model):
         return self
 
     def _count(self) -> None:
-        """How many hosts there are; of a pair nobody says so."""
+        """Checks and sets the number of hosts; a pair needs none."""
         found = self.topology.shape.hosts(self.hosts)
         if found > MOST_HOSTS[self.kind]:
             where = "topology" if self.hosts is None else "hosts"
@@ -140,5 +140,5 @@ class Testbed(Model):
 
     @property
     def nics_of_hosts(self) -> int:
-        """The number of NICs that every host has at least; of hosts of the user's own one is used."""
+        """The number of NICs that every host has at least; on the user's own hosts one is used."""
         return 1 if self.kind == "ssh" else self.topology.shape.nics_of_hosts()

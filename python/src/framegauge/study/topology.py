@@ -1,4 +1,4 @@
-"""The topology of a study: how hosts, switches and routers are joined. Pure data, validated."""
+"""The topology of a study: how hosts, switches and routers are joined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from framegauge.networks import topologies
 __all__ = ["LEVELLED", "Custom", "Topology"]
 
 RACK_HOSTS = 12
-# A router's is that of a cgroup and a word on command lines, too.
+# The name of a router also names its cgroup, and is used on command lines.
 NAMES: Mapping[str, tuple[re.Pattern[str], str]] = {
     "switch": (re.compile(r"[A-Za-z][A-Za-z0-9_-]*"), "letters, digits, - and _"),
     "router": (re.compile(r"[A-Za-z][A-Za-z0-9-]*"), "letters, digits and -"),
@@ -37,10 +37,10 @@ ROUTER_LINKS = (2, 8)
 
 
 class Shape(Model):
-    """What every topology is asked."""
+    """The interface of a topology."""
 
     def hosts(self, asked: int | None) -> int:
-        """How many it has, of so many that are asked for; Problem if they do not fit."""
+        """The number of hosts, if `asked` are requested; Problem if they do not fit."""
         return asked or RACK_HOSTS
 
     def nics_of_hosts(self) -> int:
@@ -48,25 +48,25 @@ class Shape(Model):
         return 1
 
     def as_json(self) -> dict[str, Any]:
-        """Its numbers as the pipe has them, without what is as usual."""
+        """Its parameters as the pipe expects them."""
         return self.model_dump()
 
     def said(self) -> list[str]:
-        """Its numbers in words."""
+        """Its parameters in words."""
         return [f"{name} {value}" for name, value in self if isinstance(value, int)]
 
 
 class OneSwitch(Shape):
-    """All hosts on one switch, each by as many NICs."""
+    """All hosts on one switch, each with the same number of NICs."""
 
     nics: Annotated[StrictInt, Field(ge=1, le=MOST_NICS)] = 1
 
     def nics_of_hosts(self) -> int:
-        """All have as many."""
+        """The number of NICs of every host."""
         return self.nics
 
     def as_json(self) -> dict[str, Any]:
-        """Agents that know of one NIC only build everything else."""
+        """Its parameters; without the default of one NIC, for older agents."""
         return {} if self.nics == 1 else {"nics": self.nics}
 
 
@@ -74,7 +74,7 @@ class Pair(OneSwitch):
     """Two hosts on one switch."""
 
     def hosts(self, asked: int | None) -> int:
-        """Two, without being asked."""
+        """Always two; Problem if a number is requested."""
         if asked is not None:
             raise Problem(("hosts",), asked, "no such key unless topology: rack, or another with more than two hosts")
         return 2
@@ -90,7 +90,7 @@ class Dumbbell(Shape):
     left: Annotated[StrictInt, Field(ge=1)] | None = None
 
     def hosts(self, asked: int | None) -> int:
-        """At least one a side."""
+        """The number of hosts, at least one on each side."""
         found = super().hosts(asked)
         self.left = self.left or found // 2
         if self.left >= found:
@@ -107,15 +107,15 @@ class LeafSpine(Shape):
     spines: Annotated[StrictInt, Field(ge=1, le=64)] = 2
 
     def hosts(self, asked: int | None) -> int:
-        """As many on each leaf."""
+        """The number of hosts, the same on each leaf."""
         found = asked or max(1, RACK_HOSTS // self.leaves) * self.leaves
         if found % self.leaves:
-            raise Problem(("hosts",), found, f"a multiple of {self.leaves}: as many hosts on each leaf")
+            raise Problem(("hosts",), found, f"a multiple of {self.leaves}: each leaf has the same number of hosts")
         return found
 
 
 class FatTree(Shape):
-    """Of switches with k ports: k pods, k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008)."""
+    """A fat-tree of switches with k ports: k pods, k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008)."""
 
     k: StrictInt = 4
 
@@ -126,7 +126,7 @@ class FatTree(Shape):
         return self
 
     def hosts(self, asked: int | None) -> int:
-        """All that it has room for."""
+        """The number of hosts, which k determines."""
         found: int = self.k**3 // 4
         if asked is not None and asked != found:
             raise Problem(("hosts",), asked, f"{found}, or no such key: a fat-tree with k {self.k} has k^3/4 hosts")
@@ -134,9 +134,9 @@ class FatTree(Shape):
 
 
 class Router(Sparse):
-    """Forwards packets between the segments that its links lead to; `mtu` unless given is `link.port_mtu`.
+    """A router, which forwards packets between the segments of its links; `mtu` defaults to `link.port_mtu`.
 
-    `icmp: filtered`: nobody gets the ICMP errors that it sends, so that what is too large for it vanishes in silence.
+    `icmp: filtered`: its ICMP errors are dropped, so that packets above its MTU disappear without an error.
     """
 
     name: StrictStr
@@ -149,12 +149,12 @@ class Router(Sparse):
     ] = "on"
 
     def as_json(self) -> dict[str, Any]:
-        """As the pipe has it, without what is as usual."""
+        """Its parameters as the pipe expects them, without defaults."""
         found = {"name": self.name, "mtu": self.mtu, "icmp": None if self.icmp == "on" else self.icmp}
         return {name: value for name, value in found.items() if value is not None}
 
     def said(self) -> str:
-        """In words: "router r1 MTU 1500 ICMP filtered"."""
+        """The router in words: "router r1 MTU 1500 ICMP filtered"."""
         mtu = "" if self.mtu is None else f" MTU {self.mtu}"
         return f"router {self.name}{mtu}" + ("" if self.icmp == "on" else f" ICMP {self.icmp}")
 
@@ -163,7 +163,7 @@ def _router(value: object) -> object:
     if isinstance(value, str):
         return {"name": value}
     if not isinstance(value, Mapping | Router):
-        raise Problem((), value, "a router's name, or more, such as {name: r1, mtu: 1500, icmp: filtered}")
+        raise Problem((), value, "a router's name, or a mapping such as {name: r1, mtu: 1500, icmp: filtered}")
     return value
 
 
@@ -186,7 +186,7 @@ class Custom(Sparse, Shape):
 
     @property
     def router_names(self) -> list[str]:
-        """In order."""
+        """The names of the routers, in order."""
         return [each.name for each in self.routers or ()]
 
     @property
@@ -195,16 +195,16 @@ class Custom(Sparse, Shape):
 
     @property
     def _count(self) -> Counter[str]:
-        """How many links each node has."""
+        """The number of links of each node."""
         return Counter(name for ends in self.links for name in ends)
 
     @property
     def _hosts(self) -> list[str]:
-        """Those that links name, by number."""
+        """The hosts that links name, by number."""
         return sorted(filter(HOST.fullmatch, self._count), key=lambda name: (len(name), name))
 
     def _named(self) -> Iterator[Problem]:
-        """Names that are none, or that two have."""
+        """Problems with names that are invalid, or used twice."""
         for kind, names in (("switch", self.switches), ("router", self.router_names)):
             for index, name in enumerate(names):
                 where = (f"{kind}es" if kind == "switch" else "routers", index)
@@ -214,25 +214,25 @@ class Custom(Sparse, Shape):
                 if name in names[:index]:
                     yield Problem(where, name, f"each {kind} once")
                 if kind == "router" and name in self.switches:
-                    yield Problem(where, name, "a name of its own: a switch has this one")
+                    yield Problem(where, name, "a name that no switch has")
 
     def _linked(self) -> Iterator[Problem]:
-        """Links that cannot be."""
+        """Problems with the ends of links."""
         known = [*self.switches, *self.router_names]
         what = "a switch or router" if self.routers else "a switch"
         for index, (one, other) in enumerate(self.links):
             where = ("links", index)
             for name in (one, other):
                 if name not in known and not HOST.fullmatch(name):
-                    yield Problem(where, name, f"a host, or {what} that there is: {one_of(known)}")
+                    yield Problem(where, name, f"a host, or {what}: {one_of(known)}")
             if one == other:
-                yield Problem(where, f"{one} to {other}", "two ends: no node has a link with itself")
+                yield Problem(where, f"{one} to {other}", "two different ends")
             if one not in self.switches and other not in self.switches:
                 leaves = "hosts" if HOST.fullmatch(one) and HOST.fullmatch(other) else "hosts and routers"
                 yield Problem(where, f"{one} to {other}", f"a switch at one end: {leaves} are not joined to each other")
 
     def _counted(self) -> Iterator[Problem]:
-        """Hosts and routers with too few links, or too many."""
+        """Problems with hosts and routers that have too few links, or too many."""
         count, hosts = self._count, self._hosts
         for number in range(1, max(2, len(hosts)) + 1):
             if f"h{number}" not in hosts:
@@ -240,22 +240,23 @@ class Custom(Sparse, Shape):
                 yield Problem(("links",), found, f"two hosts or more, h1, h2 and so on: there is no h{number}")
         for host in hosts:
             if count[host] > MOST_NICS:
-                yield Problem(("links",), f"{host} with {count[host]} links", f"at most {MOST_NICS} links of a host")
+                yield Problem(("links",), f"{host} with {count[host]} links", f"at most {MOST_NICS} links per host")
         least, most = ROUTER_LINKS
         for index, name in enumerate(self.router_names):
             if not least <= count[name] <= most:
                 found = f"{name} with {count[name]} {'link' if count[name] == 1 else 'links'}"
-                yield Problem(("routers", index), found, f"{least} to {most} links of a router")
+                yield Problem(("routers", index), found, f"{least} to {most} links per router")
 
     def _apart(self) -> Iterator[Problem]:
-        """What packets do not reach: every host's first NIC must reach that of every other, and so the second ones."""
+        """Problems with nodes that packets cannot reach: the first NICs of all hosts must reach one another, and so
+        must the second ones."""
         routers = self.router_names
         links = topologies.numbered(self._pairs, {*self._hosts, *routers})
         parts = topologies.segments(links)
         for index, name in enumerate(routers):
             ends = topologies.ends_of(links, name)
             if any(len(part.intersection(ends)) > 1 for part in parts):
-                yield Problem(("routers", index), name, "links that lead apart: switches join two of its own")
+                yield Problem(("routers", index), name, "links to different segments: switches join two of them")
         if unlinked := [name for name in self.switches if not self._count[name]]:
             yield self._unreached(unlinked, "h1")
         ways = topologies.Ways(links, routers)
@@ -274,27 +275,27 @@ class Custom(Sparse, Shape):
             yield self._unreached(list(far), "h1")
 
     def _unreached(self, found: Sequence[str], start: str) -> Problem:
-        expected = f"a network that is connected: nothing leads there from {start}"
+        expected = f"a connected network: these cannot be reached from {start}"
         return Problem(("links",), ", ".join(sorted(found)), expected)
 
     def hosts(self, asked: int | None) -> int:
-        """Those that its links name."""
+        """The number of hosts that the links name."""
         found = len(self._hosts)
         if asked is not None and asked != found:
             raise Problem(("hosts",), asked, f"{found}, or no such key: its links name h1 to h{found}")
         return found
 
     def nics_of_hosts(self) -> int:
-        """As many as the host with the fewest links has."""
+        """The number of links of the host with the fewest."""
         return min(self._count[host] for host in self._hosts)
 
     def as_json(self) -> dict[str, Any]:
-        """Agents that know of no routers build everything else."""
+        """Its parameters; without an empty list of routers, for older agents."""
         routers = {"routers": [each.as_json() for each in self.routers]} if self.routers else {}
         return {"switches": self.switches, **routers, "links": self.links}
 
     def said(self) -> list[str]:
-        """How many there are, and every router."""
+        """The numbers of switches and links, and every router."""
         counts = [f"{len(self.switches)} switches", f"{len(self.links)} links"]
         return [*counts, *(each.said() for each in self.routers or ())]
 
@@ -306,7 +307,7 @@ LEVELLED = ("fat-tree", "leaf-spine")  # with a highest level that every packet 
 
 
 class Topology(Model):
-    """How hosts, switches and routers are joined: a word, or one with its numbers (`{fat-tree: {k: 4}}`)."""
+    """How hosts, switches and routers are joined: a word, or a word with parameters (`{fat-tree: {k: 4}}`)."""
 
     pair: Pair | None = None
     rack: Rack | None = None
@@ -344,26 +345,26 @@ class Topology(Model):
     def __get_pydantic_json_schema__(
         cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        # custom has nothing that it could be without.
+        # `custom` has no defaults, so the word alone is not enough.
         return {"anyOf": [handler(core), {"enum": [name for name in SHAPES if name != "custom"]}]}
 
     @property
     def kind(self) -> str:
-        """Its word: "fat-tree"."""
+        """The word for it: "fat-tree"."""
         return ", ".join(sorted(name.replace("_", "-") for name in self.model_fields_set))
 
     @property
     def shape(self) -> Shape:
-        """The one that is given."""
+        """The topology that is given."""
         found: Shape = getattr(self, next(iter(self.model_fields_set)))
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """As the pipe has it; a pair is a rack of two."""
+        """The topology as the pipe expects it; a pair is a rack of two."""
         return {"kind": "rack" if self.kind == "pair" else self.kind, **self.shape.as_json()}
 
     def text(self) -> str | None:
-        """What of it is no plain rack: "fat-tree (k 4)"."""
+        """The topology in words: "fat-tree (k 4)"; None for a plain pair or rack."""
         if self.shape in (Pair(), Rack()):
             return None
         return f"{self.kind} ({', '.join(self.shape.said())})"

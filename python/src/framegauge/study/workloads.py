@@ -1,7 +1,7 @@
 """The workloads of a study file: their parameters, and the conditions that follow from them.
 
-A parameter that is given as a list makes one condition of each value. `conditions` states them in base
-units, under the names that the workloads themselves use (`workloads/`).
+A parameter given as a list makes one condition of each value. `conditions` states them in base units, under the names
+that the workloads use (`workloads/`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from framegauge.study.sizes import SizesLevels, sizes_problems
 
 __all__ = ["WORKLOADS", "Bulk", "Ftp", "Iperf3", "Mixed", "Parameters", "RequestResponse", "Stream", "Workload"]
 
-RATE_EXPECTED = "requests a second above 0, such as 1000, or null for a closed loop"
+RATE_EXPECTED = "requests per second above 0, such as 1000, or null for a closed loop"
 
 Pattern = Literal["one-to-one", "many-to-one", "half-to-half", "many-to-many"]
 Patterns = Annotated[list[Pattern], BeforeValidator(as_list, json_schema_input_type=Pattern | list[Pattern])]
@@ -55,7 +55,7 @@ Frequencies = Annotated[list[Frequency], BeforeValidator(as_list, json_schema_in
 
 
 class Parameters(Model):
-    """What every workload's parameters can be asked. `key` is its name in a study file."""
+    """The interface of a workload's parameters. `key` is the workload's name in a study file."""
 
     key: ClassVar[str]
     obeys_nagle: ClassVar[bool] = False
@@ -65,7 +65,7 @@ class Parameters(Model):
         """Every combination of the lists, in base units."""
 
     def needed_hosts(self) -> tuple[int, str]:
-        """The least number of hosts, and the key that asks for it."""
+        """The least number of hosts, and the key that determines it."""
         patterns = getattr(self, "pattern", ["one-to-one"])
         return (2, "") if set(patterns) == {"one-to-one"} else (3, "pattern")
 
@@ -83,10 +83,10 @@ def _above_zero(model: Model, *names: str) -> None:
 class Stream(Parameters):
     """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions.
 
-    `rate`: each client offers no more, so that what is compared carries an equal load; a run that carries less is no
-    evidence. null: as fast as it goes. `nics`: how many NICs of each host are used, each with `flows` of its own to the
-    NIC of the same number. `sizes`: those of the sockets' buffers and of each write and read, at both ends; null: the
-    kernel tunes the buffers.
+    `rate` limits what each client offers, so that all arms carry the same load; a run that carries less does not count.
+    null: unlimited. `nics` is the number of NICs of each host that are used, each with its own `flows` to the NIC of
+    the same number. `sizes` are those of socket buffers and of each write and read, at both ends; null: the kernel
+    tunes the buffers.
     """
 
     key: ClassVar[str] = "stream"
@@ -110,15 +110,15 @@ class Stream(Parameters):
             raise Problem((), found, "exactly one of size and duration")
         _above_zero(self, "size", "duration")
         if True in self.reverse and True in self.bidir:
-            raise Problem(("bidir",), True, "false where reverse is true: both directions are one condition")
+            raise Problem(("bidir",), True, "false where reverse is true: bidir includes both directions")
         if self.rate != [None] and self.duration is None:
             raise Problem(("rate",), self.rate, "null with size: an equal load needs a duration")
         if "many-to-many" in self.pattern and True in self.bidir:
-            raise Problem(("bidir",), True, "false with many-to-many: every host sends to every other already")
+            raise Problem(("bidir",), True, "false with many-to-many: every host already sends to every other")
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """One of size_bytes and duration_seconds in each. `sizes` may still be by MTU (study_sizes.at_mtu)."""
+        """Each has one of size_bytes and duration_seconds. `sizes` may still be by MTU (study.sizes.at_mtu)."""
         axes: dict[str, list[Any]] = (
             {"size_bytes": self.size} if self.size is not None else {"duration_seconds": self.duration or []}
         )
@@ -132,16 +132,16 @@ class Stream(Parameters):
         return _grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
 
     def misfits(self, nics_of_hosts: int, mtus: Sequence[Any]) -> Iterator[Problem]:
-        """More NICs than every host has, and sizes that do not fit the levels of the factor mtu; paths below these
-        parameters."""
+        """Problems with too many NICs, and with sizes that do not match the levels of the factor mtu; their paths are
+        relative to these parameters."""
         if max(self.nics, default=1) > nics_of_hosts:
-            expected = f"at most {nics_of_hosts}: that is how many NICs every host has"
+            expected = f"at most {nics_of_hosts}, the number of NICs that every host has"
             yield Problem(("nics",), max(self.nics), f"{expected} (topology: {{rack: {{nics: 2}}}} gives each two)")
         yield from sizes_problems(self.sizes, mtus)
 
 
 class RequestResponse(Parameters):
-    """Requests and responses of stated sizes, by closed loop (`rate: null`) or at a stated rate a client."""
+    """Requests and responses of stated sizes, in a closed loop (`rate: null`) or at a stated rate per client."""
 
     key: ClassVar[str] = "rr"
     obeys_nagle: ClassVar[bool] = True
@@ -166,11 +166,11 @@ class RequestResponse(Parameters):
             if max(getattr(self, name)) > most:
                 raise Problem((name,), max(getattr(self, name)), f"at most {words}")
         if self.rate == [None] and self.arrivals != ["uniform"]:
-            raise Problem(("arrivals",), self.arrivals, "no such key without a rate: in a closed loop nothing arrives")
+            raise Problem(("arrivals",), self.arrivals, "no such key without a rate: a closed loop has no arrivals")
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """Without arrivals of its own where the loop is closed."""
+        """Every combination; a closed loop is listed once, whatever the arrivals."""
         axes: dict[str, list[Any]] = {
             "request_bytes": self.request,
             "response_bytes": self.response,
@@ -182,13 +182,13 @@ class RequestResponse(Parameters):
             "pattern": self.pattern,
         }
         found = _grid(axes, {})
-        # A closed loop has no arrivals: several kinds of them would be the same condition twice.
+        # A closed loop has no arrivals, so several kinds of them would repeat the same condition.
         first = self.arrivals[0]
         return [each for each in found if each["rate_per_second"] is not None or each["arrivals"] == first]
 
 
 class Bulk(Model):
-    """Bulk streams beside rr: `hosts` of the other hosts (null: all) send `flows` each, at most at `rate` a host."""
+    """Bulk streams alongside rr: `hosts` other hosts (null: all) send `flows` each, at `rate` per host at most."""
 
     flows: Flows = [1]
     rate: Rates = [None]
@@ -196,7 +196,7 @@ class Bulk(Model):
 
 
 class Mixed(Parameters):
-    """rr beside bulk streams to the same server: does bulk hurt a neighbour's latency?"""
+    """rr alongside bulk streams to the same server, which shows whether bulk traffic raises a neighbour's latency."""
 
     key: ClassVar[str] = "mixed"
     obeys_nagle: ClassVar[bool] = True
@@ -211,18 +211,18 @@ class Mixed(Parameters):
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """rr's, and the bulk's with `bulk_` before their names."""
+        """The conditions of rr, and those of the bulk streams with the prefix `bulk_`."""
         bulk: dict[str, list[Any]] = {"bulk_flows": self.bulk.flows, "bulk_bits_per_second": self.bulk.rate}
         quiet = [{name: value for name, value in each.items() if name != "pattern"} for each in self.rr.conditions()]
         return [{**each, **beside} for each in quiet for beside in _grid(bulk, {"bulk_hosts": self.bulk.hosts})]
 
     def needed_hosts(self) -> tuple[int, str]:
-        """Two are enough: on a pair the client of rr sends the bulk too."""
+        """Two unless `bulk.hosts` is more than one: on a pair, the client of rr also sends the bulk."""
         return (self.bulk.hosts or 0) + 2 if (self.bulk.hosts or 1) > 1 else 2, "bulk"
 
 
 class Iperf3(Parameters):
-    """iperf3 as it comes, for a stated time."""
+    """The program iperf3, for a stated time."""
 
     key: ClassVar[str] = "iperf3"
     obeys_nagle: ClassVar[bool] = True
@@ -240,11 +240,11 @@ class Iperf3(Parameters):
         _above_zero(self, "duration")
         for duration in self.duration:
             if duration != int(duration):
-                raise Problem(("duration",), f"{duration} s", "whole seconds: iperf3 takes no others")
+                raise Problem(("duration",), f"{duration} s", "whole seconds: iperf3 accepts no fractions")
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """As stream's with a duration."""
+        """The same names as those of a stream with a duration."""
         axes: dict[str, list[Any]] = {
             "duration_seconds": self.duration, "flows": self.flows, "reverse": self.reverse, "pattern": self.pattern,
         }  # fmt: skip
@@ -252,7 +252,7 @@ class Iperf3(Parameters):
 
 
 class Ftp(Parameters):
-    """Files of `size` fetched by curl from vsftpd, one after another until `repeat` has passed."""
+    """Files of `size` that curl fetches from vsftpd, one after another until `repeat` has passed."""
 
     key: ClassVar[str] = "ftp"
 
@@ -266,7 +266,7 @@ class Ftp(Parameters):
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
-        """One a size and pattern."""
+        """One condition per size and pattern."""
         return _grid({"size_bytes": self.size, "pattern": self.pattern}, {"repeat_seconds": self.repeat})
 
 
@@ -287,7 +287,7 @@ class Workload(Model):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: object) -> object:
-        # `- rr:` alone is rr with its defaults.
+        # `- rr:` without a value is rr with its defaults.
         if isinstance(value, Mapping):
             return {key: {} if inner is None and key in WORKLOADS else inner for key, inner in value.items()}
         return value
@@ -306,6 +306,6 @@ class Workload(Model):
 
     @property
     def parameters(self) -> Parameters:
-        """Of the one workload that is given."""
+        """The parameters of the workload that is given."""
         found: Parameters = getattr(self, next(iter(self.model_fields_set)))
         return found

@@ -1,1 +1,1 @@
-"""From the runs of a study to its verdicts: summary.json, and its words."""
+"""The summary of a study: verdicts from its runs, summary.json, and its wording."""

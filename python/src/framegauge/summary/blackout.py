@@ -1,4 +1,4 @@
-"""The longest run of drops of one input port in one run of an arm: what the port held, and what else came meanwhile."""
+"""The longest run of drops of one input port in a run: the queue at that time, and the frames of other input ports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from framegauge.summary import drop_runs, input_ports as came_by
 __all__ = ["AROUND_FRAMES", "Blackout", "find"]
 
 AROUND_FRAMES = 10  # frame times that are shown before and after
-LEAST_LENGTH = 2  # one drop is no run
+LEAST_LENGTH = 2  # a single drop is not a run of drops
 _EVENTS = ("time_seconds", "port", "kind", "input_port", "flow", "frame_bytes", "queue_bytes")
 
 Row = Mapping[str, Any]
@@ -29,9 +29,9 @@ Row = Mapping[str, Any]
 class Blackout:
     """`length` frames in a row, the first dropped at `begin_seconds` of the run and the last at `end_seconds`.
 
-    `whole`: every frame at the port is on record, and not the dropped ones alone; `taken` then has how many frames of
-    each other input port were taken in between, else it is None. Times of `held`, `arrived` and `dropped` are from
-    `begin_seconds`, in order; `held` in bytes.
+    `whole`: every frame at the port is on record, and not only the dropped ones; `taken` is then the number of frames
+    of each other input port that were taken in between, else None. The times of `held`, `arrived` and `dropped` count
+    from `begin_seconds`, in order; `held` is in bytes.
     """
 
     run: Run
@@ -51,18 +51,18 @@ class Blackout:
 
 @dataclass(frozen=True)
 class _Longest:
-    """A run of drops: the rows of it that are on record."""
+    """A run of drops, with those of its rows that are on record."""
 
     length: int
     rows: pa.Table
 
     def time(self, row: int) -> float:
-        """Of its first (0) or last (-1) drop."""
+        """The time of its first (0) or last (-1) drop, in seconds."""
         return float(self.rows["time_seconds"][row].as_py())
 
 
 def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
-    """Of a run's ports to a receiver; None where nothing was dropped in a row, or a frame's time is not on record."""
+    """The longest run of drops at the ports to a receiver; None without consecutive drops, or without a link rate."""
     record = spools.record(folder, run.number)
     place = folder / "runs" / str(run.number)
     drops = drop_runs.drops(place / "drops.parquet")
@@ -80,7 +80,7 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
     events = spools.table(place / "events.parquet")
     rows = _rows(events, port, span) if events is not None and set(_EVENTS) <= set(events.column_names) else []
     told = [row for row in rows if row["kind"] == "dropped" and row["input_port"] == name]
-    # Not every port is watched, and not for as long as drops are written down.
+    # Events are recorded for some ports only, and may end before the record of drops does.
     whole = len(told) >= longest.rows.num_rows
     if not whole:
         rows = [{**row, "kind": "dropped"} for row in _rows(drops, port, span)]
@@ -90,7 +90,7 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
 
 
 def _rows(found: pa.Table, port: str, span: tuple[float, float]) -> list[Row]:
-    """What is told of a port in a short time, in order."""
+    """The rows of a port within a span of time, in order."""
     time = found["time_seconds"]
     inside = pc.and_(pc.greater_equal(time, span[0]), pc.less_equal(time, span[1]))
     rows: list[Row] = found.filter(pc.and_(inside, pc.equal(found["port"], port))).to_pylist()
@@ -98,7 +98,7 @@ def _rows(found: pa.Table, port: str, span: tuple[float, float]) -> list[Row]:
 
 
 def _longest(drops: pa.Table) -> _Longest | None:
-    """The first of the longest."""
+    """The longest run of drops, and the first if there are several."""
     best: _Longest | None = None
     for rows in (drop_runs.by_input(drops) if drops.num_rows else {}).values():
         numbers = rows["run_length"].to_numpy().astype(np.int64)
@@ -111,7 +111,7 @@ def _longest(drops: pa.Table) -> _Longest | None:
 
 
 def _bits_per_second(record: Mapping[str, Any], port: str) -> float | None:
-    """Of the port's link; without a network on record, of all links."""
+    """The rate of the port's link; if no network is on record, the rate of all links."""
     for link in dig(record, "rack", "network", "ports") or ():
         if link["port"] == port:
             return link["bits_per_second"]  # type: ignore[no-any-return]
@@ -121,10 +121,10 @@ def _bits_per_second(record: Mapping[str, Any], port: str) -> float | None:
 def _blackout(
     run: Run, longest: _Longest, around: float, rows: Sequence[Row], whole: bool, inputs: Sequence[str]
 ) -> Blackout:
-    """`inputs`: all input ports by which frames came in the whole run."""
+    """The blackout of the longest run of drops. `inputs`: all input ports by which frames came in the whole run."""
     port, mine = (longest.rows[name][0].as_py() for name in ("port", "input_port"))
     begin, end = longest.time(0), longest.time(-1)
-    # A dropped frame may have arrived, too: then it is one frame with two events.
+    # A dropped frame may also have an event for its arrival: two events, one frame.
     gone = {_frame(row) for row in rows if row["kind"] == "dropped"}
     names = dict.fromkeys((*inputs, *(row["input_port"] for row in rows)))
     others = [name for name in names if name != mine]

@@ -1,6 +1,6 @@
-"""How flows that went to one receiver shared the way there, by arm: means over runs, for summary.json (`flows`).
+"""How flows to one receiver shared its link, by arm: means over runs, for summary.json (`flows`).
 
-It says what was seen, and never why: what a cause is, an arm without it shows.
+The figures describe and name no cause: a cause is shown by an arm that removes it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from framegauge.summary.flows import Contention, Flow
 
 __all__ = ["MOST_ROWS", "arm_name", "entries", "lines", "row_name"]
 
-MOST_ROWS = 8  # more flows than these are shown by input port
+MOST_ROWS = 8  # more flows than this are grouped by input port
 _ORDER = {"baseline": 0, "control": 1}
 
-Key = tuple[Any, ...]  # of a row: the same in all runs of an arm
+Key = tuple[Any, ...]  # identifies a row in all runs of an arm
 Members = list[tuple[Key, Flow]]
 
 
 def entries(found: Sequence[Contention], factor: str) -> list[dict[str, Any]]:
-    """One entry a cell and receiver, in the study's order; `factor` is the treatment's key."""
+    """One entry per cell and receiver, in the study's order; `factor` is the treatment's key."""
     places = list(dict.fromkeys((each.run.cell, each.receiver) for each in sorted(found, key=lambda one: one.run.cell)))
     return [_entry([each for each in found if (each.run.cell, each.receiver) == place], factor) for place in places]
 
@@ -84,7 +84,7 @@ def _interval(found: Mean | None) -> list[float] | None:
 
 
 def _rows(found: Sequence[Contention], grouped: bool) -> list[dict[str, Any]]:
-    """A flow each, or those of one input port each, the most numerous first."""
+    """One row per flow, or one per input port with the most flows first."""
     by_run: list[Members] = [
         [((flow.input_port,) if grouped else (flow.sender, flow.number), flow) for flow in each.flows] for each in found
     ]
@@ -123,14 +123,14 @@ def _row(key: Key, by_run: Sequence[Members], grouped: bool) -> dict[str, Any]:
 
 
 def _mean(values: Iterator[int | None]) -> float | None:
-    """Of a flow in a run; None where some of it is not known."""
+    """The mean count per flow and run; None if any of them is unknown."""
     found = list(values)
     known = [value for value in found if value is not None]
     return statistics.fmean(known) if len(known) == len(found) else None
 
 
 def _drops(found: Sequence[Contention]) -> Iterator[dict[str, Any]]:
-    """Over all runs of the arm: at the ports to the receiver by input port, then at every other port as a whole."""
+    """The drops over all runs of the arm: at the ports to the receiver by input port, at every other port in total."""
     ports = found[0].ports
     by_input: dict[tuple[str, str], list[DropRuns]] = {}
     for each in (drops for one in found for drops in one.drops):
@@ -145,7 +145,7 @@ def _drops(found: Sequence[Contention]) -> Iterator[dict[str, Any]]:
 
 
 def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[str, Any]:
-    """`share_by_length`: of the dropped frames, those that fell in runs of such lengths."""
+    """One entry. `share_by_length`: the share of dropped frames that were part of runs of each length."""
     runs = [length for each in found for length in each.lengths]
     total = sum(runs)
     frames = [each.frames for each in found if each.frames is not None]
@@ -163,7 +163,7 @@ def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[st
 
 
 def row_name(row: Mapping[str, Any], grouped: bool) -> str:
-    """Whose flows a row is of: "h1", "h1 flow 2", "12 flows by s1>s2"."""
+    """The name of a row by its flows: "h1", "h1 flow 2", "12 flows by s1>s2"."""
     if not grouped:
         return str(row["senders"][0]) + ("" if row["number"] is None else f" flow {row['number']}")
     who = str(row["senders"][0]) if row["flows"] == 1 else f"{row['flows']} flows"
@@ -176,7 +176,7 @@ def arm_name(arm: Mapping[str, Any]) -> str:
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """A line an arm but the A/A control: what a flow got by input port, or the slowest and the fastest."""
+    """One line per arm but the A/A control: the goodput per flow by input port, or the slowest and the fastest flow."""
     found = summary.get("flows", ())
     for entry in found:
         where = f"{words.of_cell(entry)}, to {entry['receiver']}, " if len(found) > 1 else ""
@@ -191,9 +191,9 @@ def _told(entry: Mapping[str, Any], arm: Mapping[str, Any]) -> Iterator[str]:
     rows = arm["rows"]
     if len(rows) > 2:
         ends = [units.rates(arm[f"{end}_bits_per_second"], arm[f"{end}_interval"]) for end in ("slowest", "fastest")]
-        yield f"of {entry['flows']} flows the slowest of a run {ends[0]}, the fastest {ends[1]}"
+        yield f"of {entry['flows']} flows per run the slowest {ends[0]}, the fastest {ends[1]}"
         return
     for row in rows:
-        what = " a flow" if row["flows"] > 1 else ""
+        what = " per flow" if row["flows"] > 1 else ""
         rate = units.rates(row["goodput_bits_per_second"], row["interval_bits_per_second"], what)
         yield f"{row_name(row, entry['grouped'])} {rate}"

@@ -23,19 +23,19 @@ from framegauge.summary.why import why
 __all__ = ["factor_key", "interval", "summarise", "text"]
 
 SCHEMA = 1
-# How a factor is named in `baseline` and `treatment`: with its unit, where the value has one.
+# The names of factors in `baseline` and `treatment`, with the unit where the value has one.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
 }  # fmt: skip
 
 
 def factor_key(treatment: str) -> str:
-    """The treatment's key in the two sides of a verdict: with its unit, where it has one."""
+    """The treatment's key in the two sides of a verdict, with the unit where it has one."""
     return _KEYS.get(treatment, treatment)
 
 
 def summarise(saved: Saved) -> dict[str, Any]:
-    """The summary. An A/A control is a verdict whose two levels are the same."""
+    """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
     found = compare(saved)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     return {
@@ -85,7 +85,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
 
 
 def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
-    """Where the whole system's CPU time went, in the median run: shares of it, and what the meter itself took."""
+    """The shares of the whole system's CPU time in the median run, and the time that the meter itself took."""
     names = ("hosts", "fabric", "framegauge", "unattributed")
     keys = {**{name: f"cpu_share_{name}" for name in names}, "meter_seconds": "meter_seconds"}
     rows = [run.readings for run in runs if not run.excluded]
@@ -116,10 +116,10 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
 
 
 def interval(found: Ratio | None) -> list[float] | None:
-    """As it is written: low and high, or none."""
+    """An interval as it is written: low and high, or None."""
     return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 
 
 def text(summary: Mapping[str, Any]) -> str:
-    """As it is written to summary.json and printed by --json."""
+    """The text of summary.json, which --json prints, too."""
     return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

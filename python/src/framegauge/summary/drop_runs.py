@@ -1,6 +1,6 @@
-"""Frames that a port dropped in a row, by the input port that they came by. From a run's drops and its record.
+"""Runs of drops: frames of one input port that a port dropped in a row, from a run's drops and its record.
 
-A frame of the same input port that the port takes in ends the row (`pipe/README.md`, `drops`).
+The run ends when the port takes in a frame of the same input port (`pipe/README.md`, `drops`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from framegauge.results.spools import dig
 
 __all__ = ["BINS", "DropRuns", "bin_of", "by_input", "drops", "ends", "lengths", "read"]
 
-# The lengths of runs in a histogram: name, from, to.
+# The bins of a histogram of run lengths: name, from, to.
 BINS: Sequence[tuple[str, int, float]] = (
     ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 16), ("17-32", 17, 32),
     ("33+", 33, float("inf")),
@@ -29,9 +29,9 @@ COLUMNS = ("time_seconds", "port", "input_port", "frame_bytes", "queue_bytes", "
 
 @dataclass(frozen=True)
 class DropRuns:
-    """What one port dropped of one input port in one run.
+    """The frames of one input port that one port dropped in one run.
 
-    `frames`: how many came by that input port, dropped ones included; None where that is not on record.
+    `frames`: the number that came by that input port, dropped ones included; None if it is not on record.
     """
 
     port: str
@@ -42,30 +42,30 @@ class DropRuns:
 
 
 def bin_of(length: int) -> str:
-    """The bin of a run of drops."""
+    """The name of the bin for a run of this length."""
     return next(name for name, low, high in BINS if low <= length <= high)
 
 
 def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
-    """Of each run of drops, from the `run_length` of every drop of one port and input port, in their order.
+    """The length of each run, from the `run_length` of every drop of one port and input port, in their order.
 
-    Each drop's number is above the last one's while the run lasts: a run's length is the number of its last drop.
+    Within a run the numbers of drops increase; the number of the last drop is the length of the run.
     """
     found = np.asarray(numbers, dtype=np.int64)
     return [int(number) for number in found[ends(found)]]
 
 
 def ends(numbers: np.ndarray) -> np.ndarray:
-    """The places at which a run ends, in order."""
+    """The indices of the last drop of each run, in order."""
     return np.flatnonzero(np.append(numbers[1:] <= numbers[:-1], [True] * (len(numbers) > 0)))
 
 
 def drops(path: Path) -> pa.Table | None:
-    """The rows that tell a drop of a port itself: no mark, and no loss on the link behind it. None without a table."""
+    """The rows about drops by a port itself, without marks and without losses on its link. None without a table."""
     found = spools.table(path)
     if found is None or not set(COLUMNS) <= set(found.column_names):
         return None
-    # Older folders know no marks.
+    # Older folders lack marks, and these columns.
     for name, keep in (("action", pc.equal), ("reason", pc.not_equal)):
         if name in found.column_names:
             found = found.filter(keep(found[name], "dropped" if name == "action" else "loss"))
@@ -73,7 +73,7 @@ def drops(path: Path) -> pa.Table | None:
 
 
 def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
-    """Of a run: every port and input port that drops are on record of, in order of their names."""
+    """The drops of a run for every port and input port that has any on record, in order of their names."""
     found = drops(path)
     if found is None or not found.num_rows:
         return []
@@ -102,7 +102,7 @@ def by_input(found: pa.Table) -> dict[tuple[str, str], pa.Table]:
 
 
 def _whole(record: Mapping[str, Any], numbers: Mapping[tuple[str, str], np.ndarray]) -> set[str]:
-    """The ports whose every drop is on record: the spool has an end, the counters do not."""
+    """The ports with all drops on record, as their counters show: the spool is limited in size."""
     told: dict[str, int] = {}
     for (port, _), each in numbers.items():
         told[port] = told.get(port, 0) + len(each)

@@ -1,6 +1,6 @@
-"""Every flow of the runs in which three or more went to one receiver: what contends for the port to it.
+"""The flows of runs in which three or more went to one receiver, and so shared the port to it.
 
-A flow is one of a `stream.run` of the record. What older folders, or the kernel's own link, have not is left out.
+A flow is one of a `stream.run` of the record. Figures that older folders or the kernel's own link lack are left out.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _COLUMNS = ("flow", "start_seconds", "counted_seconds", "counted_bytes")
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow of one run. `number` tells the flows of one sender to one receiver apart, from 1.
+    """One flow of one run. `number` counts the flows of one sender to one receiver from 1.
 
-    `timeouts` are those of its host, where that has no other flow: else they cannot be told apart.
+    `timeouts` are those of its host if it has no other flow; the kernel counts timeouts per host only.
     """
 
     sender: str
@@ -40,7 +40,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Contention:
-    """The flows of one run to one receiver, and what the port to it dropped; `host_timeouts` by sending host."""
+    """The flows of one run to one receiver, and the drops of the run; `host_timeouts` by sending host."""
 
     run: Run
     receiver: str
@@ -51,13 +51,13 @@ class Contention:
 
 
 def read(saved: Saved) -> list[Contention]:
-    """Of every run that is evidence, by receiver; in the order of the runs."""
+    """The flows of every run that counts, by receiver, in the order of the runs."""
     return [each for run in saved.runs if not run.excluded for each in _of_run(saved.folder, run)]
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """One flow as its table has it."""
+    """One flow as recorded in its table."""
 
     sender: str
     receiver: str
@@ -95,7 +95,7 @@ def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
 
 
 def _flows(place: Path, asked: Mapping[str, Any]) -> Iterator[_Seen]:
-    """Those of one `stream.run`, each over all of its rounds."""
+    """The flows of one `stream.run`, each over all of its rounds."""
     table = spools.columns(place / f"{asked['transfers']}.arrow", _COLUMNS, ("retransmits",))
     if table is None:
         return
@@ -113,7 +113,7 @@ def _flows(place: Path, asked: Mapping[str, Any]) -> Iterator[_Seen]:
 
 
 def _timeouts(record: Mapping[str, Any], host: str) -> int | None:
-    """How often the host's retransmission timers ran out during the run; None where nobody counted."""
+    """The number of retransmission timeouts of a host during the run; None if they were not counted."""
     before, after = (
         dig(record, f"counters_{when}", host, "nstat", "TcpExtTCPTimeouts") for when in ("before", "after")
     )

@@ -1,4 +1,4 @@
-"""By which port of the last switch a sender's frames came: from the network as it was, and from what passed there."""
+"""The input port of the last switch by which a sender's frames came, from the topology and from recorded frames."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["inputs", "ports_to"]
 
 
 def ports_to(record: Mapping[str, Any], host: str) -> list[str]:
-    """The switch ports whose links lead to a host, one a NIC; none on the kernel's own link."""
+    """The switch ports whose links lead to a host, one per NIC; none if the testbed is the kernel's own link."""
     named = [link["port"] for link in _links(record) if _node(link["to"]) == host]
-    # Records of older versions do not tell the network: there a port is called by its two ends.
+    # Records of older versions lack the network; their ports are named by both ends.
     all_ports = [port["port"] for port in dig(record, "measure", "fabric", "ports") or ()]
     return named or [port for port in all_ports if port.endswith(f">{host}")]
 
@@ -21,9 +21,9 @@ def ports_to(record: Mapping[str, Any], host: str) -> list[str]:
 def inputs(
     record: Mapping[str, Any], receiver: str, senders: Collection[str], dropped: Collection[str]
 ) -> dict[str, str | None]:
-    """By sender: the input port at the receiver's last switch by which its frames came (several, if its paths are).
+    """The input port at the receiver's switch by which each sender's frames came (several, if there are several paths).
 
-    `dropped`: the input ports of frames that were dropped there. None where nothing tells.
+    `dropped`: the input ports of frames that were dropped there. A sender whose input port is unknown has None.
     """
     ports = ports_to(record, receiver)
     waits = dig(record, "measure", "fabric", "waits") or ()
@@ -33,7 +33,7 @@ def inputs(
 
 
 def _node(end: str) -> str:
-    """Whose end of a link it is: h1.2 is the second NIC of h1. On a rack no name has a dot."""
+    """The node that an end of a link belongs to: h1.2 is the second NIC of h1. Names on a rack contain no dot."""
     return end.partition(".")[0]
 
 
@@ -45,7 +45,7 @@ def _links(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def _input(
     sender: str, receiver: str, links: Sequence[Mapping[str, Any]], seen: set[str], senders: Collection[str]
 ) -> str | None:
-    """What frames were seen to come by goes before what is the shortest path: routing may choose another."""
+    """The input port of one sender. Recorded frames take precedence over shortest paths: routing may choose others."""
     shortest = set(_last_links(sender, receiver, links))
     if found := shortest & seen if seen else shortest:
         return " or ".join(sorted(found))
@@ -59,7 +59,7 @@ def _last_links(sender: str, receiver: str, links: Sequence[Mapping[str, Any]]) 
     """The links that enter the receiver's switch on shortest paths from the sender."""
     joined = [(_node(link["from"]), _node(link["to"]), link["port"]) for link in links]
     hops, reached = {sender: 0}, [sender]
-    for node in reached:  # grows as it goes
+    for node in reached:  # grows during the loop
         for one, other, _ in joined:
             if one == node and other not in hops:
                 hops[other] = hops[node] + 1

@@ -1,4 +1,4 @@
-"""How the effect depends on what else was varied, for the summary: numbers, and the sentence that says them."""
+"""How the effect depends on what else was varied: the entries of the summary, and sentences about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["interactions", "sentences"]
 
 
 def interactions(rows: Sequence[Row], metrics: Sequence[str], key: str) -> list[dict[str, Any]]:
-    """One entry a metric, level of the treatment (named `key`), and factor or pair of factors that was varied."""
+    """One entry per metric, level of the treatment (named `key`), and factor or pair of factors that was varied."""
     treated = sorted((row for row in rows if row.role == "treatment"), key=lambda row: json.dumps(row.level))
     arms = {row.arm: row.level for row in treated}
     baseline = next((row.level for row in rows if row.role == "baseline"), None)
@@ -53,7 +53,7 @@ def _at(found: AtLevel) -> dict[str, Any]:
 
 
 def sentences(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Of interactions that are there: their interval excludes 1. "with LRO on +5.2 %, with LRO off +38 %"."""
+    """One line per interaction whose interval excludes 1: "with LRO on +5.2 %; with LRO off +38 %"."""
     for entry in entries:
         sure = [each for each in entry["contrasts"] if each["ci95"] and not each["ci95"][0] <= 1 <= each["ci95"][1]]
         if len(entry["factors"]) == 1 and sure:

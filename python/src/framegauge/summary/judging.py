@@ -1,4 +1,4 @@
-"""Every comparison of a results folder, and what follows for the study as a whole: may it stop, is it evidence?"""
+"""The comparisons of a results folder, and whether the study as a whole may stop, and counts as evidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from framegauge.statistics.verdict import Verdict
 
 __all__ = ["compare", "is_evidence", "is_faithful", "is_settled", "row", "spreads", "suspicions", "wants_runs"]
 
-MOST_LOST = 0.25  # of a study's comparisons: with so many and more of them gone, the rest is not what was planned
+MOST_LOST = 0.25  # a study that lost this share of its comparisons, or more, is not what was planned
 
 
 def compare(saved: Saved) -> list[Comparison]:
-    """Every comparison of the folder's runs.
+    """All comparisons of a folder's runs.
 
-    Where too few runs tell whether the excluded ones were lost at random, a study that has not run all its blocks is
-    undecided: the rest of them will tell. One that has is suspect.
+    If more runs are needed to tell whether the excluded ones were lost at random, a comparison is undecided in a study
+    that has not tried all planned runs yet, and suspect in one that has.
     """
     found = judge([row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
     if not _is_cut_off(saved):
@@ -41,7 +41,7 @@ def _is_cut_off(saved: Saved) -> bool:
 
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
-    """Whether a study of this plan may stop after so many blocks: it looks now, and everything has its verdict."""
+    """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
     rule = _rule(plan)
     if not rule.looks_after(blocks):
         return False
@@ -49,13 +49,13 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
 
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
-    """Whether a comparison has no verdict only because too few runs tell if the excluded ones were lost at random."""
+    """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
     found = judge([row(run) for run in runs], plan["margins"], _rule(plan), explain=False)
     return any(each.wants_runs for each in found)
 
 
 def spreads(saved: Saved) -> dict[str, list[float]]:
-    """Standard deviations of the log ratios of blocks, by metric, of every cell and arm with three blocks or more."""
+    """The standard deviations of the log ratios of blocks, by metric, for every cell and arm with at least three."""
     rows = [row(run) for run in saved.runs]
     found: dict[str, list[float]] = {}
     for metric in METRICS:
@@ -66,12 +66,12 @@ def spreads(saved: Saved) -> dict[str, list[float]]:
 
 
 def _rule(plan: Mapping[str, Any]) -> StoppingRule:
-    """Folders that were written before studies could stop have no such key."""
+    """The stopping rule of a plan. Older folders, from before studies could stop early, lack the key."""
     return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
 
 
 def row(run: Run) -> Row:
-    """A run as the statistics see it."""
+    """A run as a row for the statistics."""
     return Row(
         run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
         bool(run.excluded), run.readings.get("not_measured", {}),
@@ -79,25 +79,25 @@ def row(run: Run) -> Row:
 
 
 def suspicions(found: Sequence[Comparison]) -> list[str]:
-    """Why the study as a whole is suspect, a line each: whatever makes an A/A control differ may act everywhere. Runs
-    that were not lost at random cost their own comparison only, unless they cost many."""
+    """Why the study as a whole is suspect, one line for each reason: whatever makes an A/A control differ may affect
+    every comparison. Runs that were not lost at random affect their own comparison only, unless many are affected."""
     many = _lost_many(found)
     mine = [each for each in found if each.verdict is Verdict.SUSPECT and (each.control_differs or many)]
     return list({each.warnings[0]: None for each in mine if each.warnings})
 
 
 def _lost_many(found: Sequence[Comparison]) -> bool:
-    """Of all comparisons, or of those of the treatments."""
+    """Whether too many comparisons lack a verdict, among all of them or among those of treatments."""
     lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found]
     treated = [gone for gone, each in zip(lost, found, strict=True) if each.role != "control"]
     return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
 
 
 def is_faithful(found: Sequence[Comparison]) -> bool:
-    """Whether the study is evidence for what it judges: no A/A control differs, and few comparisons lost their runs."""
+    """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs."""
     return bool(found) and not _lost_many(found) and not any(each.control_differs for each in found)
 
 
 def is_evidence(summary: Mapping[str, Any]) -> bool:
-    """Whether the study answers anything: faithful, and at least one treatment judged."""
+    """Whether the study can answer its question: it is faithful, and has verdicts."""
     return bool(summary["faithful"]) and bool(summary["verdicts"])

@@ -10,12 +10,12 @@ __all__ = ["comparison_schema", "summary_schema"]
 
 
 def summary_schema() -> dict[str, Any]:
-    """The schema (draft 2020-12) that every summary.json fulfils."""
+    """The schema (draft 2020-12) of summary.json."""
     return _read("summary")
 
 
 def comparison_schema() -> dict[str, Any]:
-    """The schema that every document of `framegauge compare` fulfils; verdicts are those of summary.json."""
+    """The schema of the document of `framegauge compare`; its verdicts are defined as in summary.json."""
     schema, shared = _read("comparison"), _read("summary")["$defs"]
     used = ("conditions", "levels", "discipline", "arm", "metric", "interval", "verdict")
     schema["$defs"] |= {name: shared[name] for name in used}

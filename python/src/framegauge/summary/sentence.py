@@ -1,14 +1,16 @@
-"""The answer of a study in one sentence for whoever has to decide, and the three numbers behind it. Pure.
+"""The answer of a study in one sentence, and the three numbers behind it, for readers who have to decide.
 
 The kind of answer follows from the verdicts on treatments alone (A/A controls can only make a study suspect):
 
-    a control gives doubt, or lost runs do so
-    in a quarter of the comparisons            suspect
-    so many could not be judged                no answer
+    an A/A control differs, or runs were not
+    lost at random in a quarter of the
+    comparisons                                suspect
+    as many could not be judged                no answer
     half or more are undecided                 undecided
-    all the rest better / worse / inside       yes / no / no practical difference, with what is undecided
-    better and worse, or one of them inside    it depends, and on what if one thing explains it;
-                                               one metric better and the others inside is yes
+    all others better / worse / inside         yes / no / no practical difference, and how many are undecided
+    better and worse, or one of them and
+    inside                                     it depends, and on what, if one thing explains it;
+                                               some metrics better and the others inside is yes
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
 
 
 class Kind(enum.StrEnum):
-    """What sort of answer it is; the value is how its sentence begins."""
+    """The kind of an answer; its value is how the sentence begins."""
 
     YES = "Yes"
     NO = "No"
@@ -41,7 +43,7 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """The sentence, which begins with its kind."""
+    """An answer: the sentence, which begins with its kind."""
 
     kind: Kind
     text: str
@@ -49,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Number:
-    """One figure behind the answer, as it is printed: what it is of, the change, its 95 % interval, the values."""
+    """One figure behind the answer, as printed: its label, the change, the 95 % interval, and both values."""
 
     label: str
     change: str
@@ -61,41 +63,43 @@ BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference",
 _SETTLED = (BETTER, WORSE, INSIDE)
 _WHAT = {
     "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
-    "mixed": "requests beside bulk transfers",
+    "mixed": "requests alongside bulk transfers",
 }  # fmt: skip
-# By metric: a regular verb, what follows if it is better, and if it is worse.
+# By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
 _PHRASES = {
     "goodput": ("move", "{what} {x} faster", "{what} {x} more slowly"),
     "completion_time": ("let", "{what} finish in {x} less time", "{what} take {x} more time"),
     "fairness": ("share", "the link {x} more evenly", "the link {x} less evenly"),
     "smallest_goodput": ("move", "the slowest flow {x} faster", "the slowest flow {x} more slowly"),
-    "transactions": ("give", "{x} more transactions a second", "{x} fewer transactions a second"),
+    "transactions": ("give", "{x} more transactions per second", "{x} fewer transactions per second"),
     "latency_p50": ("give", "{what} {x} less latency in the median", "{what} {x} more latency in the median"),
     "latency_p99": ("give", "{what} {x} less latency at 99 %", "{what} {x} more latency at 99 %"),
     "latency_p999": ("give", "{what} {x} less latency at 99.9 %", "{what} {x} more latency at 99.9 %"),
     **{
         f"{side}_{name}": (
-            "cost", f"the {side} {{x}} {less} {noun} a gigabyte", f"the {side} {{x}} more {noun} a gigabyte",
+            "cost", f"the {side} {{x}} {less} {noun} per gigabyte", f"the {side} {{x}} more {noun} per gigabyte",
         )
         for side in ("receiver", "sender")
         for name, less, noun in (
             ("cpu_cost", "less", "CPU time"), ("instructions", "fewer", "instructions"), ("cycles", "fewer", "cycles"),
         )
     },
-    # Of other tools' files.
+    # These come from files of other tools.
     **{
-        f"{side}_cpu_cost": ("cost", f"{end} {{x}} less CPU time a gigabyte", f"{end} {{x}} more CPU time a gigabyte")
+        f"{side}_cpu_cost": (
+            "cost", f"{end} {{x}} less CPU time per gigabyte", f"{end} {{x}} more CPU time per gigabyte",
+        )
         for side, end in (("local", "the local end"), ("remote", "the far end"))
     },
-    "retransmits": ("cause", "{x} fewer retransmits a gigabyte", "{x} more retransmits a gigabyte"),
+    "retransmits": ("cause", "{x} fewer retransmits per gigabyte", "{x} more retransmits per gigabyte"),
 }  # fmt: skip
 
 
 def answer(summary: Mapping[str, Any]) -> Answer:
-    """The answer to the summary's question."""
+    """The answer to the question of a summary."""
     treated = [each for each in summary["verdicts"] if not words.is_control(each)]
     if (reason := _why_suspect(summary)) is not None:
-        return _answer(Kind.SUSPECT, f"this study is no evidence, because {reason}")
+        return _answer(Kind.SUSPECT, f"this study is not evidence, because {reason}")
     if (reason := _why_not_judged(summary, treated)) is not None:
         return _answer(Kind.NO_ANSWER, reason)
     subject = _Subject(summary, treated)
@@ -104,12 +108,13 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     lost = len(treated) - len(settled) - len(undecided)
     if lost == len(treated):
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
-    rest = f"; no verdict in {lost} of {len(treated)} comparisons, of which too few runs count" if lost else ""
+    why = "because too many of their runs were lost, or not at random"
+    rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
     if 2 * len(undecided) >= len(settled) + len(undecided):
         return _answer(Kind.UNDECIDED, _undecided(subject, settled, undecided) + rest)
     kinds = [kind for kind in _SETTLED if any(each["verdict"] == kind for each in settled)]
     rest = (f"; undecided in {len(undecided)} of {len(treated)} comparisons" if undecided else "") + rest
-    so_far = ", as far as it is decided" if undecided else ""
+    so_far = ", as far as decided" if undecided else ""
     if kinds == [INSIDE]:
         return _answer(Kind.NO_DIFFERENCE, subject.stays_inside(settled) + rest, so_far)
     by_metric = _grouped(settled, ("metric",))
@@ -124,8 +129,8 @@ def answer(summary: Mapping[str, Any]) -> Answer:
 
 
 def numbers(summary: Mapping[str, Any]) -> list[Number]:
-    """Up to three: the largest and the smallest effect on the first metric, or a second metric; and the A/A control
-    that strayed furthest, which shows what the experiment makes of no difference."""
+    """Up to three figures: the largest and the smallest effect on the first metric, or a second metric; and the A/A
+    control that differs most, which shows what the experiment measures where nothing was changed."""
     judged = [each for each in summary["verdicts"] if each["ratio"] is not None]
     judged = [each for each in judged if each["verdict"] in (*_SETTLED, UNDECIDED)] or judged
     treated = [each for each in judged if not words.is_control(each)]
@@ -140,7 +145,7 @@ def numbers(summary: Mapping[str, Any]) -> list[Number]:
     chosen = chosen[: 2 if controls else 3]
     if controls:
         furthest = max(controls, key=_size)
-        chosen.append((f"nothing changed (A/A), {words.metric(furthest['metric'])}", furthest))
+        chosen.append((f"A/A control (nothing changed), {words.metric(furthest['metric'])}", furthest))
     return [_number(label, each) for label, each in chosen]
 
 
@@ -149,7 +154,7 @@ def _answer(kind: Kind, rest: str, more: str = "") -> Answer:
 
 
 def _size(verdict: Verdict) -> float:
-    """How far a ratio is from 1, in either direction alike."""
+    """The distance of a ratio from 1, as a factor above 1 in either direction."""
     ratio = float(verdict["ratio"])
     return max(ratio, 1 / ratio)
 
@@ -171,10 +176,10 @@ def _why_suspect(summary: Mapping[str, Any]) -> str | None:
     doubtful = [each for each in summary["verdicts"] if each["verdict"] == "suspect"]
     if not doubtful or (summary["faithful"] and not summary.get("suspect")):
         return None
-    # Summaries that were written before there was such a key say it in the verdicts' warnings.
+    # Older summaries lack the key `suspect`; their verdicts' warnings hold the reason.
     lines = [line for each in doubtful for line in each["warnings"][:1]]
-    found = [*summary.get("suspect", ()), *lines, "a verdict is suspect"]
-    return re.sub("^excluded ", "it excluded ", found[0])
+    reasons = [*summary.get("suspect", ()), *lines, "a verdict is suspect"]
+    return str(reasons[0])
 
 
 def _why_not_judged(summary: Mapping[str, Any], treated: Sequence[Verdict]) -> str | None:
@@ -188,12 +193,12 @@ def _why_not_judged(summary: Mapping[str, Any], treated: Sequence[Verdict]) -> s
     text = f"{count} could be judged" if count == "nothing" else f"{count} comparisons could not be judged"
     why = lost[0]["warnings"][:1]
     reasons = [reason for run in summary.get("excluded", ()) for reason in run["reasons"]]
-    first = f"; the first run that was excluded: {reasons[0]}" if reasons else ""
+    first = f"; reason of the first excluded run: {reasons[0]}" if reasons else ""
     return text + (f" ({why[0]})" if why else "") + first
 
 
 class _Subject:
-    """What is compared with what, and where: "jumbo frames (MTU 9000)", "MTU 1500", "here"."""
+    """The two sides of the comparison, and the place: "jumbo frames (MTU 9000)", "MTU 1500", "here"."""
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
         self.here = "on this invented network" if summary["scope"] == "invented" else "here"
@@ -210,11 +215,11 @@ class _Subject:
 
     @property
     def against(self) -> str:
-        """The end of a sentence that compares."""
+        """The end of a sentence: the place, and the baseline."""
         return f"{self.here}, compared with {self.baseline}"
 
     def does(self, won: Sequence[Verdict]) -> str:
-        """What the treatment does, by the first metric of verdicts that are all better or all worse."""
+        """The effect of the treatment on the first metric of verdicts that are all better, or all worse."""
         metric = _metrics(won)[0]
         mine = [each for each in won if each["metric"] == metric]
         better = won[0]["verdict"] == BETTER
@@ -224,7 +229,7 @@ class _Subject:
         return f"{self.name} {self.verb(verb)} {text} {self.against}"
 
     def stays_inside(self, found: Sequence[Verdict]) -> str:
-        """Of verdicts that are all no practical difference."""
+        """The sentence for verdicts that are all no practical difference."""
         margins = {each["metric"]: each.get("margin") for each in found}
         said = [f"{words.margin(margin or 0)} in {words.metric(name)}" for name, margin in margins.items() if margin]
         text = f" ({_join(said)})" if said else ""
@@ -245,9 +250,11 @@ def _in_all(won: Sequence[Verdict], of: Sequence[Verdict]) -> str:
 
 
 def _undecided(subject: _Subject, settled: Sequence[Verdict], undecided: Sequence[Verdict]) -> str:
-    found = [re.search(r"about (\d+) more blocks", line) for each in undecided for line in each["warnings"]]
-    blocks = [int(match[1]) for match in found if match]
-    more = f"; about {max(blocks)} more blocks would settle it" if len(blocks) == len(undecided) else ""
+    matches = [re.search(r"about (\d+) more block", line) for each in undecided for line in each["warnings"]]
+    blocks = [int(match[1]) for match in matches if match]
+    more = ""
+    if len(blocks) == len(undecided):
+        more = f"; about {max(blocks)} more block{'' if max(blocks) == 1 else 's'} would settle it"
     if not settled:
         return f"these runs cannot tell whether {subject.name} {subject.verb('help')} {subject.against}{more}"
     total = len(settled) + len(undecided)
@@ -262,7 +269,7 @@ def _counts(subject: _Subject, settled: Sequence[Verdict], total: int) -> str:
 
 
 def _depends(subject: _Subject, settled: Sequence[Verdict], total: int) -> tuple[str, str]:
-    """On what, if the levels of one thing explain all verdicts; else how many there are of each."""
+    """What it depends on, if the levels of one thing explain all verdicts; otherwise the number of each verdict."""
     for path, on, at in _things(settled):
         groups = _grouped(settled, path)
         if groups is not None:
@@ -282,12 +289,12 @@ def _depends(subject: _Subject, settled: Sequence[Verdict], total: int) -> tuple
 
 
 def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """What verdicts may depend on: where it is in a verdict, its name, and how one of its levels is said."""
+    """The things that verdicts may depend on: the path of each in a verdict, its name, and its levels in words."""
     treatment = next(name for name in settled[0]["treatment"] if name != "estimate")
     yield ("treatment", treatment), f"the {words.factor(treatment)}", (
         lambda level: "with " + words.levels({treatment: level})
     )  # fmt: skip
-    yield ("metric",), "what counts", lambda level: "in " + words.metric(level)
+    yield ("metric",), "the metric", lambda level: "in " + words.metric(level)
     yield ("workload",), "the workload", lambda level: "for " + level
     for name in dict.fromkeys(name for each in settled for name in each["conditions"]):
         if all(name in each["conditions"] for each in settled):
@@ -297,7 +304,7 @@ def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str, 
 
 
 def _grouped(settled: Sequence[Verdict], path: Sequence[str]) -> dict[str, list[Any]] | None:
-    """By verdict, the levels at `path` at which all verdicts are that one; None if that does not explain them."""
+    """The levels at `path` by verdict, if all verdicts at each level are the same; otherwise None."""
     found: dict[str, tuple[Any, set[str]]] = {}
     for each in settled:
         level: Any = each
@@ -318,7 +325,7 @@ def _metrics(found: Sequence[Verdict]) -> list[str]:
 
 
 def _range(ratios: Sequence[float]) -> str:
-    """ "5.3 %", or "5.3 % to 19 %" of ratios on the same side of 1."""
+    """The range of ratios on the same side of 1: "5.3 %", or "5.3 % to 19 %"."""
     low, high = words.shares([min(sizes := [abs(ratio - 1) for ratio in ratios]), max(sizes)])
     return low if low == high else f"{low} to {high}"
 

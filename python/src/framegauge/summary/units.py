@@ -1,4 +1,4 @@
-"""In which unit values that stand together are shown."""
+"""The units in which values of one chart, table row or line are shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
     "seconds": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1, "B")),
-    "per_second": ((1, "a second"),),
+    "per_second": ((1, "per second"),),
     "core_seconds_per_gigabyte": ((1, "s/GB"),),
     "instructions_per_gigabyte": ((1e9, "10⁹ instructions/GB"),),
     "cycles_per_gigabyte": ((1e9, "10⁹ cycles/GB"),),
@@ -18,7 +18,7 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
 
 
 def unit_scale(unit: str, most: float) -> tuple[float, str]:
-    """What to divide values of a base unit by, and the name of the unit that they then have."""
+    """The divisor for values in a base unit of which the largest is `most`, and the name of the resulting unit."""
     for factor, name in _SCALES.get(unit, ()):
         if most >= factor:
             return factor, name
@@ -26,7 +26,7 @@ def unit_scale(unit: str, most: float) -> tuple[float, str]:
 
 
 def rates(value: float, interval: Sequence[float] | None, what: str = "") -> str:
-    """Bits a second and their interval in one unit: "77.6 Mb/s a flow (75.1 to 80.1)"."""
+    """A rate in bits per second with its interval, in one unit: "77.6 Mb/s per flow (75.1 to 80.1)"."""
     factor, unit = unit_scale("bits_per_second", value)
     said = f"{value / factor:.3g} {unit}{what}"
     if interval is None:

@@ -1,4 +1,4 @@
-"""The parts of each goodput ratio, for the summary."""
+"""The parts of each goodput ratio, as the summary lists them (`why`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["why"]
 
 
 def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict[str, Any]]:
-    """One entry a treatment's goodput comparison that has parts; `key` names the treatment."""
+    """One entry per goodput comparison of a treatment that has parts; `key` names the treatment."""
     entries = []
     for each in found:
         if each.metric != "goodput" or each.role != "treatment" or each.ratio is None:
@@ -48,7 +48,7 @@ def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict
 
 
 def _arm(runs: Sequence[Run]) -> Arm:
-    """Medians over an arm's runs, of what all of them have."""
+    """Medians over an arm's runs, of the figures that all of them have."""
 
     def reading(name: str) -> float | None:
         values = [run.readings.get(name) for run in runs]

@@ -1,4 +1,4 @@
-"""How a summary's names and values are said to people: one place, so that terminal, page and Markdown agree."""
+"""The names and values of a summary in words: one place, so that terminal, page and Markdown agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "word",
 ]
 
-USUAL_MODERATION_SECONDS = 50e-6  # stated only where it is another
+USUAL_MODERATION_SECONDS = 50e-6  # shown only if it differs
 _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
@@ -45,12 +45,12 @@ _FORMS = {
 
 
 def word(name: str) -> str:
-    """A factor or condition as people call it: "rtt_seconds" is "RTT"."""
+    """The common name of a factor or condition: "rtt_seconds" is "RTT"."""
     return _WORDS.get(name, name)
 
 
 def factor(name: str) -> str:
-    """What was varied, in words: "size", "RTT", "congestion control"."""
+    """The name of a factor in words: "size", "RTT", "congestion control"."""
     return word(name).removesuffix("_bytes").removesuffix("_seconds").replace("_", " ") or "congestion control"
 
 
@@ -60,7 +60,7 @@ def metric(name: str) -> str:
 
 
 def level(value: Any) -> str:
-    """A factor's level; floats are seconds: `levels` and `condition` know of which factors they are not."""
+    """A factor's level in words. Floats are taken as seconds; `levels` and `condition` know factors in other units."""
     if isinstance(value, Mapping) and "kind" in value:
         return disciplines.text(value)
     if isinstance(value, Mapping) and (
@@ -77,7 +77,7 @@ def level(value: Any) -> str:
 
 
 def _sizes(value: Mapping[str, Any]) -> str:
-    """Of sockets' buffers and messages: "57344/16384", or of each MTU in its order: "by MTU (57344/16384, …)"."""
+    """Sizes of socket buffers and messages: "57344/16384", or in the order of MTUs: "by MTU (57344/16384, …)"."""
     if not _SIZES & value.keys():
         each = [_sizes(value[mtu]) for mtu in sorted(value, key=int)]
         return f"by MTU ({', '.join(each)})"
@@ -88,13 +88,13 @@ def _sizes(value: Mapping[str, Any]) -> str:
 
 
 def levels(side: Mapping[str, Any]) -> str:
-    """The levels of a verdict's `baseline` or `treatment`, without its estimate: "MTU 9000"."""
+    """The levels of a verdict's `baseline` or `treatment`, without the estimate: "MTU 9000"."""
     named = ((word(name), _of(name, value)) for name, value in side.items() if name != "estimate")
     return ", ".join(f"{name} {value}".strip() for name, value in named)
 
 
 def _of(name: str, value: Any) -> str:
-    """A level of the factor of this name, where the name says more than the value."""
+    """The level of a factor in words; the unit follows from the factor's name where the value does not show it."""
     if value is not None and name == "buffer_bytes":
         return quantities.exact_bytes(value)
     if value is not None and name.endswith("_ppm"):
@@ -109,7 +109,7 @@ def is_control(verdict: Mapping[str, Any]) -> bool:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A metric's value, scaled."""
+    """A metric's value with a suitable unit."""
     if value is None:
         return "-"
     if unit == "seconds":
@@ -120,13 +120,13 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def figure(value: float) -> str:
-    """A count or an amount with four digits that count: "0.04958", "1,176,000"."""
+    """A count or an amount with four significant digits: "0.04958", "1,176,000"."""
     rounded = float(f"{value:.4g}")
     return f"{rounded:,.0f}" if abs(rounded) >= 1e4 else f"{rounded:.4g}"
 
 
 def _digits(values: Sequence[float]) -> int:
-    """Decimals of percentages that stand together: none from 20 % upwards, two below 1 %; more in a narrow interval."""
+    """The decimals of percentages shown together: none from 20 %, two below 1 %; more for a narrow interval."""
     size = 100 * min((abs(value) for value in values), default=0)
     width = 100 * (max(values, default=0) - min(values, default=0))
     most = 2 if 100 * max(map(abs, values), default=0) < 9.95 else 1
@@ -135,17 +135,17 @@ def _digits(values: Sequence[float]) -> int:
 
 
 def shares(values: Sequence[float]) -> list[str]:
-    """0.053 is "5.3 %"; all with the decimals of the finest."""
+    """Shares as percentages, all with the decimals of the finest: 0.053 is "5.3 %"."""
     return [f"{abs(100 * value):.{_digits(values)}f} %" for value in values]
 
 
 def margin(value: float) -> str:
-    """A share that somebody chose: 0.01 is "1 %"."""
+    """A declared share as a percentage, without rounding: 0.01 is "1 %"."""
     return f"{100 * value:g} %"
 
 
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:
-    """A ratio as what it changes: 1.053 is "+5.3 %"; with the decimals of the interval that stands `beside` it."""
+    """A ratio as a change: 1.053 is "+5.3 %"; with the decimals of the interval `beside` it, if there is one."""
     found = ratio - 1
     digits = _digits([each - 1 for each in beside] if beside else [found])
     text = f"{abs(100 * found):.{digits}f} %"
@@ -158,7 +158,7 @@ def change_interval(interval: Sequence[float] | None) -> str:
 
 
 def of_cell(verdict: Mapping[str, Any]) -> str:
-    """Workload and conditions, as far as they are not the usual: "stream 1 MB, RTT 1.2 ms"."""
+    """Workload and conditions without the usual values: "stream 1 MB, RTT 1.2 ms"."""
     return f"{verdict['workload']} {conditions(verdict['conditions'])}".rstrip()
 
 
@@ -183,7 +183,7 @@ def condition(name: str, value: Any) -> str:
 
 
 def conditions(given: Mapping[str, Any]) -> str:
-    """What was the same on both sides, as far as it is not the usual: the summary has all of it."""
+    """The conditions that both sides shared, without the usual values; the summary lists all of them."""
     return ", ".join(text for part in (_amounts, _shape, _surroundings) for text in part(given))
 
 
@@ -195,7 +195,7 @@ def _amounts(given: Mapping[str, Any]) -> Iterator[str]:
     if "request_bytes" in given:
         yield " / ".join(quantities.print_bytes(given.get(f"{name}_bytes", 0)) for name in ("request", "response"))
     if given.get("header_bytes"):
-        yield f"header {quantities.print_bytes(given['header_bytes'])} apart"
+        yield f"header {quantities.print_bytes(given['header_bytes'])} written separately"
     if "rate_per_second" in given:
         rate = given["rate_per_second"]
         yield "closed loop" if rate is None else f"{rate:g}/s {given.get('arrivals', '')}"
@@ -215,7 +215,7 @@ def _shape(given: Mapping[str, Any]) -> Iterator[str]:
         yield str(given["pattern"])
     if given.get("offered_bits_per_second") is not None:
         yield f"{quantities.print_bits_per_second(given['offered_bits_per_second'])} offered"
-    if "direction" in given:  # of other tools' files
+    if "direction" in given:  # from files of other tools
         yield given["direction"] + (" of both" if given.get("bidir") else "")
     else:
         yield from (text for name, text in (("reverse", "reverse"), ("bidir", "both ways")) if given.get(name))
@@ -223,7 +223,7 @@ def _shape(given: Mapping[str, Any]) -> Iterator[str]:
         if given.get(f"{way}_flows", 1) != 1:
             yield f"{way} x{given[f'{way}_flows']}"
     if "target_bits_per_second" in given:
-        yield f"at {quantities.print_bits_per_second(given['target_bits_per_second'])} a flow"
+        yield f"at {quantities.print_bits_per_second(given['target_bits_per_second'])} per flow"
     if "bulk_flows" in given:
         hosts, rate = given.get("bulk_hosts"), given.get("bulk_bits_per_second")
         parts = [f"bulk x{given['bulk_flows']}", f"from {hosts} hosts" if hosts else ""]

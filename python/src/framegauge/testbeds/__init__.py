@@ -1,1 +1,1 @@
-"""Where a study runs. A testbed knows nothing of workloads."""
+"""The testbeds on which studies run; they do not depend on workloads."""

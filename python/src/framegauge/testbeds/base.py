@@ -1,4 +1,4 @@
-"""What every testbed offers: fresh hosts under stated conditions, and meters around a measurement."""
+"""The interface of testbeds: fresh hosts under stated conditions, and meters around a measurement."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ __all__ = [
     "is_qdisc",
 ]
 
-# Where an agent finds what it starts in a host, whatever else its own PATH names (crates/linux/src/process.rs).
+# The folders in which an agent finds programs to start in a host, in addition to its PATH
+# (crates/linux/src/process.rs).
 PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @contextmanager
 def afterwards(put_back: Callable[[], object]) -> Iterator[None]:
-    """Put something back on every way out of the block.
+    """Calls `put_back` on every way out of the block.
 
-    If the block failed, or was interrupted, that is what passes on: not the failure to put back that a lost
-    agent then causes too.
+    If the block failed, or was interrupted, that error is passed on, and not a failure of `put_back`, which a lost
+    agent causes as well.
     """
     try:
         yield
@@ -47,13 +48,13 @@ def afterwards(put_back: Callable[[], object]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Everything that a run is to be under, in base units.
+    """The conditions of a run, in base units.
 
-    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: as the workload has it. What else
-    is None is left as it is; only hosts of the user's own have that. `network` has those keys of `rack.up` that
-    say how hosts are joined and are not at their default (pipe/README.md). `shaping` False: no shaper bounds the hosts'
-    queues. `changes` are made while the run is under way, in this order: `at_seconds` from the begin of the
-    measurement, and the params of `rack.set`, as `set`.
+    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: the workload's default. Any other
+    None means that a setting is left unchanged, which happens only on the user's own hosts. `network` has the keys of
+    `rack.up` that describe how hosts are joined and differ from their defaults (pipe/README.md). `shaping` False: no
+    shaper bounds the hosts' queues. `changes` are made during the run, in this order: `at_seconds` from the start of
+    the measurement, and `set`, the params of `rack.set`.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -81,12 +82,12 @@ class Conditions:
     changes: Sequence[Mapping[str, Any]] = ()
 
     def mtus(self, host: str) -> list[int]:
-        """Every MTU that a host has in a run, in order: one, unless it is changed."""
+        """All MTUs that a host has in a run, in order: one, unless it is changed."""
         asked = [each["set"] for each in self.changes]
         return [self.mtu[host], *(each["mtu"] for each in asked if each.get("host") == host)]
 
     def set_on(self, one: str, other: str, key: str) -> list[Any]:
-        """What the link from one node to another has in turn of this key of `rack.set`, from the first change on."""
+        """The values of a key of `rack.set` that changes give to the link from one node to another, in order."""
         asked = [each["set"] for each in self.changes if "from" in each["set"] and key in each["set"]]
         return [each[key] for each in asked if topologies.setting([each], one, other)]
 
@@ -96,18 +97,18 @@ class Conditions:
         return list(self.mtu)
 
     def as_json(self) -> Json:
-        """For the record of a run."""
+        """The conditions for the record of a run."""
         return asdict(self)
 
 
 def is_qdisc(reading: Mapping[str, object], asked: str) -> bool:
-    """Whether a queue discipline, as it was read, is what was asked for; "default" is the kernel's choice."""
+    """Whether a queue discipline, as read, is the requested one; "default" is the kernel's choice."""
     return reading["default"] is True if asked == "default" else reading["kind"] == asked
 
 
 @dataclass(frozen=True)
 class Host:
-    """A host that is up: its name, its address, and its agent. `addresses`: of all its NICs, `address` first."""
+    """A running host: its name, its address, and its agent. `addresses`: of all its NICs, `address` first."""
 
     name: str
     address: str
@@ -121,25 +122,25 @@ class Host:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a host's data go in and out."""
+    """The interface and address that a host uses for data."""
 
     interface: str
     address: str
 
 
 class Testbed(Protocol):
-    """Where runs happen. One set of hosts at a time; `up` always makes fresh ones."""
+    """The place where runs happen. It has one set of hosts at a time; `up` always makes fresh ones."""
 
     scope: str
-    is_private: bool  # nobody else's traffic crosses its hosts' interfaces
-    outlives_agents: bool  # a run in which a host's agent is lost is a gap, and the next may find it again
+    is_private: bool  # no other traffic crosses its hosts' interfaces
+    outlives_agents: bool  # a run that lost a host's agent is only a gap: the next may reach the host again
 
     def requirements(self, bits_per_second: int | None) -> Json:
-        """What is missing, and what is degraded: `{"missing": […], "degraded": […]}`."""
+        """The missing and the degraded requirements: `{"missing": […], "degraded": […]}`."""
         ...
 
     def about(self) -> Json:
-        """Versions and kernel, for the environment."""
+        """Versions and kernel, for environment.json."""
         ...
 
     def up(self, conditions: Conditions) -> Json:
@@ -151,32 +152,32 @@ class Testbed(Protocol):
         ...
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
-        """How long one new connection should take for so much, by slow start; None where no model says."""
+        """The time that a new connection takes for `size_bytes` by the slow-start model; None if it does not apply."""
         ...
 
     def begin(self, watch: Sequence[str] = ()) -> float:
-        """Start the testbed's own meters; when that was, on the clock that its hosts share."""
+        """Starts the testbed's own meters; returns the time of that, on the clock that its hosts share."""
         ...
 
     def changing(
         self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
     ) -> AbstractContextManager[list[Json]]:
-        """Make changes (as in Conditions) at their moments after `begin`, until the block is left. What is yielded
-        gets, in order, each with `made_seconds` and what was `changed`, or with the `error`."""
+        """Makes changes (as in Conditions) at their times after `begin`, until the block is left. The yielded list
+        receives each of them in order, with `made_seconds` and the names `changed`, or with the `error`."""
         ...
 
     def end(self) -> Json:
-        """Stop them: the result of `measure.end`."""
+        """Stops the meters: the result of `measure.end`."""
         ...
 
     def fetch(self, spool: int) -> bytes:
-        """A spool of the testbed itself (drops)."""
+        """A spool of the testbed itself, such as drops."""
         ...
 
     def down(self) -> None:
-        """Take the hosts away; nothing to do if none are up."""
+        """Takes the hosts down, if any are up."""
         ...
 
     def close(self) -> None:
-        """Down, and end whatever runs the testbed."""
+        """Takes the hosts down, and ends the processes of the testbed."""
         ...

@@ -1,4 +1,4 @@
-"""Changes of a rack while something is measured: each at its moment, what came of it on record."""
+"""Changes of a rack during a measurement: each made at its time, with its outcome on record."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def make(
     wait: Callable[[float], bool],
     made: list[Json],
 ) -> None:
-    """Ask for each once `wait` has waited for its moment on CLOCK_MONOTONIC; no more when it says that the run is over.
+    """Requests each change once `wait` has waited for its time on CLOCK_MONOTONIC, until that returns that the run is
+    over.
 
-    Those of one moment follow one another at once. `made` gets what came of each; a refusal is no reason to leave out
-    the next.
+    Changes of the same moment follow one another at once. `made` receives the outcome of each; a refusal does not
+    prevent the next.
     """
     for each in changes:
         if not wait(begun_seconds + each["at_seconds"]):
@@ -41,7 +42,7 @@ def make(
 def beside(
     agent: Requests, changes: Sequence[Mapping[str, Any]], begun_seconds: float, now: Callable[[], float]
 ) -> Iterator[list[Json]]:
-    """Make them from a thread of their own until the block is left; the list is whole after that."""
+    """Makes the changes from a separate thread until the block is left; the list is complete after that."""
     made: list[Json] = []
     over = threading.Event()
 

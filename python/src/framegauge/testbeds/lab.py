@@ -1,4 +1,4 @@
-"""A network with faults on real kernels: namespaces of the rack agent, joined as `lab_commands` says."""
+"""A network with faults on real kernels: namespaces of the rack agent, joined by the commands of `labs.commands`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["LabNode", "LabTestbed"]
 
 PROGRAM_SECONDS = 20.0
 OUTPUT_BYTES = 65536
-# It reads its standard input, which a program of the agent does not have.
+# `ip -batch` reads its standard input, which programs started by the agent do not have.
 IP_BATCH = 'printf "%s\\n" "$@" | ip -batch -'
-# A cable's end is up, or, at a switch, forwards.
+# Waits until each end of a cable is up, or, at a switch, forwards.
 AWAIT = """
 for each in {interfaces}; do
     tries=0
@@ -40,18 +40,18 @@ done
 
 @dataclass(frozen=True)
 class LabNode:
-    """A node that is up."""
+    """A running node."""
 
     name: str
     kind: str
     process_id: int
-    thread: int  # of that process, in the node's network
+    thread: int  # a thread of that process in the node's namespace
     interfaces: tuple[Interface, ...]
     agent: Relay
 
 
 class LabTestbed:
-    """Labs of a rack agent, one at a time; `up` always makes a fresh one."""
+    """The labs of a rack agent, one at a time; `up` always makes a fresh one."""
 
     scope = "emulated"
 
@@ -61,10 +61,8 @@ class LabTestbed:
         self._plan: Plan | None = None
 
     def up(self, network: Network) -> Json:
-        """Build it; its nodes with process ids, interfaces and addresses, and whether they know each other's `names`.
-
-        MissingRequirement without ip or nft.
-        """
+        """Builds the network; returns its nodes with process ids, interfaces and addresses, and whether they know each
+        other's `names`. MissingRequirement without ip or nft."""
         made = plan(network)
         recipes = {name: recipe(made, name) for name in network.nodes}
         _demand_programs(recipes)
@@ -92,7 +90,7 @@ class LabTestbed:
         return {"nodes": [_described(node) for node in self._nodes.values()], "names": known}
 
     def hosts(self) -> Sequence[Host]:
-        """The hosts that are up, without routers and switches; the address of each is its IPv4 one where it has one."""
+        """The running hosts, without routers and switches, each with its IPv4 address if it has one."""
         found = []
         for node in self._nodes.values():
             if node.kind == "host":
@@ -101,22 +99,22 @@ class LabTestbed:
         return found
 
     def nodes(self) -> Mapping[str, LabNode]:
-        """Everything that is up, by name."""
+        """All running nodes, by name."""
         return self._nodes
 
     def addresses(self, host: str) -> dict[int, str]:
-        """Of a host by family: those that the truth is about."""
+        """The addresses of a host by family, to which the truth refers."""
         assert self._plan is not None
         pairs = ((family, self._plan.address(host, family)) for family in (4, 6))
         return {family: address for family, address in pairs if address is not None}
 
     def down(self) -> None:
-        """Take it away; nothing to do if none is up."""
+        """Takes the lab down, if one is up."""
         if self._nodes:
             self._forget()
 
     def close(self) -> None:
-        """Down, and end the agent, which puts everything back."""
+        """Takes the lab down and ends the agent, which puts everything back."""
         with contextlib.suppress(AgentFailure):
             self.down()
         self._agent.close()
@@ -126,7 +124,7 @@ class LabTestbed:
         self._agent.request("rack.down", timeout_seconds=UP_SECONDS)
 
     def _frames_only(self) -> None:
-        """What passes a link is frames: nothing cuts or merges."""
+        """Turns off all offloads that cut or merge frames, so that links carry single frames."""
         asked = [
             node.agent.begin("host.frames", {"interfaces": [each.name for each in node.interfaces]})
             for node in self._nodes.values()
@@ -163,7 +161,7 @@ class LabTestbed:
             self._run({router: _batch([f"route del {each.address}"]) for router, _ in each.detours}, what)
 
     def _run(self, commands: Mapping[str, Sequence[str]], what: str) -> None:
-        """Run a program in each of these nodes, side by side; the first that fails is told with its own words."""
+        """Runs a program in each of these nodes at the same time; the error of the first failure has its output."""
         environment = {"PATH": PLACES}
         started = {
             name: self._nodes[name].agent.begin("process.spawn", {"argv": list(argv), "environment": environment})
@@ -181,7 +179,7 @@ class LabTestbed:
                 raise FramegaugeError(f"{what}: {name}: {words}{_which(commands[name], words)}")
 
     def _words(self, name: str, process: int, ending: Json) -> str:
-        """What a program that failed has said, in one line."""
+        """The output of a failed program, in one line."""
         asked = {"process": process, "stream": "stderr", "offset_bytes": 0, "length_bytes": OUTPUT_BYTES}
         found = base64.b64decode(self._nodes[name].agent.request("process.output", asked)["data"]).decode(
             errors="replace"
@@ -193,12 +191,12 @@ class LabTestbed:
 
 
 def _demand_programs(recipes: Mapping[str, Recipe]) -> None:
-    """MissingRequirement for what is not on this machine; nft only where something is dropped or rewritten."""
+    """MissingRequirement for missing programs; nft is needed only if packets are dropped or rewritten."""
     needed = {"ip": "iproute2", "bridge": "iproute2", "nft": "nftables"}
     wanted = {
         "ip": "joining the nodes of a lab",
         "bridge": "the peers of an overlay" if any(each.bridge for each in recipes.values()) else "",
-        "nft": "packets that vanish, or are rewritten" if any(each.nft for each in recipes.values()) else "",
+        "nft": "packets that are dropped or rewritten" if any(each.nft for each in recipes.values()) else "",
     }
     missing = [
         {"name": name, "needed_for": why, "found": "no such program", "remedy": f"apt-get install {needed[name]}"}
@@ -215,13 +213,13 @@ def _batch(lines: Sequence[str]) -> list[str]:
 
 
 def _which(command: Sequence[str], words: str) -> str:
-    """The line of a batch that `ip` names by its number."""
+    """The line of a batch whose number is in the error of `ip`."""
     found = re.search(r"Command failed -:(\d+)", words)
     return f" ({command[3 + int(found[1])]})" if found is not None else ""
 
 
 def _script(asked: Recipe) -> list[str]:
-    """One shell does all that makes a node."""
+    """One shell command that sets up a node."""
     lines = ["set -e"]
     for key, value in asked.settings.items():
         path = f"/proc/sys/net/{key.removesuffix('?')}"

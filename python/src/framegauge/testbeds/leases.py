@@ -1,4 +1,4 @@
-"""Changes of hosts that last only while this process renews them (`lease.begin` of their agents)."""
+"""Leases: changes of hosts that last only while this process renews them (`lease.begin` of their agents)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from framegauge.testbeds.base import is_qdisc
 __all__ = ["CONGESTION_CONTROL", "SWITCHES", "Change", "Leases", "settings"]
 
 CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
-OTHER = "another lease under way"  # as the agent says it
+OTHER = "another lease under way"  # the agent's wording
 RETRY_SECONDS = 0.5
 SLACK_SECONDS = 5.0
-RENEWALS = 5  # within the time of a lease, which ends a little early: three may be lost
+RENEWALS = 5  # within the time of a lease, which ends a little early, so that three may be lost
 SWITCHES = {"tso": ("tso", "gso"), "lro": ("lro",), "gro": ("gro",), "checksum": ("tx",)}
 READ_AS = {"tx": "tx_checksum"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be changed on one host: settings by the agent's names for them."""
+    """The changes for one host: settings by the agent's names."""
 
     host: str
     agent: Requests
@@ -34,7 +34,7 @@ class Change:
 
 
 def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, str], now: Json) -> dict[str, str]:
-    """The settings of a host in which what is asked differs from `now`, its reading (`host.read`)."""
+    """The requested settings of a host that differ from `now`, its reading (`host.read`)."""
     found = {}
     if now["mtu"] != asked["mtu"]:
         found[f"mtu:{interface}"] = str(asked["mtu"])
@@ -52,8 +52,8 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
 
 
 class Leases:
-    """Leases on several hosts, kept up by a thread until `end`. A host that does not answer keeps nothing: its lease
-    runs out there."""
+    """Leases on several hosts, renewed by a thread until `end`. On a host that does not answer, the lease expires and
+    the changes are undone."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -63,7 +63,7 @@ class Leases:
         self._keeper: threading.Thread | None = None
 
     def begin(self, changes: Sequence[Change]) -> Json:
-        """Change the hosts, all or none; by host what was changed, with old and new values."""
+        """Changes all hosts or none; returns the changes by host, with old and new values."""
         said: Json = {}
         try:
             for each in changes:
@@ -77,8 +77,8 @@ class Leases:
         return said
 
     def _begin(self, change: Change) -> Json:
-        """Where a lease of an agent that was lost is still under way, what is there now are no old values: wait for its
-        end, which comes within its time, as nobody renews it."""
+        """Begins one lease. If a lost agent's lease is still active, the current values are not the original ones, so
+        this waits until that lease expires; it is no longer renewed."""
         asked = {"settings": dict(change.settings), "seconds": self._seconds, "sudo": change.sudo}
         until = time.monotonic() + self._seconds + SLACK_SECONDS
         while True:
@@ -90,7 +90,7 @@ class Leases:
             time.sleep(RETRY_SECONDS)
 
     def keep(self) -> None:
-        """Renew from now on: only once it is certain that the hosts can still be reached as they are now."""
+        """Starts to renew the leases; only once it is certain that the changed hosts can still be reached."""
         if self._held:
             self._keeper = threading.Thread(target=self._renew, name="leases", daemon=True)
             self._keeper.start()
@@ -112,7 +112,7 @@ class Leases:
                     self._lost[host] = str(error)
 
     def end(self) -> list[str]:
-        """Have everything put back; what could not be confirmed, a line each: it happens when the lease runs out."""
+        """Undoes all changes; one line for each host that did not confirm it, whose lease will expire."""
         self._over.set()
         if self._keeper is not None:
             self._keeper.join()
@@ -121,7 +121,7 @@ class Leases:
             try:
                 said = agent.request("lease.end")
             except AgentFailure as error:
-                lines.append(f"{host}: not known to be put back yet, at the latest in {self._seconds:g} s: {error}")
+                lines.append(f"{host}: not confirmed; its changes are undone within {self._seconds:g} s: {error}")
             else:
                 lines += [f"{host}: {said['failed']}"] if not said["restored"] else []
         self._held = {}

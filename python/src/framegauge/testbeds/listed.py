@@ -1,4 +1,4 @@
-"""Hosts that exist: this one, network namespaces on it, those that ssh knows. Each has an agent; nothing is built."""
+"""Existing hosts: this machine, network namespaces on it, hosts reached by ssh. Each has an agent; nothing is built."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ __all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
 
 NETNS = "netns:"
 NAMESPACES = Path("/run/netns")  # ip-netns(8)
-AT_ONCE = 32  # logins under way
+AT_ONCE = 32  # simultaneous logins
 SAY_SECONDS = 5.0
-# A server, or a jump host before many, turns some away while too many log in (sshd_config(5), MaxStartups).
+# A server, or a jump host in front of many, rejects some connections while too many log in (sshd_config(5),
+# MaxStartups).
 TURNED_AWAY = "exchange_identification"
-AGAIN_AT_ONCE = 2  # of those that were turned away
+AGAIN_AT_ONCE = 2  # simultaneous retries of rejected logins
 PAUSES_SECONDS = (1.0, 1.0, 2.0, 4.0, 8.0)
 OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 3, 6
 
 
 class Unreachable:
-    """In place of the agent of a host that has none: every request fails with the reason."""
+    """A stand-in for the agent of a host that has none: every request fails with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
     def begin(self, *_: Any, **__: Any) -> NoReturn:
-        """AgentLost."""
+        """Always raises AgentLost."""
         raise AgentLost(self.why)
 
     def request(self, *_: Any, **__: Any) -> NoReturn:
-        """AgentLost."""
+        """Always raises AgentLost."""
         raise AgentLost(self.why)
 
 
 class ListedHosts:
-    """Agents on the hosts of a list; `close` ends them. A host that cannot be reached is in the list, and says why."""
+    """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason."""
 
     def __init__(self, hosts: Sequence[str | Remote], say: Callable[[str], None]) -> None:
         _make_room(len(hosts))
         ending, again = threading.Event(), threading.Semaphore(AGAIN_AT_ONCE)
-        # Each login waits for the network most of the time; what is on this machine may ask for a password.
+        # Logins mostly wait for the network, so they run in parallel; agents on this machine may need a password.
         with ThreadPoolExecutor(AT_ONCE, "login") as pool:
             logins = {
                 each.name: pool.submit(_open, each, say, ending, again) for each in hosts if isinstance(each, Remote)
@@ -74,17 +75,17 @@ class ListedHosts:
         self._hosts = [Host(name, "", found[name]) for name in names]
 
     def hosts(self) -> Sequence[Host]:
-        """In the order of the list; their addresses are asked for by who needs them."""
+        """The hosts in the order of the list, without addresses."""
         return self._hosts
 
     def close(self) -> None:
-        """End the agents."""
+        """Ends the agents."""
         with ThreadPoolExecutor(AT_ONCE, "goodbye") as pool:
             list(pool.map(Agent.close, self._agents))
 
 
 def _make_room(hosts: int) -> None:
-    """Let this program hold as many files as the agents of so many hosts need; MissingRequirement if it may not."""
+    """Raises the limit of open files to what the agents of this many hosts need; MissingRequirement if it cannot."""
     needed = OWN_FILES + FILES_A_HOST * hosts + FILES_A_LOGIN * min(hosts, AT_ONCE)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or needed <= soft:
@@ -96,7 +97,7 @@ def _make_room(hosts: int) -> None:
 
 
 def _wait_for(logins: Collection[Future[Requests]], say: Callable[[str], None]) -> None:
-    """Until each has ended, and say now and then how many have."""
+    """Waits until all logins have ended, and reports progress now and then."""
     waiting = set(logins)
     while waiting:
         _, waiting = wait(waiting, SAY_SECONDS)
@@ -107,7 +108,7 @@ def _wait_for(logins: Collection[Future[Requests]], say: Callable[[str], None]) 
 def _open(remote: Remote, say: Callable[[str], None], ending: threading.Event, again: threading.Semaphore) -> Requests:
     opened = _try(remote, say, ending)
     if isinstance(opened, Unreachable) and TURNED_AWAY in opened.why:
-        with again:  # or all would come at the same moments, and be turned away again
+        with again:  # otherwise all would retry at the same time, and be rejected again
             for pause in PAUSES_SECONDS:
                 if isinstance(opened, Agent) or TURNED_AWAY not in opened.why or ending.wait(pause):
                     break
@@ -125,7 +126,7 @@ def _try(remote: Remote, say: Callable[[str], None], ending: threading.Event) ->
 
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
-    """What starts the agent of a host on this machine."""
+    """The command that starts the agent of a host on this machine."""
     agent = [find_agent(), "host"]
     if name == "local":
         return agent
@@ -134,14 +135,14 @@ def _command(name: str, say: Callable[[str], None]) -> list[str]:
         if not (NAMESPACES / namespace).exists():
             raise InputError(f"{name}: found no network namespace {namespace}, expected one that `ip netns` lists")
         return privileged([*agent, "--netns", namespace], say)
-    raise InputError(f"{name}: found no host of this kind, expected local, netns:NAME, or a name that ssh knows")
+    raise InputError(f"{name}: found no host of this kind, expected local, netns:NAME, or a host for ssh")
 
 
 def of_machine(machine: Machine) -> Remote:
-    """What ssh and the agent there are to be told."""
+    """The settings of a machine for ssh and its agent."""
     return Remote(machine.name, machine.destination, machine.options, machine.agent, machine.ports)
 
 
 def remote(name: str) -> str | Remote:
-    """What a word of the user's stands for: a host of this machine, or one that ssh knows by it."""
+    """The host that a word stands for: one on this machine, or one reached by ssh."""
     return name if name == "local" or ":" in name else Remote(name, name)

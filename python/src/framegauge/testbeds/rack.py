@@ -1,4 +1,4 @@
-"""The emulated rack: real TCP stacks in namespaces, joined by our fabric, driven by one rack agent."""
+"""The emulated rack: real TCP stacks in namespaces, joined by the fabric, driven by one rack agent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, 
 __all__ = ["RackAgent", "RackTestbed", "Relay"]
 
 UP_SECONDS = 60.0
-SAMPLE_SECONDS = 0.01  # between two readings of every queue
-AROUND_SECONDS = 0.005  # of a watched port's longest run of drops, all that happens is kept
+SAMPLE_SECONDS = 0.01  # between two readings of each queue
+AROUND_SECONDS = 0.005  # before and after a watched port's longest run of drops, for which all events are kept
 
 
 class RackAgent(Requests, Protocol):
@@ -25,7 +25,7 @@ class RackAgent(Requests, Protocol):
     about: Json
 
     def close(self) -> None:
-        """End it."""
+        """Ends the agent."""
         ...
 
 
@@ -44,20 +44,20 @@ class Relay:
         timeout_seconds: float | None = ANSWER_SECONDS,
         on_progress: Progress | None = None,
     ) -> Json:
-        """As Agent.request; errors of the host's agent come unchanged."""
+        """Like Agent.request; errors of the host's agent are passed on unchanged."""
         asked = {"host": self._host, "method": method, "params": dict(params or {})}
         return self._rack.request("relay", asked, timeout_seconds=timeout_seconds, on_progress=on_progress)
 
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
     ) -> Pending:
-        """As Agent.begin; cancelling it cancels it in the host's agent too."""
+        """Like Agent.begin; cancelling the request cancels it in the host's agent, too."""
         asked = {"host": self._host, "method": method, "params": dict(params or {})}
         return self._rack.begin("relay", asked, on_progress)
 
 
 class RackTestbed:
-    """`testbed: fabric` of a rack agent."""
+    """The testbed `fabric` of a rack agent."""
 
     kind = "fabric"
     scope = "emulated"
@@ -69,7 +69,7 @@ class RackTestbed:
         self._hosts: list[Host] = []
 
     def requirements(self, bits_per_second: int | None) -> Json:
-        """What this machine lacks, as the agent found it."""
+        """What this machine lacks, as reported by the agent."""
         return self._agent.request("requirements", {"testbed": self.kind, "bits_per_second": bits_per_second})
 
     def about(self) -> Json:
@@ -77,7 +77,7 @@ class RackTestbed:
         return dict(self._agent.about)
 
     def up(self, conditions: Conditions) -> Json:
-        """`rack.up` with these conditions; its result."""
+        """The result of `rack.up` under these conditions."""
         asked = {
             "testbed": self.kind,
             "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
@@ -102,7 +102,7 @@ class RackTestbed:
             "family": conditions.family,
             "sysctls": dict(conditions.sysctls),
             **conditions.network,
-            # Agents that know of no overlay build everything else.
+            # Left out by default, for older agents that do not know the key.
             **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
@@ -119,7 +119,7 @@ class RackTestbed:
         return built
 
     def _ceiling(self, conditions: Conditions, mtu: int) -> Json:
-        """As `ceilings` of `rack.up` has it, of an MTU that hosts get only while the run is under way."""
+        """The ceiling for an MTU that hosts get only during the run, in the form of `ceilings` of `rack.up`."""
         asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
         wire = self._agent.request("frames.wire", asked)
         inside = next(each for each in wire["families"] if each["family"] == conditions.family)
@@ -127,12 +127,12 @@ class RackTestbed:
         return {"mtu": mtu, "frame_bytes": wire["frame_bytes"], "goodput_bits_per_second": goodput}
 
     def hosts(self) -> Sequence[Host]:
-        """The hosts that are up."""
+        """The running hosts."""
         return self._hosts
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
-        """`frames.predict`: of a shaped link, and hosts of one MTU; nothing of links that are not all alike and equally
-        long."""
+        """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU; otherwise
+        None."""
         if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
             return None
         if (
@@ -152,21 +152,21 @@ class RackTestbed:
         return seconds
 
     def begin(self, watch: Sequence[str] = ()) -> float:
-        """Start the fabric's meters; everything that happens at the ports of these names is kept."""
+        """Starts the fabric's meters; all events at the named ports are kept."""
         asked = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
         self._agent.request(
             "measure.begin", {**asked, **({"watch": list(watch), "around_seconds": AROUND_SECONDS} if watch else {})}
         )
-        return time.monotonic()  # the agents' clock: they are on this machine
+        return time.monotonic()  # the agents' clock, because they are on this machine
 
     def changing(
         self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
     ) -> contextlib.AbstractContextManager[list[Json]]:
-        """By `rack.set`."""
+        """Makes changes by `rack.set`."""
         return changing.beside(self._agent, changes, begun_seconds, time.monotonic)
 
     def end(self) -> Json:
-        """What the fabric and the CPUs did since `begin`."""
+        """The activity of the fabric and the CPUs since `begin`."""
         return self._agent.request("measure.end")
 
     def fetch(self, spool: int) -> bytes:
@@ -174,13 +174,13 @@ class RackTestbed:
         return read_spool(self._agent, spool)
 
     def down(self) -> None:
-        """Take the rack away; nothing to do if none is up."""
+        """Takes the rack down, if one is up."""
         if self._hosts:
             self._hosts = []
             self._agent.request("rack.down", timeout_seconds=UP_SECONDS)
 
     def close(self) -> None:
-        """Down, and end the agent, which puts everything back."""
+        """Takes the rack down and ends the agent, which puts everything back."""
         with contextlib.suppress(AgentFailure):
             self.down()
         self._agent.close()

@@ -1,6 +1,6 @@
-"""Make this host's kernel learn the MTU of a path from a router: `remember.py 4|6 ADDRESS MTU`. Standard library only.
+"""Makes this host's kernel learn the MTU of a path from a router: `remember.py 4|6 ADDRESS MTU`. Standard library only.
 
-It runs inside a host, as a program of its own; it ends with 0 once the kernel says that MTU of the path.
+It runs inside a host as a separate program, and ends with 0 once the kernel reports that MTU for the path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def learn(family: int, address: str, mtu: int) -> int:
-    """Send packets one byte too large until a router has said so; the MTU that the kernel believes in the end."""
+    """Sends packets one byte too large until a router has reported it; returns the MTU that the kernel then assumes."""
     kind, level = (socket.AF_INET, socket.IPPROTO_IP) if family == 4 else (socket.AF_INET6, socket.IPPROTO_IPV6)
     discover, ask = (IP_MTU_DISCOVER, IP_MTU) if family == 4 else (IPV6_MTU_DISCOVER, IPV6_MTU)
     headers = 28 if family == 4 else 48
@@ -31,7 +31,7 @@ def learn(family: int, address: str, mtu: int) -> int:
             try:
                 probe.send(bytes(mtu + 1 - headers))
             except OSError:
-                continue  # what the last one has met is told now
+                continue  # the error of the previous packet, which is reported now
             time.sleep(0.002)
     return found
 
@@ -39,4 +39,4 @@ def learn(family: int, address: str, mtu: int) -> int:
 if __name__ == "__main__":
     believed = learn(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     if believed != int(sys.argv[3]):
-        sys.exit(f"found that the kernel believes a path MTU of {believed} to {sys.argv[2]}, expected {sys.argv[3]}")
+        sys.exit(f"found a path MTU of {believed} to {sys.argv[2]} in the kernel, expected {sys.argv[3]}")

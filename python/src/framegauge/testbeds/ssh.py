@@ -1,4 +1,4 @@
-"""Hosts of the user's own, over their own ssh: measured as they are, changed only by leases, and put back."""
+"""The user's own hosts over ssh: measured as they are, changed only by leases, and put back."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine
 
 __all__ = ["Reach", "SshTestbed"]
 
-MOST_LISTED = 20  # old connections per host
-NO_METRICS = "net.ipv4.tcp_no_metrics_save"  # read with every run: whether one leaves its window to the next (tcp(7))
+MOST_LISTED = 20  # old connections that are listed per host
+NO_METRICS = "net.ipv4.tcp_no_metrics_save"  # read with every run: whether connections inherit windows (tcp(7))
 
 Say = Callable[[str], None]
 
 
-Reached = Sequence[tuple[Host, str | None]]  # hosts, and the interface that is named for each
+Reached = Sequence[tuple[Host, str | None]]  # hosts, each with the interface named for it
 
 
 class Reach(Protocol):
-    """How hosts reach each other."""
+    """The way in which hosts reach each other."""
 
     def ways(self, hosts: Reached, family: int) -> dict[str, Place]:
-        """By host, where its data go in and out; Refused if there is no way."""
+        """The interface and address for data of each host; Refused if there is no route."""
         ...
 
     def narrow(self, hosts: Reached, family: int, mtu: Mapping[str, int]) -> Iterable[str]:
-        """The ways that do not carry packets of these MTUs, a line each."""
+        """One line for each path that does not carry packets of these MTUs."""
         ...
 
 
 class SshTestbed:
-    """`kind: ssh`."""
+    """The testbed of `kind: ssh`."""
 
     scope = "measured"
     is_private = False
@@ -71,24 +71,24 @@ class SshTestbed:
         self._begun = 0.0
 
     def requirements(self, bits_per_second: int | None) -> Json:  # noqa: ARG002
-        """Hosts that cannot be reached are missing. Their facts are read here, once."""
+        """The missing requirements: hosts that cannot be reached. The hosts' facts are read here, once."""
         missing = []
         for name, agent in self._agents.items():
             try:
                 self._facts[name] = agent.request("check.facts")
             except AgentFailure as error:
                 found = {"name": f"host {name}", "needed_for": "the study", "found": str(error)}
-                missing.append(found | {"remedy": f"see that `ssh {self._machines[name].destination}` works"})
+                missing.append(found | {"remedy": f"make sure that `ssh {self._machines[name].destination}` works"})
         return {"missing": missing, "degraded": []}
 
     def about(self) -> Json:
-        """Every agent's greeting, and every host's facts."""
+        """The greeting of every agent, and the facts of every host."""
         said = {name: dict(getattr(agent, "about", {})) for name, agent in self._agents.items()}
         kernels = sorted({str(each.get("kernel")) for each in said.values()})
         return {"hosts": {name: {**said[name], "facts": self._facts.get(name)} for name in said}, "kernel": kernels}
 
     def up(self, conditions: Conditions) -> Json:
-        """Reach every host, change what differs, and see that full-size packets pass both ways before that is kept."""
+        """Reaches every host, changes settings that differ, and keeps them only if full-size packets pass both ways."""
         self._connect()
         self._places = self._places or self._reach.ways(self._reached(), self._family)
         watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL]
@@ -105,7 +105,7 @@ class SshTestbed:
         held = self._leases.begin(changes)
         if held:
             for line in self._reach.narrow(self._reached(), self._family, conditions.mtu):
-                # That a network cannot carry them ends a study; that it no longer does is a gap in its data.
+                # A network that cannot carry the packets ends the study; one that no longer does leaves a gap in it.
                 kind = Lapsed if conditions.mtu in self._carried else Refused
                 raise kind(f"{line}, expected them to pass; everything is put back")
             self._carried.append(conditions.mtu)
@@ -120,7 +120,7 @@ class SshTestbed:
         }  # fmt: skip
 
     def _standing(self, changes: Sequence[Change], conditions: Conditions) -> Json:
-        """By host whose MTU will be raised, its connections that stand."""
+        """The open connections of each host whose MTU will be raised."""
         found = {}
         for each in changes:
             place = self._places[each.host]
@@ -135,7 +135,7 @@ class SshTestbed:
                 if not isinstance(agent, Unreachable):
                     agent.request("check.facts")
                     continue
-            # A new login: the old agent, if it lives, has put back what it held when its input ended.
+            # A new login: the old agent, if it still ran, has undone its changes when its input ended.
             remote = of_machine(self._machines[name])
             found = open_agent(remote, host_words(remote), self._say)
             self._reopened.append(found)
@@ -163,7 +163,7 @@ class SshTestbed:
             if machine.read_only:
                 said = ", ".join(f"{key}={value}" for key, value in wanted.items())
                 raise Refused(
-                    f"{name}: found it read_only, expected {said}: its own values are the only levels it can have"
+                    f"{name}: found a read_only host, expected {said}: its current values are the only possible levels"
                 )
             changes.append(Change(name, agent, wanted, sudo=_user(agent) != 0))
         return changes
@@ -182,15 +182,15 @@ class SshTestbed:
         return found
 
     def hosts(self) -> Sequence[Host]:
-        """In the order of the list."""
+        """The hosts in the order of the list."""
         return self._hosts
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:  # noqa: ARG002
-        """None: the network is the user's own, and no model of it is known."""
+        """None, because there is no model of the user's network."""
         return None
 
     def begin(self, watch: Sequence[str] = ()) -> float:  # noqa: ARG002
-        """There is no fabric to meter."""
+        """The start of the measurement; there is no fabric to meter."""
         self._begun = time.monotonic()
         return self._begun
 
@@ -199,29 +199,29 @@ class SshTestbed:
         changes: Sequence[Mapping[str, Any]],  # noqa: ARG002
         begun_seconds: float,  # noqa: ARG002
     ) -> AbstractContextManager[list[Json]]:
-        """There are none: a study with changes is refused here."""
+        """Does nothing: studies with changes are rejected for this testbed."""
         return nullcontext([])
 
     def end(self) -> Json:
-        """The time since `begin`."""
+        """The time since `begin`, and no other figures."""
         return {
             "elapsed_seconds": time.monotonic() - self._begun, "fabric": None, "kernel_ports": None, "cpus": [],
             "softirqs": [], "held": [], "agent": {"cpu_seconds": 0.0},
         }  # fmt: skip
 
     def fetch(self, spool: int) -> bytes:
-        """AgentFailure: there is no spool but the hosts' own, which their agents give."""
-        raise AgentFailure(f"spool {spool}: found a testbed that has none, expected one of a host's")
+        """Always raises AgentFailure: only the hosts' agents have spools."""
+        raise AgentFailure(f"spool {spool}: this testbed has no spools, expected a spool of a host's agent")
 
     def down(self) -> None:
-        """Put everything back; what cannot be confirmed now is said, and happens when its lease runs out."""
+        """Undoes all changes; hosts that do not confirm it are reported, and undo them when their lease expires."""
         self._hosts = []
         leases, self._leases = self._leases, None
         for line in leases.end() if leases is not None else ():
             self._say(line)
 
     def close(self) -> None:
-        """Down, and end the agents, which put back what they still hold."""
+        """Undoes all changes and ends the agents, which undo any that remain."""
         self.down()
         for agent in self._reopened:
             agent.close()
@@ -234,7 +234,7 @@ def _user(agent: Requests) -> int:
 
 
 def old_connections(sockets: Iterable[Mapping[str, Any]], address: str) -> dict[str, Any]:
-    """Those of a host's sockets (`sockets.read`) that stand at this address of its: so many, and the first of them."""
+    """The established ones of a host's sockets (`sockets.read`) at one of its addresses: count and first few."""
     found = [
         {"local": each["local"], "remote": each["remote"], "mss_bytes": each["mss_bytes"]}
         for each in sockets

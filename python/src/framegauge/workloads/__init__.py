@@ -1,1 +1,1 @@
-"""What a study runs. A workload knows nothing of which testbed it runs on."""
+"""The workloads that a study runs; they do not depend on the testbed."""

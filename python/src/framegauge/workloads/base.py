@@ -1,4 +1,4 @@
-"""What every workload offers: run between hosts, then turn what was recorded into metrics."""
+"""The interface of workloads: they run between hosts, and turn their records into metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Executed", "Program", "Spool", "Workload", "jain", "pairs", "side_by
 
 ANSWER_SECONDS = 30.0
 CANCELLED = -32005
-# What puts things in order is done even after a cancellation.
+# Requests that clean up are made even after a cancellation.
 PUTS_BACK = ("process.kill", "rr.close", "stream.close")
 
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Program:
-    """A program that a workload starts in a host, and the Debian package that has it."""
+    """A program that a workload starts in a host, and the Debian package that contains it."""
 
     name: str
     package: str
@@ -43,22 +43,22 @@ class Spool:
 
 @dataclass(frozen=True)
 class Executed:
-    """What a workload left: its answers, and the spools to fetch.
+    """The result of a workload: its record, and the spools to fetch.
 
-    `record` has at least these, since the checks of a run need them; the metrics and `evidence` may add to it:
+    `record` has at least these keys, which the checks of a run need; metrics and `evidence` may add others:
 
     - `senders`, `receivers`: names of the hosts that sent and received the bulk of the data
     - `received_bytes`: payload by receiving host
     - `bytes`: payload of the run; `transfer_bytes`: of one flow in one round, None for a duration
     - `congestion_control`: of all sockets, by host; `nodelay` (where it can be read): likewise
     - `srtt_median_seconds`, `mean_segment_payload_bytes`: None where unknown
-    - `refused`: connections that were not ours
-    - `active_seconds`: while data was under way (may come with `evidence`)
+    - `refused`: the number of connections by others
+    - `active_seconds`: the time in which data was under way (may come with `evidence`)
 
-    It may have `only_bulk`: False if small messages share the wire with bulk; `not_measured`: why, by metric;
-    `not_proved`: what a program was told that nobody can read back; `nics`: how many of each host's were used, one if
-    it is missing; `sizes`: what was asked of sockets and calls, and `sockets`: what was read of them, by host, both
-    under the names that `stream.run` has.
+    Optional keys are `only_bulk`: False if small messages share the wire with bulk; `not_measured`: reasons by metric;
+    `not_proved`: settings of a program that cannot be read back; `nics`: the number of NICs used per host, default one;
+    `sizes`: the requested sizes of sockets and calls, and `sockets`: the sizes as read, by host, both under the names
+    of `stream.run`.
     """
 
     record: Json
@@ -70,12 +70,12 @@ class Workload(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the study file."""
+        """The name in a study file."""
         ...
 
     @property
     def needs(self) -> Sequence[Program]:
-        """Programs that must be there before the first run."""
+        """The programs that must be installed before the first run."""
         ...
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
@@ -83,20 +83,20 @@ class Workload(Protocol):
         ...
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Do it, between hosts that are up."""
+        """Runs the workload between running hosts."""
         ...
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """What the checks of a run need from the fetched spools; joins the record."""
+        """The evidence that the checks of a run need from the fetched spools; it is added to the record."""
         ...
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """Metric values in base units, from the record and the fetched spools."""
+        """The values of metrics in base units, from the record and the fetched spools."""
         ...
 
 
 def pairs(pattern: str, hosts: Sequence[Host]) -> list[tuple[Host, Host]]:
-    """Client and server of every connection: h1 to h2; all to the last; first half to second; each to every other."""
+    """Client and server of every connection: h1 to h2; all to the last; first half to second half; each to each."""
     if pattern == "one-to-one":
         return [(hosts[0], hosts[1])]
     if pattern == "many-to-one":
@@ -120,7 +120,7 @@ def jain(values: Sequence[float]) -> float:
 
 
 class _Together:
-    """The requests of several threads, so that one of them can end all."""
+    """The requests of several threads, so that one thread can cancel all."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -130,21 +130,21 @@ class _Together:
     def begin(
         self, agent: Requests, method: str, params: Mapping[str, Any] | None, progress: Progress | None
     ) -> Pending:
-        """Begin a request, unless all have been stopped."""
+        """Begins a request, unless all have been stopped."""
         with self._lock:
             if self._stopped and method not in PUTS_BACK:
-                raise AgentError(CANCELLED, f"{method}: cancelled, since another host failed", {})
+                raise AgentError(CANCELLED, f"{method}: cancelled because another host failed", {})
             call = agent.begin(method, params, progress)
             self._pending.add(call)
         return call
 
     def forget(self, call: Pending) -> None:
-        """It has its answer."""
+        """Removes a request that has been answered."""
         with self._lock:
             self._pending.discard(call)
 
     def stop(self) -> None:
-        """Cancel what is under way; nothing new begins."""
+        """Cancels all requests under way, and prevents new ones."""
         with self._lock:
             self._stopped = True
             pending = list(self._pending)
@@ -154,7 +154,7 @@ class _Together:
 
 
 class _Joined:
-    """An agent, of whose requests `together` knows."""
+    """An agent whose requests are registered with `together`."""
 
     def __init__(self, together: _Together, agent: Requests) -> None:
         self._together, self._agent = together, agent
@@ -162,7 +162,7 @@ class _Joined:
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
     ) -> Pending:
-        """As Agent.begin."""
+        """Like Agent.begin."""
         return self._together.begin(self._agent, method, params, on_progress)
 
     def request(
@@ -173,7 +173,7 @@ class _Joined:
         timeout_seconds: float | None = ANSWER_SECONDS,
         on_progress: Progress | None = None,
     ) -> Json:
-        """As Agent.request."""
+        """Like Agent.request."""
         call = self.begin(method, params, on_progress)
         try:
             return call.result(timeout_seconds)
@@ -182,10 +182,10 @@ class _Joined:
 
 
 def side_by_side(tasks: Sequence[tuple[Host, Callable[[Host], Result]]]) -> list[Result]:
-    """Run each task with its host, all at the same time; their results, in order.
+    """Runs each task with its host, all at the same time; returns their results in order.
 
-    When one fails, or on Ctrl-C, the requests of the others are cancelled, all are waited for, and the first
-    error passes on. A task asks the host that it is given, so that its requests can be cancelled.
+    When one fails, or on Ctrl-C, the requests of the others are cancelled, all tasks are awaited, and the first error
+    is raised. A task must use the host that it is given, so that its requests can be cancelled.
     """
     together = _Together()
     hosts = [replace(host, agent=_Joined(together, host.agent)) for host, _ in tasks]

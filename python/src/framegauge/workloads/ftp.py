@@ -1,8 +1,8 @@
-"""ftp: files fetched by curl from vsftpd, both as Debian has them.
+"""ftp: files that curl fetches from vsftpd, both as packaged by Debian.
 
-Everything that a server needs lies on a tmpfs in a mount namespace of its own, which the kernel takes away
-with the server, however that ends. The file is sparse: sendfile takes a hole's pages from the page cache as it
-takes any others (20 to 28 Gb/s over veth, with and without holes), and a hole needs no memory.
+A server's files are on a tmpfs in its own mount namespace, which the kernel removes with the server, however that ends.
+The file is sparse: sendfile takes the pages of a hole from the page cache like any others, at the same speed, and a
+hole needs no memory.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from framegauge.workloads.stream import UNSHAPED_BITS_PER_SECOND, busy_seconds
 
 __all__ = ["Ftp", "completions", "parse"]
 
-SLOWEST_BITS_PER_SECOND = 1e6  # slower than this is taken for stuck
+SLOWEST_BITS_PER_SECOND = 1e6  # a slower transfer is considered stuck
 GRACE_SECONDS = 30.0
-CALL_BYTES = 100_000_000  # what one call of curl is to fetch, from all servers together
-MOST_TRANSFERS = 25  # a call
-PATIENCE_FACTOR = 3  # times `repeat`, after which no further call begins however little was transferred
+CALL_BYTES = 100_000_000  # the amount for one call of curl to fetch, from all servers together
+MOST_TRANSFERS = 25  # per call
+PATIENCE_FACTOR = 3  # times `repeat`; after that no further call begins, however little was transferred
 DAY_SECONDS = 86_400.0
-START_SECONDS = 0.3  # of curl, with as many others on one CPU: some hundredths, at most 0.8
+START_SECONDS = 0.3  # for curl to start while others share its CPU
 _COMPLETED = re.compile(r"^(\d\d):(\d\d):(\d\d\.\d{6}) < 226 ", re.MULTILINE)
-LOOK_SECONDS = 0.02  # until sockets are looked at again, as long as none was seen
+LOOK_SECONDS = 0.02  # between two readings of sockets, until one was seen
 
-# What a program that starts by it prints before all else, in hundredths of a second.
+# Starts a program and prints the machine's uptime before that, in hundredths of a second.
 UPTIME = ("sh", "-c", 'read up idle < /proc/uptime; echo "$up"; exec "$@"', "sh")
 
-# $1 address, $2 bytes of the file, $3 and $4 listen and listen_ipv6. The watcher is orphaned on purpose: vsftpd
-# takes every child for a session. It says "listening" once port 21 does.
+# $1 address, $2 bytes of the file, $3 and $4 listen and listen_ipv6. The watcher is orphaned on purpose, because vsftpd
+# takes every child for a session. It prints "listening" once port 21 is open.
 SERVER = """\
 set -e
 for place in /mnt /media; do [ -d $place ] && break; done
@@ -92,16 +92,16 @@ class Ftp:
     )
 
     def _transfers(self, servers: int) -> int:
-        """How many files one call fetches from each server."""
+        """The number of files that one call fetches from each server."""
         return max(1, min(MOST_TRANSFERS, CALL_BYTES // (self.size_bytes * servers)))
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """Of one server; the runner learns how long many take."""
+        """The time for one server; the runner learns the time for several."""
         bits = 8.0 * self.size_bytes * self._transfers(1)
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND)) + 0.3
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Start a server on each serving host, wait until all listen, then fetch from all at the same time."""
+        """Starts a server on each serving host, waits until all listen, then fetches from all at the same time."""
         client = hosts[0]
         servers = list(hosts[1:2] if self.pattern == "one-to-one" else hosts[1:])
         with ExitStack() as stack:
@@ -115,7 +115,7 @@ class Ftp:
         return Executed(self._record(client, servers, found), [])
 
     def _fetch(self, server: Host, servers: int, client: Host) -> Json:
-        """All calls of curl for one server: every transfer with its times, and what the sockets said."""
+        """All calls of curl for one server: every transfer with its times, and the sockets' congestion control."""
         count = self._transfers(servers)
         calls: list[Json] = []
         control: dict[str, set[str]] = {client.name: set(), server.name: set()}
@@ -135,8 +135,9 @@ class Ftp:
                 first = begun + START_SECONDS + transfers[0]["total_seconds"]
                 for each, end in zip(transfers, completions(curl.output("stderr"), first, len(transfers)), strict=True):
                     each["ended_seconds"] = end
-            # The first is the login's. Where an answer comes at once, curl 7.88 may wait a second for nothing before
-            # it opens a data connection (it polls no socket then): goodput and median do not see it, time does.
+            # The first transfer is part of the login. If an answer arrives at once, curl 7.88 may wait a second before
+            # it opens a data connection (it polls no socket then): this affects the total time, but neither goodput nor
+            # the median.
             active = sum(each["total_seconds"] - each["connected_seconds"] for each in transfers[1:])
             whole = sum(each["total_seconds"] for each in transfers)
             calls.append(
@@ -165,15 +166,18 @@ class Ftp:
         }
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """It leaves no spools."""
+        """Nothing, because there are no spools."""
         return {}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """goodput: bytes over the time in which data connections were under way, from when one stood until the server
-        had confirmed the file, without login and the commands before. (curl's own start of a transfer, its
-        `time_pretransfer`, comes when data may already have arrived: for small files it gives more than the line
-        carries.) completion_time: the median of a file's whole time on a session that has logged in, commands
-        and set-up of the data connection included. fairness: Jain's index over the servers."""
+        """The metrics of a run.
+
+        goodput: bytes over the time in which data connections existed, each from its set-up until the server has
+        confirmed the file, without login and commands. (`time_pretransfer`, curl's own start of a transfer, may come
+        after data has arrived, and would give more than the line rate for small files.) completion_time: the median
+        time of a file within a session, including commands and the set-up of the data connection. fairness: Jain's
+        index over the servers.
+        """
         found: dict[str, float] = {}
         if record["bytes"] > 0 and record["active_seconds"] > 0:
             found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
@@ -191,13 +195,13 @@ class Ftp:
 
 
 def _counted(one: Json) -> Iterator[Json]:
-    """Every transfer of one server that counts."""
+    """The transfers of one server that count."""
     for call in one["calls"]:
         yield from call["transfers"][1:]
 
 
 def _intervals(one: Json) -> Iterator[tuple[float, float]]:
-    """When the data connections of one server stood, since the machine started: up to the server's confirmation."""
+    """The times in which data connections of one server existed, up to the confirmation, in seconds of uptime."""
     for each in _counted(one):
         stood = each["total_seconds"] - each["connected_seconds"]
         yield each["ended_seconds"] - stood, each["ended_seconds"]
@@ -213,7 +217,7 @@ def _curl(address: str, count: int, patience: float) -> list[str]:
     base = f"ftp://{address}" if ":" not in address else f"ftp://[{address}]"
     argv = ["curl", "-q", "--globoff", "--silent", "--show-error", "--noproxy", "*", "--connect-timeout", "10"]
     argv += ["--max-time", str(math.ceil(patience)), "--write-out", "%{json}\\n"]
-    # Between two transfers curl waits for its turn on the CPU, which none of its own times tells; its log does.
+    # Between two transfers curl may wait for the CPU. Its times do not show that, but its log does.
     argv += ["--verbose", "--trace-time"]
     for name in ("ready", *["data"] * count):
         argv += ["--output", "/dev/null", f"{base}/{name}"]
@@ -221,7 +225,7 @@ def _curl(address: str, count: int, patience: float) -> list[str]:
 
 
 def _watch(curl: Running, server: Host, control: Mapping[str, set[str]], patience: float) -> Json | None:
-    """Until curl has ended: how. Meanwhile both ends' live sockets say their congestion control, once."""
+    """Waits until curl has ended and returns how. Meanwhile it reads the congestion control of both ends' sockets."""
     client = curl.host
     while True:
         if all(control.values()):
@@ -237,9 +241,9 @@ def _watch(curl: Running, server: Host, control: Mapping[str, set[str]], patienc
 
 
 def parse(text: str, size_bytes: int, count: int) -> list[Json]:
-    """The transfers that curl's `--write-out %{json}` states, one a line: the login's and `count` files.
+    """The transfers that curl's `--write-out %{json}` reports, one per line: the login's and `count` files.
 
-    ProgramFailure names what was found where something else was expected, also a transfer that failed.
+    ProgramFailure if the output is not as expected, or a transfer has failed.
     """
     lines = text.splitlines()
     found = [_transfer(line, index) for index, line in enumerate(lines)]
@@ -257,15 +261,15 @@ def _taken_uptime(text: str) -> tuple[float, str]:
     try:
         return float(line), rest
     except ValueError:
-        raise ProgramFailure(f"curl: found {line[:60]!r}, expected the machine's uptime at its start") from None
+        raise ProgramFailure(f"curl: found {line[:60]!r}, expected the machine's uptime first") from None
 
 
 def completions(trace: str, first_seconds: float, count: int) -> list[float]:
-    """When each transfer was confirmed (FTP's 226, RFC 959), in seconds since the machine started.
+    """The time at which each transfer was confirmed (FTP's 226, RFC 959), in seconds of the machine's uptime.
 
-    `trace` is what `curl --verbose --trace-time` logs: that very clock to the microsecond, but plus a whole number
-    of seconds that makes it look like the time of day (curl's `tool_cb_dbg.c`: the offset is taken once, in seconds).
-    `first_seconds`: when the first was confirmed, to half a second. ProgramFailure if there are not `count`.
+    `trace` is the log of `curl --verbose --trace-time`: its times are that clock to the microsecond, plus a whole
+    number of seconds that turns it into the time of day (curl's `tool_cb_dbg.c`: the offset is taken once, in seconds).
+    `first_seconds`: the time of the first confirmation, to half a second. ProgramFailure if there are not `count`.
     """
     found: list[float] = []
     for hours, minutes, seconds in _COMPLETED.findall(trace):
@@ -275,7 +279,7 @@ def completions(trace: str, first_seconds: float, count: int) -> list[float]:
         at = of_day - offset
         found.append(at if not found else found[-1] + (at - found[-1]) % DAY_SECONDS)
     if len(found) != count:
-        raise ProgramFailure(f"curl: found {len(found)} transfers that were confirmed, expected {count}")
+        raise ProgramFailure(f"curl: found {len(found)} confirmed transfers, expected {count}")
     return found
 
 
@@ -294,7 +298,7 @@ def _transfer(line: str, index: int) -> Json:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
             raise ProgramFailure(f"curl: transfer {index}: {names[name]}: found {value!r}, expected a number from 0")
-    # Only the login's own transfer may state a later time: there it is the control connection's.
+    # Only the login's transfer may have a later time, that of the control connection.
     if index and not values["connected_seconds"] < values["total_seconds"]:
-        raise ProgramFailure(f"curl: transfer {index}: found its end before its connection, expected it after")
+        raise ProgramFailure(f"curl: transfer {index}: found an end before its connection, expected it after that")
     return values

@@ -1,4 +1,4 @@
-"""iperf3: the field's own generator, as Debian has it; one server process a client."""
+"""iperf3: the common traffic generator, as packaged by Debian; one server process per client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Iperf3:
-    """`iperf3 -c` from each client to a server of its own. `nagle` False is its `-N`; True and None its default."""
+    """`iperf3 -c` from each client to its own server. `nagle` False is `-N`; True and None are iperf3's default."""
 
     duration_seconds: float
     flows: int = 1
@@ -37,11 +37,11 @@ class Iperf3:
     needs: ClassVar[Sequence[Program]] = (Program("iperf3", "iperf3"),)
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """As long as asked for, and its connecting."""
+        """The requested duration, and the time to connect."""
         return self.duration_seconds + 0.2
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Start every server, wait until all listen, then run all clients at the same time."""
+        """Starts all servers, waits until they listen, then runs all clients at the same time."""
         planned = [
             (client, server, FIRST_PORT + index) for index, (client, server) in enumerate(pairs(self.pattern, hosts))
         ]
@@ -63,7 +63,7 @@ class Iperf3:
         argv += ["-N"] if self.nagle is False else []
         with running(host, "iperf3", stamped(argv)) as client:
             if client.wait(self.duration_seconds + GRACE_SECONDS) is None:
-                raise ProgramFailure(f"iperf3 on {host.name} did not end within {GRACE_SECONDS:g} s of its time")
+                raise ProgramFailure(f"iperf3 on {host.name} did not end within {GRACE_SECONDS:g} s after its duration")
             started, text = taken_stamp("iperf3", client.output())
             if not text.strip():
                 raise ProgramFailure(f"iperf3 on {host.name}: {client.last_words()}")
@@ -100,7 +100,7 @@ class Iperf3:
         }
         if self.nagle is not None:
             asked = "-N" if not self.nagle else "no -N"
-            record["not_proved"] = [f"Nagle: iperf3 was given {asked}, and its sockets cannot be asked from outside"]
+            record["not_proved"] = [f"Nagle: iperf3 was started with {asked}; its sockets cannot be read from outside"]
         return record
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -108,7 +108,7 @@ class Iperf3:
         return {}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """goodput: what receivers took in, over the time from the first start to the last end. fairness: over flows."""
+        """goodput: bytes received over the time from the first start to the last end. fairness: over flows."""
         found: dict[str, float] = {}
         if record["bytes"] > 0 and record["active_seconds"] > 0:
             found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
@@ -119,9 +119,9 @@ class Iperf3:
 
 
 def parse(text: str) -> Json:
-    """What is needed of `iperf3 -J`: ProgramFailure names what was found where something else was expected.
+    """The figures of `iperf3 -J` that a run needs; ProgramFailure if the output is not as expected.
 
-    `bytes` and `seconds` are the receiver's own. iperf3 ends with code 0 on errors, too: they are in its JSON.
+    `bytes` and `seconds` are the receiver's. iperf3 may exit with code 0 after errors, which are then in its JSON.
     """
     try:
         found = json.loads(text)
@@ -142,7 +142,7 @@ def parse(text: str) -> Json:
     return {
         "bytes": int(_number(received, "bytes", "end.sum_received.")),
         "seconds": seconds,
-        # Absent where the platform cannot count them.
+        # Missing on platforms that cannot count them.
         "retransmits": int(_number(sent, "retransmits", "end.sum_sent.")) if "retransmits" in sent else 0,
         "flow_bits_per_second": flows,
         "sender_congestion_control": _at(end, "sender_tcp_congestion", str, "end."),
@@ -157,7 +157,7 @@ def _at(found: Any, key: str, kind: type, where: str) -> Any:
     return value
 
 
-_WORDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
+_WORDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "text"}
 
 
 def _number(found: Json, key: str, where: str) -> float:

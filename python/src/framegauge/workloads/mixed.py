@@ -1,4 +1,4 @@
-"""mixed: requests and responses beside bulk streams to the same server. Does bulk hurt a neighbour's latency?"""
+"""mixed: requests and responses alongside bulk streams to the same server, to see their effect on latency."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from framegauge.workloads.base import Executed, Program, Spool, jain, side_by_si
 
 __all__ = ["Mixed"]
 
-WARM_UP_SECONDS = 0.5  # until the streams have left slow start and their queue stands
-TAIL_SECONDS = 0.2  # the streams outlast the requests
+WARM_UP_SECONDS = 0.5  # until the streams have left slow start and filled their queue
+TAIL_SECONDS = 0.2  # by which the streams outlast the requests
 
 
 @dataclass(frozen=True)
 class Mixed:
-    """rr from the first host to the last, bulk from `bulk_hosts` of the others (None: all) to the last, too.
+    """rr from the first host to the last, and bulk from `bulk_hosts` of the others (None: all) to the last, too.
 
-    On a pair the first host sends both. `bulk_bits_per_second` bounds each host's payload; None: nothing does.
-    Judged is the time in which everything was under way: requests before the streams' warm-up do not count.
+    On a pair the first host sends both. `bulk_bits_per_second` limits each host's payload; None: unlimited. Only the
+    time in which everything was under way counts, without requests before the end of the streams' warm-up.
     """
 
     request_bytes: int = 100
@@ -43,7 +43,7 @@ class Mixed:
     needs: ClassVar[Sequence[Program]] = ()
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """As long as asked for, with the warm-up and the tail."""
+        """The requested duration, with the warm-up and the tail."""
         return self.duration_seconds + WARM_UP_SECONDS + TAIL_SECONDS
 
     def _asking(self) -> rr.RequestResponse:
@@ -53,7 +53,7 @@ class Mixed:
         )  # fmt: skip
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Both generators at the same time; the streams run a little longer."""
+        """Runs both generators at the same time; the streams run a little longer."""
         client, server = hosts[0], hosts[-1]
         bulk = list(hosts[1:-1])[: self.bulk_hosts] or [client]
         asking, seconds = self._asking(), self.expected_seconds(None)
@@ -93,7 +93,7 @@ class Mixed:
         return Executed(record, spools)
 
     def _record(self, client: Host, server: Host, bulk: Sequence[Host], asked: Json, sent: Sequence[Json]) -> Json:
-        # The window in which all were under way, on the clock that the agents share.
+        # The window in which everything was under way, on the clock that the agents share.
         begin = max(one["started_seconds"] for one in (asked, *sent)) + WARM_UP_SECONDS
         ends = [one["started_seconds"] + one["active_seconds"] for one in (asked, *sent)]
         amount = sum(one["bytes"] for one in sent)
@@ -113,7 +113,7 @@ class Mixed:
         }
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """Which latencies the run cannot state, and why."""
+        """The latencies that the run does not have, with the reasons."""
         return {"not_measured": self._tail(record, tables)[1]}
 
     def _values(self, record: Json, tables: Mapping[str, pa.Table]) -> list[float]:
@@ -126,7 +126,7 @@ class Mixed:
         return rr.tail(self._values(record, tables), unfinished)
 
     def _delivered(self, record: Json, tables: Mapping[str, pa.Table]) -> tuple[int, float]:
-        """Bytes of all streams when their time was over, and the time that took."""
+        """The bytes of all streams at the end of their duration, and the time that they took."""
         amount, starts, ends = 0, [], []
         for one in record["sent"]:
             table, base = tables[f"bulk-{one['host']}"], one["result"]["started_seconds"]
@@ -136,7 +136,7 @@ class Mixed:
         return amount, max(ends) - min(starts) if ends else 0.0
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """Latencies and transactions of rr while all streams are under way; goodput and fairness of the streams."""
+        """Latencies and transactions of rr while all streams are active; goodput and fairness of the streams."""
         found = self._tail(record, tables)[0]
         begin, end = record["window_seconds"]
         count = len(self._values(record, tables))
@@ -152,7 +152,7 @@ class Mixed:
 
 
 def _sockets(record: Json, asked: Json, sent: Sequence[Json], answered: Json, streamed: Json) -> Json:
-    """What all live sockets said: congestion control of both generators, TCP_NODELAY of rr's."""
+    """The readings of live sockets: congestion control of both generators, TCP_NODELAY of rr."""
     server = record["receivers"][0]
     control: dict[str, set[str]] = {record["client"]: set(asked["congestion_control"])}
     for host, one in zip(record["senders"], sent, strict=True):

@@ -1,4 +1,4 @@
-"""Programs that run in hosts: started, waited for, and ended on every way out."""
+"""Programs in hosts: started, awaited, and ended on every way out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Running:
         self.host, self.name, self.number = host, name, number
 
     def output(self, stream: str = "stdout") -> str:
-        """All that it has printed so far."""
+        """Everything that it has printed so far."""
         data = bytearray()
         while True:
             asked = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
@@ -39,15 +39,15 @@ class Running:
                 return data.decode("utf-8", "replace")
 
     def wait(self, seconds: float) -> Json | None:
-        """How it ended, as `process.wait` says it; None if it still runs after that time."""
+        """How it ended, as in `process.wait`; None if it still runs after that time."""
         asked = {"process": self.number, "timeout_seconds": seconds}
         ended = self.host.agent.request("process.wait", asked, timeout_seconds=seconds + GRACE_SECONDS)
         return ended if ended["ended"] else None
 
     def await_words(self, words: str, patience_seconds: float = GRACE_SECONDS) -> None:
-        """Until it has printed `words`; ProgramFailure if it ends before, or is too slow."""
+        """Waits until it has printed `words`; ProgramFailure if it ends before that, or takes too long."""
         for _ in range(int(patience_seconds / LOOK_SECONDS)):
-            # The end is asked for first, so that the last words of a program that has ended count.
+            # Whether it has ended is read first, so that everything a program printed before its end counts.
             ended = self.wait(LOOK_SECONDS)
             if words in self.output():
                 return
@@ -58,21 +58,21 @@ class Running:
         raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
 
     def last_words(self) -> str:
-        """The end of what it said on standard error, or else on standard output, in one line."""
+        """The end of its standard error, or else of its standard output, in one line."""
         for stream in ("stderr", "stdout"):
             lines = [line.strip() for line in self.output(stream).splitlines() if line.strip()]
             if lines:
                 return "; ".join(lines[-3:])[-300:]
-        return "it said nothing"
+        return "it printed nothing"
 
     def signal(self, number: int) -> None:
-        """Send it a signal."""
+        """Sends it a signal."""
         self.host.agent.request("process.signal", {"process": self.number, "signal": number})
 
 
 @contextmanager
 def running(host: Host, name: str, argv: Sequence[str]) -> Iterator[Running]:
-    """Start a program; it is gone, with all that it started, when the block is left."""
+    """Starts a program, and ends it and all its children when the block is left."""
     number = host.agent.request("process.spawn", {"argv": list(argv), "directory": None})["process"]
     with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
         yield Running(host, name, number)
@@ -97,16 +97,16 @@ def substitute(text: str, addresses: Mapping[str, str]) -> str:
 
 
 def stamped(argv: Sequence[str]) -> list[str]:
-    """The same program, which prints the time at which it was started before anything else.
+    """The command of a program that first prints the time at which it was started.
 
-    Seconds of the machine's clock: it puts what programs of several hosts measured by clocks of their own
-    side by side. Its error is how differently long the programs take to begin, some milliseconds.
+    The time is in seconds of the machine's clock, which relates the clocks of programs on several hosts to one another.
+    Its error is the difference in the start-up times of the programs, some milliseconds.
     """
     return ["sh", "-c", 'date +%s.%N; exec "$@"', "sh", *argv]
 
 
 def taken_stamp(name: str, text: str) -> tuple[float, str]:
-    """The start time, and the rest of the output; ProgramFailure if there is none."""
+    """The start time, and the rest of the output; ProgramFailure without a start time."""
     found = _STAMP.match(text)
     if found is None:
         raise ProgramFailure(f"{name}: found {text[:60]!r}, expected the time of its start")

@@ -1,7 +1,7 @@
 """rr: requests and responses of stated sizes, in a closed loop or at a stated rate.
 
-In a closed loop the next request waits for the last response, so that a stall delays the requests which would
-have met it: the tail looks better than users see it. At a stated rate a request's latency counts from when it was due.
+In a closed loop the next request waits for the last response, so a stall delays the requests that would have met it,
+and the tail looks better than it is for users. At a stated rate a request's latency counts from when it was due.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUANTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p999": 0.999}
 
 
 def serve(stack: ExitStack, server: Host, token: str, nodelay: bool, closed: dict[str, Json]) -> int:
-    """Answer requests on a host until the stack is left; the port. `closed` then has what `rr.close` said."""
+    """Answers requests on a host until the stack is left; returns the port. `closed` then has `rr.close`'s answer."""
     asked = {"token": token, "address": server.address, "nodelay": nodelay}
     port = int(server.agent.request("rr.serve", asked)["port"])
     stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("rr.close")})))
@@ -33,9 +33,9 @@ def serve(stack: ExitStack, server: Host, token: str, nodelay: bool, closed: dic
 
 
 def quantile(values: Sequence[float], share: float, unfinished: int = 0) -> float | None:
-    """The value that `share` of all do not exceed (nearest rank); the unfinished count as slower than every other.
+    """The value that `share` of all do not exceed (nearest rank); unfinished requests count as slower than all others.
 
-    None if there are too few for the share to mean anything, or if the rank falls among the unfinished.
+    None if there are too few values for the share, or if the rank falls among the unfinished.
     """
     total = len(values) + unfinished
     rank = math.ceil(share * total)
@@ -45,28 +45,28 @@ def quantile(values: Sequence[float], share: float, unfinished: int = 0) -> floa
 
 
 def latencies(table: pa.Table, begin: float = -math.inf, end: float = math.inf) -> list[float]:
-    """From when each request was due until its response was there, of those due between the two times; seconds."""
+    """The latencies in seconds, from due time to response, of requests that were due between the two times."""
     due, ended = (table.column(f"{name}_seconds").to_pylist() for name in ("due", "end"))
     return [last - first for first, last in zip(due, ended, strict=True) if begin <= first <= end]
 
 
 def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], dict[str, str]]:
-    """The latency metrics, and why those that are not there are not."""
+    """The latency metrics, and the reasons for missing ones."""
     found, why = {}, {}
     for name, share in QUANTILES.items():
         value = quantile(values, share, unfinished)
         if value is not None:
             found[name] = value
         elif len(values) + unfinished < round(1 / (1 - share)):
-            why[name] = f"a run has {len(values) + unfinished} requests, and {share:.1%} needs {1 / (1 - share):.0f}"
+            why[name] = f"a run has {len(values) + unfinished} requests, but {share:.1%} needs {1 / (1 - share):.0f}"
         else:
-            why[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were never answered"
+            why[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were not answered"
     return found, why
 
 
 @dataclass(frozen=True)
 class RequestResponse:
-    """`rate_per_second` None: closed loop; else the rate of each client, over all its connections.
+    """Requests and responses. `rate_per_second` is that of each client over all its connections; None: closed loop.
 
     Every message longer than `header_bytes` (above 0) is sent by two writes. `nagle` None is off.
     """
@@ -85,7 +85,7 @@ class RequestResponse:
     needs: ClassVar[Sequence[Program]] = ()
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """As long as asked for."""
+        """The requested duration."""
         return self.duration_seconds
 
     @property
@@ -104,7 +104,7 @@ class RequestResponse:
         }  # fmt: skip
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Serve on one host, ask from every client at the same time, close."""
+        """Serves on one host, runs all clients at the same time, and closes."""
         planned = pairs(self.pattern, hosts)
         server, closed = planned[0][1], dict[str, Json]()
         with ExitStack() as stack:
@@ -138,7 +138,7 @@ class RequestResponse:
         starts = [one["started_seconds"] for one in results]
         ends = [one["started_seconds"] + one["active_seconds"] for one in results]
         return {
-            # Data goes both ways; the larger message says which way is the main one.
+            # Data goes both ways; the larger message determines the main direction.
             "senders": [server.name] if self.response_bytes >= self.request_bytes else names,
             "receivers": names if self.response_bytes >= self.request_bytes else [server.name],
             "received_bytes": {server.name: asked, **dict(zip(names, answered, strict=True))},
@@ -162,11 +162,11 @@ class RequestResponse:
         }
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """Which latencies the run cannot state, and why."""
+        """The latencies that the run does not have, with the reasons."""
         return {"not_measured": tail(_all(tables.values()), self._unfinished(record))[1]}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """latency_p50, _p99 and _p999: from when a request was due. transactions: answered requests a second."""
+        """latency_p50, _p99 and _p999: from when a request was due. transactions: answered requests per second."""
         found, _ = tail(_all(tables.values()), self._unfinished(record))
         requests = sum(one["result"]["requests"] for one in record["clients"])
         if requests and record["active_seconds"] > 0:
@@ -174,7 +174,7 @@ class RequestResponse:
         return found
 
     def _unfinished(self, record: Json) -> int:
-        # A closed loop is cut off with one request a connection under way: that says nothing about them.
+        # A closed loop always ends with one request per connection under way, which is not a failure.
         if self.rate_per_second is None:
             return 0
         return sum(int(one["result"]["unfinished_requests"]) for one in record["clients"])

@@ -1,4 +1,4 @@
-"""stream: long transfers from our own generator, in one direction, the other, or both at the same time."""
+"""stream: long transfers from framegauge's generator, in one direction, the other, or both at the same time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from framegauge.workloads.base import Executed, Program, Spool, jain, pairs, sid
 
 __all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
 
-SLOWEST_BITS_PER_SECOND = 1e6  # slower than this is taken for stuck
+SLOWEST_BITS_PER_SECOND = 1e6  # a slower transfer is considered stuck
 UNSHAPED_BITS_PER_SECOND = 10e9  # a guess, for progress only
 GRACE_SECONDS = 30.0
 
@@ -23,8 +23,8 @@ GRACE_SECONDS = 30.0
 def serve(
     stack: ExitStack, server: Host, token: str, sample_seconds: float, closed: dict[str, Json], **rest: Any
 ) -> int:
-    """Serve streams on a host until the stack is left; the port. `closed` then has what `stream.close` said. What is in
-    `rest` goes before the usual params, or beside them."""
+    """Serves streams on a host until the stack is left; returns the port. `closed` then has the answer of
+    `stream.close`. `rest` overrides the usual params, or adds to them."""
     asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds, **rest}
     port = int(server.agent.request("stream.serve", asked)["port"])
     stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("stream.close")})))
@@ -32,7 +32,7 @@ def serve(
 
 
 def request(server: Host, port: int, token: str, **rest: Any) -> Json:
-    """The params of `stream.run`; what is not in `rest` has its usual value."""
+    """The params of `stream.run`, with defaults for those that are not in `rest`."""
     usual = {
         "flows": 1, "size_bytes": None, "duration_seconds": None, "repeat_seconds": 0.0, "reverse": False,
         "sample_seconds": 0.01, "pacing_bits_per_second": None,
@@ -41,7 +41,7 @@ def request(server: Host, port: int, token: str, **rest: Any) -> Json:
 
 
 def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
-    """The time in which at least one of the intervals was under way: the length of their union."""
+    """The time covered by at least one of the intervals: the length of their union."""
     total, until = 0.0, float("-inf")
     for start, end in sorted(intervals):
         total += max(0.0, end - max(start, until))
@@ -51,32 +51,32 @@ def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class _Run:
-    """One `stream.run`: who asked whom, by which NIC, which way, and under which name its spools are kept."""
+    """One `stream.run`: client, server, NIC, direction, and the name under which its spools are kept."""
 
     client: Host
     server: Host
-    nic: int  # of both, from 0
+    nic: int  # at both ends, from 0
     reverse: bool
     label: str
 
     @property
     def sender(self) -> Host:
-        """Whoever sends the data."""
+        """The host that sends the data."""
         return self.server if self.reverse else self.client
 
     @property
     def receiver(self) -> Host:
-        """Whoever takes it in."""
+        """The host that receives the data."""
         return self.client if self.reverse else self.server
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Exactly one of `size_bytes` (a transfer of that size a flow, in rounds) and `duration_seconds`.
+    """Streams with either `size_bytes` (one transfer of that size per flow, in rounds) or `duration_seconds`.
 
-    `offered_bits_per_second` bounds each client's payload (the kernel paces payload, so that MTUs carry the same).
-    With `nics` a client has `flows` on each of so many NICs, from the NIC of a number to that of the same number.
-    `socket_buffer_bytes` and `message_bytes` are those of both ends; None: the kernel tunes buffers, calls are large.
+    `offered_bits_per_second` limits each client's payload (the kernel paces payload, so all MTUs carry the same). With
+    `nics`, a client has `flows` on each of its NICs, to the server's NIC of the same number. `socket_buffer_bytes` and
+    `message_bytes` are those of both ends; None: the kernel tunes buffers, calls are large.
     """
 
     size_bytes: int | None = None
@@ -95,14 +95,14 @@ class Stream:
     needs: ClassVar[Sequence[Program]] = ()
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """The time on the wire of one client, or the time that is asked for."""
+        """The time on the wire of one client, or the requested duration."""
         if self.size_bytes is None:
             return self.duration_seconds or 0.0
         bits = 8.0 * self.size_bytes * self.flows
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND))
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Serve wherever somebody asks, run every client at the same time, close; errors are the agents'."""
+        """Serves on all servers, runs all clients at the same time, and closes; raises the agents' errors."""
         planned = self._plan(hosts)
         closed: dict[str, Json] = {}
         patience = GRACE_SECONDS + 4 * self.expected_seconds(None)
@@ -117,19 +117,19 @@ class Stream:
                     "stream.run", asked, timeout_seconds=patience, on_progress=progress
                 )
 
-            # The first speaks for all: their progress is about the same.
+            # Only the first reports progress, because all progress alike.
             tasks = [(run.client, task(run, None if index else on_progress)) for index, run in enumerate(planned)]
             results = side_by_side(tasks)
         return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
 
     @property
     def _sizes(self) -> dict[str, int]:
-        """Those that are asked; agents that know of none do everything else."""
+        """The requested sizes; left out by default, for older agents that do not know the keys."""
         asked = {"socket_buffer_bytes": self.socket_buffer_bytes, "message_bytes": self.message_bytes}
         return {name: value for name, value in asked.items() if value is not None}
 
     def _serve(self, stack: ExitStack, server: Host, token: str, closed: dict[str, Json]) -> int:
-        """On all NICs where several are used."""
+        """Serves on one host, on all NICs if several are used."""
         everywhere = "::" if ":" in server.address else "0.0.0.0"
         address = {"address": everywhere} if self.nics > 1 else {}
         return serve(stack, server, token, self.sample_seconds, closed, **address, **self._sizes)
@@ -143,7 +143,7 @@ class Stream:
             flows=self.flows,
             size_bytes=self.size_bytes,
             duration_seconds=self.duration_seconds,
-            # Rounds are for sizes: with a duration there is nothing to repeat.
+            # Only sizes have rounds: with a duration there is nothing to repeat.
             repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
             reverse=run.reverse,
             sample_seconds=self.sample_seconds,
@@ -153,7 +153,7 @@ class Stream:
 
     @property
     def _pacing(self) -> int | None:
-        """Of each flow."""
+        """The rate of each flow."""
         offered = self.offered_bits_per_second
         return None if offered is None else offered // (self.flows * self.nics)
 
@@ -176,7 +176,7 @@ class Stream:
     def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
-        # What sending sockets said comes from the end that sent: forward from `run`, in reverse from `close`.
+        # Readings of sending sockets come from the end that sent: forward from `run`, in reverse from `close`.
         said = [result for run, result in zip(planned, results, strict=True) if not run.reverse]
         said += [closed[name] for name in {run.server.name: None for run in planned if run.reverse}]
         for run, result in zip(planned, results, strict=True):
@@ -190,8 +190,8 @@ class Stream:
             "received_bytes": received,
             "bytes": sum(received.values()),
             "transfer_bytes": self.size_bytes,
-            # One connection after the other, none beside, no window but the kernel's: what a model of a new
-            # connection can say something of.
+            # One connection after the other, none in parallel, and the kernel's own window: the case that the model of
+            # a new connection covers.
             "alone_bytes": self.size_bytes if self.flows == 1 and len(planned) == 1 and not self._sizes else None,
             "offered_bits_per_second": None if self._pacing is None else self._pacing * self.flows * len(planned),
             "congestion_control": {host: sorted(names) for host, names in control.items()},
@@ -213,10 +213,13 @@ class Stream:
         }  # fmt: skip
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """`handshake_seconds`: the fastest connection set-up of the run. `active_seconds`: the time in which
-        transfers were under way, by the clock that the agents share. `received_bytes`: what was delivered in it;
-        with a duration, what was still on its way when that was over counts in neither. `last_start_seconds`: when the
-        last connection was opened, by the same clock."""
+        """The evidence of a run.
+
+        `handshake_seconds`: the fastest connection set-up. `active_seconds`: the time in which transfers were under
+        way, on the clock that the agents share. `received_bytes`: the bytes delivered in that time; with a duration,
+        data still on its way at the end counts in neither. `last_start_seconds`: when the last connection was opened,
+        on the same clock.
+        """
         intervals, handshakes = [], []
         received: dict[str, int] = {}
         for run, table in _tables(record, tables):
@@ -234,9 +237,12 @@ class Stream:
         }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over the transfers,
-        connection set-up included. fairness: Jain's index over the flows. smallest_goodput: of the slowest of them, 0
-        if it got nothing."""
+        """The metrics of a run.
+
+        goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over transfers,
+        including connection set-up. fairness: Jain's index over the flows. smallest_goodput: that of the slowest flow,
+        0 if it received nothing.
+        """
         found: dict[str, float] = {}
         amount = sum(record["received_bytes"].values())
         if record["active_seconds"] > 0 and amount > 0:
@@ -254,7 +260,7 @@ class Stream:
 
 
 def _sockets(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
-    """By host, what its agent read of the run's sockets: the least buffers, and the most that one call moved."""
+    """The agents' readings of the run's sockets by host: the smallest buffers, and the largest call."""
     said: dict[str, list[Json]] = {}
     for run, result in zip(planned, results, strict=True):
         said.setdefault(run.client.name, []).append(result)
@@ -284,7 +290,7 @@ def _column(table: pa.Table, name: str) -> list[float]:
 
 
 def flow_rates(table: pa.Table) -> list[float]:
-    """Bytes a second of each flow of one client, over all its rounds."""
+    """The bytes per second of each flow of one client, over all its rounds."""
     amounts: dict[int, list[float]] = {}
     rows = zip(
         table.column("flow").to_pylist(), table.column("counted_bytes").to_pylist(), _column(table, "start"),
@@ -308,7 +314,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _spools(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> list[Spool]:
-    """Taken from both ends, so that no spool is left behind in an agent."""
+    """The spools of both ends, so that none is left behind in an agent."""
     one = len(planned) == 1
     asked = [
         (f"transfers{run.label}", run.client, result["transfers"]) for run, result in zip(planned, results, strict=True)

@@ -263,4 +263,4 @@ def test_a_lab_for_hand_use() -> None:
     with leaves_nothing():
         os.kill(state["keeper"]["pid"], signal.SIGKILL)
         await_end([each["pid"] for each in (state["agent"], *state["hosts"])])
-        assert "has gone" in rack("show").stderr
+        assert "has ended" in rack("show").stderr

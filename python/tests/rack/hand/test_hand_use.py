@@ -159,7 +159,7 @@ def test_what_cannot_be_entered_is_one_line(path: str) -> None:
     await_end([state["hosts"][0]["pid"]])
     found = rack("exec", "h1", "--", "true")
     assert (found.returncode, found.stderr.count("\n")) == (2, 1)
-    assert "h1 has gone" in found.stderr
+    assert "h1 no longer runs" in found.stderr
     shown = rack("show")
     assert "h1 has gone" in shown.stderr
     rack("down")
@@ -223,7 +223,7 @@ def test_a_killed_keeper_or_agent_takes_the_rack_down(path: str, victim: str) ->
         await_end(processes(state))
         found = rack("list")
         assert found.stdout.startswith("no rack is up")
-        why = "has gone" if victim == "keeper" else "its agent ended"
+        why = "has ended" if victim == "keeper" else "its agent ended"
         assert why in found.stderr
         assert f"removed {kept.FOR_ROOT}" in found.stderr
         assert rack("list").stderr == ""
@@ -244,7 +244,7 @@ def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
                 assert hosts_of(state["agent"]["pid"]) == []
                 found = rack("up", path)
                 assert found.returncode == 0
-                assert "the rack that was up is no more" in found.stderr
+                assert "the rack that was up no longer exists" in found.stderr
                 assert process.wait(10) == -signal.SIGKILL
             finally:
                 process.kill()
@@ -263,7 +263,7 @@ def test_another_process_of_the_same_number_is_not_the_keeper(path: str) -> None
         kept.FOR_ROOT.write_text(json.dumps(state))
         found = rack("down")
         assert (found.returncode, found.stdout) == (0, "no rack is up\n")
-        assert "the rack that was up is no more" in found.stderr
+        assert "the rack that was up no longer exists" in found.stderr
         host = state["hosts"][0]
         words = [
             find_agent(),
@@ -321,7 +321,7 @@ def test_a_killed_builder_leaves_a_state_that_the_next_removes(path: str) -> Non
         process.wait()
         found = rack("list")
         assert found.stdout.startswith("no rack is up")
-        assert "the rack that was up is no more" in found.stderr
+        assert "the rack that was up no longer exists" in found.stderr
         await_end(list(set(agent_processes()) - before))
 
 
@@ -435,7 +435,7 @@ def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
         for each in watchers[2:]:
             _, errors = each.communicate(timeout=20)
             assert (each.returncode, errors.count(b"\n")) == (1, 1)
-            assert b"rack.ports: the rack's keeper hung up" in errors
+            assert b"rack.ports: the rack's keeper closed the connection" in errors
         watchers[0].communicate()
         await_end(processes(state))
 

@@ -378,12 +378,12 @@ def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp
     printed = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stdout
     assert "1500 of 65535" in printed
     said = subprocess.run([*asked, "--explain"], capture_output=True, text=True, timeout=60, check=False).stdout
-    assert "TCP ports 32768 to 60999 (its own ephemeral ones" in said
+    assert "TCP ports 32768 to 60999 (its ephemeral ports" in said
 
 
 @pytest.mark.needs("nft")
 def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Site, tmp_path: Path) -> None:
-    """And the connections that stood when the MTU was raised are named: ssh's own are among them."""
+    """And the connections that were open when the MTU was raised are named: ssh's own are among them."""
     # Without connection tracking, which not every kernel has: what opens a connection, or a probe, is what is judged.
     rules = (
         "table inet guard { chain in { type filter hook input priority 0; policy drop; iif lo accept; "
@@ -411,7 +411,7 @@ def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Sit
             assert f"{there.hosts[host].address}:22" in {line["local"] for line in found["connections"]}, found
     assert all("old_connections" not in run.readings for run in runs if run.level == 1500)
     summary = json.loads((tmp_path / "out/summary.json").read_text())
-    assert any(line.startswith("alpha: 1 connection stood when the MTU was raised") for line in summary["caveats"])
+    assert any(line.startswith("alpha: 1 connection was open when the MTU was raised") for line in summary["caveats"])
 
 
 def test_a_stranger_at_a_data_port_gets_nothing_and_is_counted(there: Site, tmp_path: Path) -> None:
@@ -448,7 +448,9 @@ def test_another_kind_of_machine_is_said_and_nothing_is_copied(roomy: Path) -> N
     place = roomy / "riscv"
     place.mkdir()
     with sshd.site(place, ["gamma"], sudoers="", programs=programs) as site:
-        with pytest.raises(AgentMissing, match=r"gamma: found a machine of kind riscv64, expected .*name the file"):
+        with pytest.raises(
+            AgentMissing, match=r"gamma: found a machine of type riscv64, expected .*set `agent` of the host"
+        ):
             open_agent(remote(site, "gamma"), ["host"], print)
         gamma = site.hosts["gamma"]
         until = time.monotonic() + 10  # its shell tries a folder first, and then notices that nothing is sent

@@ -39,7 +39,7 @@ def test_a_rate_beyond_the_machine_is_missing_speed_and_one_within_it_is_not() -
 def test_a_rack_of_such_links_is_refused_and_one_whose_links_nothing_can_fill_is_built() -> None:
     with leaves_nothing(), Agent.open([find_agent(), "rack"]) as agent:
         link = {**UP["link"], "bits_per_second": FASTEST}
-        with pytest.raises(Refused, match=r"rate of h1>switch: asked 100 Tb/s, the limit here is about .* Gb/s"):
+        with pytest.raises(Refused, match=r"rate of h1>switch: requested 100 Tb/s, the limit here is about .* Gb/s"):
             agent.request("rack.up", {**UP, "link": link})
         own = {"from": "h1", "to": "switch", "bits_per_second": FASTEST}
         with pytest.raises(Refused, match="a link of 100 Tb/s: this machine hands over at most about"):
@@ -54,7 +54,7 @@ def test_a_rack_that_is_up_is_not_set_to_such_a_rate() -> None:
         agent.request("rack.up", UP)
         host = Relay(agent, "h1")
         before = host.request("host.read")["nics"][0]["qdisc"]
-        with pytest.raises(Refused, match=r"rate of h1>switch: asked 100 Tb/s, the limit here is about .* Gb/s"):
+        with pytest.raises(Refused, match=r"rate of h1>switch: requested 100 Tb/s, the limit here is about .* Gb/s"):
             agent.request("rack.set", {"from": "h1", "to": "switch", "bits_per_second": FASTEST})
         assert host.request("host.read")["nics"][0]["qdisc"] == before
         agent.request("rack.set", {"from": "h1", "to": "switch", "bits_per_second": 10**9})
@@ -68,7 +68,7 @@ def test_a_rack_that_is_up_is_not_set_to_such_a_rate() -> None:
         ("100 Tb/s", "", "framegauge: missing speed (needed for links as fast as asked): found at most about "),
         (
             "1 Gb/s", "{from: h1, to: switch, rate: 100 Tb/s}, {from: switch, to: h2, rate: 100 Tb/s}",
-            "framegauge: rate of h1>switch: asked 100 Tb/s, ",
+            "framegauge: rate of h1>switch: requested 100 Tb/s, ",
         ),
     ],
     ids=["of all links", "of one link"],

@@ -1,1 +1,1 @@
-"""Runs measured by other tools, as they saved them: bytes in, samples out. Opens no file."""
+"""The file formats of other tools: bytes in, samples out; no files are opened here."""

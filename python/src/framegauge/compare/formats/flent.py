@@ -1,10 +1,10 @@
 """Flent's data files (`.flent.gz`): one file is one run.
 
-Goodput is the mean of a direction's total over the file, in the points that have one: "TCP upload sum" and "TCP
-download sum"; else that direction's single stream; else "TCP totals", both ways. Latency is the median over the file of
-"Ping (ms) avg", else of the single ping; of several without an average, the mean of their medians.
+Goodput is the mean of a direction's total over the points that have one: "TCP upload sum" and "TCP download sum"; or
+that direction's single stream; or "TCP totals", for both ways. Latency is the median over the file of "Ping (ms) avg",
+or of the single ping; for several pings without an average it is the mean of their medians.
 
-Formats 1 to 4 (tohojo/flent, `resultset.py`); all series have one value a point in time, null where it is missing.
+Formats 1 to 4 (tohojo/flent, `resultset.py`); all series have one value per point in time, null if it is missing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MOST_UNPACKED = 256 << 20
 NEWEST = 4
 WHAT = "a data file of flent"
 PING = re.compile(r"Ping \(ms\)(?: |::)[^:]*")
-STREAM = re.compile(r"TCP [^:]*(?:::\d+)?")  # what follows "::" otherwise is a stream's state: tcp_cwnd, tcp_rtt
+STREAM = re.compile(r"TCP [^:]*(?:::\d+)?")  # "::" and a name stands for the state of a stream: tcp_cwnd, tcp_rtt
 DERIVED = (" avg", " sum", " total", " totals", " fairness")
 
 
 def parse(name: str, data: bytes) -> list[Sample]:
-    """The samples of one file: goodput a direction, and latency; Unreadable if there are none."""
+    """The samples of one file: goodput per direction, and latency; Unreadable if there are none."""
     found = load_json(_unpacked(data), WHAT)
     version = found.get("version", 1)
     if isinstance(version, int) and version > NEWEST:
@@ -67,7 +67,7 @@ def _unpacked(data: bytes) -> bytes:
     except (OSError, zlib.error):
         raise Unreadable(f"found no gzip file, expected {WHAT}") from None
     if len(text) > MOST_UNPACKED:
-        raise Unreadable(f"found more than {MOST_UNPACKED} bytes unpacked, expected at most that")
+        raise Unreadable(f"found more than {MOST_UNPACKED} bytes unpacked, expected no more")
     return text
 
 
@@ -82,7 +82,7 @@ def _conditions(metadata: Mapping[str, Any], streams: Sequence[str]) -> dict[str
 
 
 def _goodputs(series: Mapping[str, Any], streams: Sequence[str]) -> dict[str, float]:
-    """Bits a second by direction."""
+    """Goodput in bits per second, by direction."""
     found = {}
     for way in ("upload", "download"):
         mine = [key for key in streams if way in key]
@@ -104,7 +104,7 @@ def _first_mean(series: Mapping[str, Any], names: Sequence[str]) -> float | None
 
 
 def _latency(series: Mapping[str, Any]) -> float | None:
-    """Seconds."""
+    """The latency in seconds, None without a ping."""
     pings = [key for key in series if PING.fullmatch(key)]
     if "Ping (ms) avg" in pings:
         pings = ["Ping (ms) avg"]
@@ -118,7 +118,7 @@ def _values(found: object) -> list[float]:
 
 
 def _began(text: object) -> datetime | None:
-    """Only times in UTC are known: older files have the local time of an unknown place."""
+    """The start of the test, if it is in UTC: older files have local time without a time zone."""
     if not isinstance(text, str) or not text.endswith("Z"):
         return None
     try:

@@ -1,10 +1,10 @@
-"""Files that `iperf3 -J` wrote, of either end: one file is one run.
+"""The output of `iperf3 -J` of either end: one file is one run.
 
-Goodput is what the receiver took in (`end.sum_received`). Directions are the client's: upload, or download with
-`--reverse`; a file of `--bidir` has both. CPU costs are of the iperf3 process of each end, not of its whole host.
-Conditions are what was asked for; what was found there (congestion control, MSS, versions) are facts.
+Goodput is what the receiver took in (`end.sum_received`). Directions are those of the client: upload, or download with
+`--reverse`; a file of `--bidir` has both. CPU costs are for the iperf3 process at each end, not for its whole host.
+Conditions are the requested settings; congestion control, MSS and versions as found are facts.
 
-Shapes as iperf 3.1 to 3.19 write them (esnet/iperf, `iperf_api.c`).
+The format is that of iperf 3.1 to 3.19 (esnet/iperf, `iperf_api.c`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from framegauge.compare.formats.samples import OtherRun, Sample, Unreadable, as_
 
 __all__ = ["MOST_BYTES", "parse"]
 
-MOST_BYTES = 64 << 20  # a day at one interval a second and 128 streams is not a file to compare
+MOST_BYTES = 64 << 20  # larger files, such as a day of 128 streams with one interval per second, are not for comparison
 WHAT = "the output of iperf3 -J"
 
 
 def parse(name: str, data: bytes) -> list[Sample]:
-    """The samples of one file, one a direction; Unreadable if there are none."""
+    """The samples of one file, one per direction; Unreadable if there are none."""
     if len(data) > MOST_BYTES:
         raise Unreadable(f"found {len(data)} bytes, expected at most {MOST_BYTES}")
     found = load_json(data, WHAT)
@@ -31,7 +31,7 @@ def parse(name: str, data: bytes) -> list[Sample]:
     start, end = _object(found, "start"), _object(found, "end")
     asked = _object(start, "test_start", "start.")
     if asked.get("protocol") != "TCP":
-        raise OtherRun(f"found protocol {one_line(asked.get('protocol'), 20)}, expected TCP: nothing else is compared")
+        raise OtherRun(f"found protocol {one_line(asked.get('protocol'), 20)}, expected TCP: no other is compared")
     both = "sum_received_bidir_reverse" in end
     conditions = _conditions(asked, both)
     began, facts = _began(start), _facts(start, end)
@@ -59,7 +59,7 @@ def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str,
 
 
 def _conditions(asked: Mapping[str, Any], both: bool) -> dict[str, Any]:
-    """What was asked for, as far as it makes runs alike: flows, how long or how much, at which rate."""
+    """The requested settings by which runs are matched: flows, duration or amount, rate."""
     conditions: dict[str, Any] = {"flows": _whole(asked.get("num_streams"), 1), "bidir": both}
     names = {
         "duration": "duration_seconds",
@@ -88,7 +88,7 @@ def _began(start: Mapping[str, Any]) -> datetime | None:
 
 
 def _facts(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, str]:
-    """What was found there, as text: what differs between two sides is shown."""
+    """The environment as found, as text; facts that differ between two sides are shown."""
     found = {
         "iperf3": start.get("version"),
         "system": start.get("system_info"),
@@ -108,7 +108,7 @@ def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
         value = one_line(received.get("bits_per_second"), 40)
         raise Unreadable(f"{where}bits_per_second: found {value}, expected a rate above 0")
     metrics = {"goodput": goodput}
-    # Absent where the platform cannot count them, and at a receiver.
+    # Missing on platforms that cannot count retransmits, and at a receiver.
     again = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None
     if again is not None and delivered:
         metrics["retransmits"] = again / (delivered / 1e9)
@@ -116,7 +116,7 @@ def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
 
 
 def _costs(end: Mapping[str, Any], suffixes: list[str]) -> dict[str, float]:
-    """CPU time of the iperf3 processes a gigabyte delivered: a share of a core, times seconds, over gigabytes."""
+    """CPU time of the iperf3 processes per gigabyte delivered: share of a core, times seconds, over gigabytes."""
     shares, seconds, delivered = end.get("cpu_utilization_percent"), 0.0, 0.0
     for suffix in suffixes:
         received = _object(end, "sum_received" + suffix, "end.")
@@ -129,6 +129,6 @@ def _costs(end: Mapping[str, Any], suffixes: list[str]) -> dict[str, float]:
 
 def _shares(shares: Mapping[str, Any], scale: float) -> Iterator[tuple[str, float]]:
     for end, key in (("local", "host_total"), ("remote", "remote_total")):
-        # An end that does not know its share says 0.
+        # iperf3 reports 0 for an end whose share it does not know.
         if share := as_number(shares.get(key)):
             yield f"{end}_cpu_cost", share / 100 * scale

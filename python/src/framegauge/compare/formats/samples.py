@@ -1,4 +1,4 @@
-"""What a comparison is made of: runs from anywhere, each with its conditions."""
+"""The data of a comparison: runs from any tool, each with its conditions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from framegauge.errors import InputError
 
 __all__ = ["LARGEST_VALUE", "OtherRun", "Sample", "Side", "Unreadable", "as_number", "load_json", "one_line", "set_key"]
 
-LARGEST_VALUE = 1e18  # of any metric: beyond, a file is broken, and logarithms stay far from their limits
+LARGEST_VALUE = 1e18  # of any metric: a file with a larger value is broken
 SMALLEST_VALUE = 1e-18
 MOST_TEXT = 200
 
 
 class Unreadable(InputError):
-    """A file that gives no run: one line, what was found and what was expected."""
+    """A file without a usable run: one line with what was found and what was expected."""
 
     lost = True  # counts as a run that was attempted and failed
 
 
 class OtherRun(Unreadable):
-    """A run that went well, of a kind that is not compared."""
+    """A successful run of a kind that is not compared."""
 
     lost = False
 
@@ -34,10 +34,10 @@ class OtherRun(Unreadable):
 class Sample:
     """One run under one set of conditions, in base units.
 
-    A file that measured both directions gives several, of the same `run`. Samples of one `unit` are not independent of
-    one another (a block's runs at the same level) and count once. `level` is that of the treatment, such as
-    {"mtu": 9000}; files of other tools have none. `excluded` holds the reasons why it is no evidence, `lost` is whether
-    it failed and might have been; `facts` what is known of where it ran.
+    A file with both directions gives several samples of the same `run`. Samples of one `unit` depend on one another
+    (runs of a block at the same level) and count once. `level` is that of the treatment, such as {"mtu": 9000}; files
+    of other tools have none. `excluded` holds the reasons why the run does not count, `lost` is whether it was tried
+    and failed, `facts` describes where it ran.
     """
 
     run: str
@@ -54,11 +54,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two sides of a comparison: `source` as it was asked for, `place` its folder, however it was named,
-    `kind` results, iperf3 or flent.
+    """One of the two sides of a comparison: `source` as given, `place` its resolved folder, `kind` results, iperf3 or
+    flent.
 
-    `margins` are those that were declared beforehand, `facts` what holds for all its runs, `doubts` why a metric is
-    suspect by workload and conditions (see `set_key`), `notes` what a reader should know of it.
+    `margins` are those declared beforehand, `facts` hold for all its runs, `doubts` are the reasons why a metric is
+    suspect, by workload and conditions (see `set_key`), `notes` are for the reader.
     """
 
     source: str
@@ -72,7 +72,7 @@ class Side:
 
 
 def set_key(workload: str, conditions: Mapping[str, Any], level: Mapping[str, Any] | None = None) -> str:
-    """A text that is the same for runs that were made alike; 10 s and 10.0 s are."""
+    """A key that is equal for runs of the same workload, conditions and level; 10 s and 10.0 s are the same."""
     return json.dumps([workload, _whole(conditions), _whole(level or {})], sort_keys=True, default=str)
 
 
@@ -83,14 +83,14 @@ def _whole(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_line(text: object, most: int = MOST_TEXT) -> str:
-    """Somebody else's text, fit for one line of a terminal: no control characters, nothing that cannot be encoded."""
+    """Text from outside as one line that is safe to print: no control characters, nothing that cannot be encoded."""
     clean = str(text)[: 4 * most].encode("utf-8", "replace").decode("utf-8")
     clean = " ".join("".join(letter if letter.isprintable() else " " for letter in clean).split())
     return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
 def load_json(data: bytes, what: str) -> Mapping[str, Any]:
-    """The object that the bytes hold; Unreadable if they do not."""
+    """The JSON object in the bytes; Unreadable if there is none."""
     try:
         found = json.loads(data)
     except json.JSONDecodeError as error:
@@ -105,7 +105,7 @@ def load_json(data: bytes, what: str) -> Mapping[str, Any]:
 
 
 def as_number(value: object) -> float | None:
-    """A number that a metric can have (0, or one within reason), else None."""
+    """The value as a number if a metric can have it (0, or within the limits), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not (value == 0 or SMALLEST_VALUE <= value <= LARGEST_VALUE) or not math.isfinite(value):

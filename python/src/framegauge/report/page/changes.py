@@ -1,4 +1,4 @@
-"""The page's section on what a study changed while its runs were under way."""
+"""The page's section on changes made while runs were under way."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from framegauge.report.pictures.material import Material
 
 __all__ = ["section_of"]
 
-HEAD = ("change", "asked at", "made, over all runs")
+HEAD = ("change", "requested at", "made, over all runs")
 
 
 def section_of(material: Material) -> str:
-    """Goodput around the moments, and when each change was made; nothing without changes."""
+    """The section: goodput around the moments, and when each change was made; empty without changes."""
     found = changes(material.saved, material.saved.runs)
     rows = [
         [
@@ -25,12 +25,12 @@ def section_of(material: Material) -> str:
     if not rows:
         return ""
     key = (
-        '<p class="soft">Made in every run, in all arms alike, at the upright lines. A line is the median of an arm’s '
-        "runs, its band the middle half of them; goodput counts acknowledged bytes. A connection keeps the MSS that it "
-        "was opened with: a raised MTU shows on new connections alone. Hosts that are changed at the same moment are "
-        "changed one after the other.</p>\n"
+        '<p class="soft">The vertical lines mark changes, made in every run of every arm. Each curve is the median of '
+        "an arm’s runs, its band the middle half of them; goodput counts acknowledged bytes. A connection keeps the "
+        "MSS that it was opened with, so a raised MTU affects new connections only. Hosts with changes at the same "
+        "moment are changed one after the other.</p>\n"
     )
     drawn = "".join(map(figure, material.of("changes")))
     figures = f'<div class="grid">\n{drawn}</div>\n' if drawn else ""
-    moments = table("When changes were made, from the begin of the measurement", HEAD, rows)
+    moments = table("When changes were made, from the start of the measurement", HEAD, rows)
     return section("changes", "What was changed while runs were under way", key + figures + moments)

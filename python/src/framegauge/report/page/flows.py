@@ -1,4 +1,4 @@
-"""The page's sections on flows to one receiver: what each got, and which frames the port dropped in a row."""
+"""The page's sections on flows to one receiver: the goodput of each, and consecutive drops."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from framegauge.summary.drop_runs import BINS
 
 __all__ = ["drops", "flows"]
 
-MOST_OPEN = 4  # cells and receivers that are shown at once; above, each has to be opened
+MOST_OPEN = 4  # with more cells and receivers than this, each has to be opened
 SHARED = ("fairness", "smallest_goodput")  # metrics of how flows shared
 
 Entry = Mapping[str, Any]
 
 
 def flows(material: Material) -> str:
-    """Goodput, retransmits and timeouts by flow, or by the input port that flows came by."""
+    """The section on goodput, retransmits and timeouts by flow, or by input port."""
     found = shown(material.summary)
     more = len(material.summary.get("flows", ())) - len(found)
     key = (
-        '<p class="soft">Where three flows or more go to one host. Each mark is one run, the stroke their mean, the '
-        "thick line its 95 % interval. More than eight flows are shown by their input port at the receiver’s switch: "
-        "then a mark is the mean of its flows, and the thin line goes from the lowest flow to the highest.</p>\n"
+        '<p class="soft">Shown where three or more flows go to one host. Each mark is one run, the stroke their mean, '
+        "the thick line its 95 % interval. More than eight flows are grouped by their input port at the receiver’s "
+        "switch: a mark is then the mean of its flows, and the thin line goes from the lowest to the highest.</p>\n"
     )
     rest = f"<p>{more} more are in summary.json.</p>\n" if more else ""
     parts = [
@@ -38,7 +38,7 @@ def flows(material: Material) -> str:
 
 
 def drops(material: Material) -> str:
-    """How long the runs of dropped frames were, and the longest of them drawn."""
+    """The section on the lengths of runs of drops, with charts of the longest."""
     parts = [
         (entry, _figures(material, "drops", number) + _lengths(material, entry))
         for number, entry in enumerate(shown(material.summary), 1)
@@ -47,22 +47,22 @@ def drops(material: Material) -> str:
     if not parts:
         return ""
     key = (
-        '<p class="soft">A run of drops: frames of one input port that a port dropped with none of that input port '
-        "taken in between. Of each arm, the longest run of drops in the run that is nearest to its median: ticks are "
-        "frames that arrived, where that is on record, crosses those that were dropped.</p>\n"
+        '<p class="soft">A run of drops: frames of one input port that a port dropped, with no frame of that input '
+        "port taken in between. The charts show, for each arm, the longest run of drops in the run nearest to its "
+        "median: ticks are frames that arrived, where that is on record, crosses those that were dropped.</p>\n"
     )
     return section("drops", "Consecutive drops", key + _folded(parts) + f"<p>{text(_cause(material))}</p>\n")
 
 
 def _cause(material: Material) -> str:
-    """Nothing here says why; where arms differ, the verdicts say in what."""
+    """The note that this section describes and names no cause; differences between arms are left to the verdicts."""
     differs = any(
         each["verdict"] in ("better", "worse") and each["metric"] in SHARED and not words.is_control(each)
         for each in material.summary["verdicts"]
     )
     if differs:
-        return "This is what was seen; in what the arms differ, the verdicts say."
-    return "This is what was seen. It names no cause: what removes it is an arm of its own."
+        return "This section only describes; the verdicts state how the arms differ."
+    return "This section only describes. To show a cause, compare with an arm that removes it."
 
 
 def _folded(parts: Sequence[tuple[Entry, str]]) -> str:
@@ -95,8 +95,8 @@ def _goodput(material: Material, entry: Entry) -> str:
     ]
     members = ("lowest flow", "highest flow") if grouped else ()
     head = (
-        "flows", "arm", "goodput a flow" if grouped else "goodput", *members, "of the fair share",
-        "retransmits of a flow a run", "timeouts of a flow a run",
+        "flows", "arm", "goodput per flow" if grouped else "goodput", *members, "of the fair share",
+        "retransmits per flow and run", "timeouts per flow and run",
     )  # fmt: skip
     return table(f"Goodput by flow, {title_of(entry)}", head, body)
 
@@ -114,18 +114,18 @@ def _row(name: str, label: str, arm: Entry, row: Entry, grouped: bool) -> Iterat
 
 
 def _timeouts(arm: Entry, row: Entry) -> str:
-    """Of the flow; of its host, where that has other flows, too."""
+    """The timeouts of the flow, or those of its host if that has other flows, too."""
     by_host = arm["timeouts_by_host"]
     if row["timeouts"] is not None:
         return _count(row["timeouts"])
     known = [host for host in row["senders"] if host in by_host]
     if len(known) != 1 or len(row["senders"]) != 1:
         return "-"
-    return f"{_count(by_host[known[0]])} of all of {known[0]}"
+    return f"{_count(by_host[known[0]])} for all flows of {known[0]}"
 
 
 def _count(value: float) -> str:
-    """A mean of counts."""
+    """A mean of counts, as text."""
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 

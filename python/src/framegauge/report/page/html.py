@@ -1,7 +1,7 @@
-"""A study as one HTML page that needs no network: the answer first, then everything that it rests on.
+"""A study as one HTML page that needs no network: the answer first, then everything that it is based on.
 
-Everything that comes from outside is escaped. The page may load nothing, and run nothing but the two scripts that it
-carries, which its policy names by their hashes. What colours say, words and shapes say, too.
+Everything that comes from outside is escaped. The page's policy allows no loading, and no scripts but the two that the
+page carries, named by their hashes. Whatever a colour shows is also shown by words and shapes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from framegauge.summary.sentence import Kind, Number
 
 __all__ = ["page"]
 
-# Each kind's class, and the sign before its sentence.
+# The class of each kind, and the sign before the sentence.
 _LOOKS = {
     Kind.YES: ("better", "✓"), Kind.NO: ("worse", "✗"), Kind.NO_DIFFERENCE: ("soft-box", "="),
     Kind.DEPENDS: ("undecided", "±"), Kind.UNDECIDED: ("undecided", "?"), Kind.SUSPECT: ("worse", "!"),
@@ -52,7 +52,7 @@ def page(material: Material) -> str:
         f'<nav aria-label="Sections"><ul>{_contents(sections)}</ul></nav>\n',
         sections,
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, result schema '
-        f"{text(material.summary['schema'])}. Rates and sizes are decimal. MTUs are readings unless it says otherwise; "
+        f"{text(material.summary['schema'])}. Rates and sizes are decimal. MTUs are readings unless stated otherwise; "
         "goodput and times are measurements.</p></footer>\n",
         f"<!-- This page carries uPlot 1.6.32:\n{_asset('uplot.LICENSE')}-->\n" if scripts else "",
         data,
@@ -70,7 +70,7 @@ def _hash(script: str) -> str:
 
 
 def _colours() -> str:
-    """The charts' colours on white paper, as variables; the style sheet has those of the dark theme."""
+    """The colours of charts on white paper, as variables; those of the dark theme are in the style sheet."""
     return ":root { " + " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items()) + " }\n"
 
 

@@ -1,4 +1,4 @@
-"""Pieces of an offline HTML page: escaped text, tables with captions, charts. Everything from outside is escaped."""
+"""The pieces of an offline HTML page: text, tables with captions, charts. Everything from outside is escaped."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ Cell = str | tuple[str, str]  # text, or text and the class of its cell
 
 
 def lines(value: str) -> str:
-    """Escaped, with its line ends kept."""
+    """The text, escaped, with its line ends."""
     return "\n".join(map(text, value.splitlines()))
 
 
 def slug(value: str) -> str:
-    """A name fit for an id."""
+    """A name turned into a valid id."""
     return "".join(character if character.isascii() and character.isalnum() else "-" for character in value)
 
 
 def items(found: Iterable[str], look: str = "") -> str:
-    """A list, each item escaped; nothing if there is none."""
+    """A list, each item escaped; empty without items."""
     inside = "".join(f"<li>{text(each)}</li>" for each in found)
     return f'<ul class="{look}">{inside}</ul>\n' if inside else ""
 
 
 def section(name: str, title: str, inside: str) -> str:
-    """A section with its heading; nothing without an inside."""
+    """A section with its heading; empty without content."""
     if not inside:
         return ""
     return f'<section aria-labelledby="{name}"><h2 id="{name}" tabindex="-1">{text(title)}</h2>\n{inside}</section>\n'
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table whose first column names the row, in a region that the keyboard can scroll; nothing without rows."""
+    """A table whose first column names the row, in a region that the keyboard can scroll; empty without rows."""
     body = "".join(f"<tr>{_row(row)}</tr>\n" for row in rows)
     if not body:
         return ""
@@ -58,7 +58,7 @@ def _row(row: Sequence[Cell]) -> str:
 
 
 def figure(picture: Picture) -> str:
-    """A chart with its title beneath a heading's level."""
+    """A chart with its title as a caption."""
     name = f"chart-{slug(picture.name)}"
     drawn = draw.for_page(picture.drawn, name, picture.title, picture.text)
     return f'<figure id="{name}"><figcaption>{text(picture.title)}</figcaption>\n{drawn}</figure>\n'

@@ -1,4 +1,4 @@
-"""The sections of a study's page, each a string of HTML or nothing where there is nothing to show."""
+"""The sections of a study's page, each a string of HTML, empty if there is nothing to show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from framegauge.summary.units import unit_scale
 
 __all__ = ["SECTIONS", "courses_json"]
 
-MOST_OPEN = 4  # cells whose courses are shown at once; above, each has to be opened
+MOST_OPEN = 4  # with more cells than this, the courses of each have to be opened
 _SERIES_TITLES = {"goodput": "goodput", "srtt": "srtt", "cwnd": "cwnd_bytes"}
 
 
@@ -32,7 +32,7 @@ def _grid(material: Material, kind: str) -> str:
 def _effects(material: Material) -> str:
     key = (
         '<p class="soft">Each row is one comparison with the baseline. Thick line: its 95 % interval. Thin line: the '
-        "interval that the verdict was read from, wider because all verdicts count together. Grey band: no practical "
+        "interval that decides the verdict, wider because all comparisons are judged together. Grey band: no practical "
         "difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
     )
     rows: list[list[Cell]] = []
@@ -51,7 +51,8 @@ def _interactions(material: Material) -> str:
     if not any(each["factors"] for each in entries):
         return ""
     intro = (
-        "<p>How the effect depends on what else was varied. These describe; verdicts are on comparisons.</p>\n"
+        "<p>How the effect depends on what else was varied. These figures are descriptive; verdicts apply to "
+        "comparisons only.</p>\n"
         if said
         else "<p>Nothing else that was varied changes the effect by more than chance.</p>\n"
     )
@@ -79,8 +80,8 @@ def _interactions(material: Material) -> str:
 def _why(material: Material) -> str:
     intro = (
         "<p>Each change of goodput as the product of its parts. Header overhead: the two goodput ceilings, exact. "
-        "Window growth: what slow start gives a short transfer with larger segments. CPU: only where the hosts’ CPUs "
-        "were busy. What these leave is unexplained, until an arm isolates its cause.</p>\n"
+        "Window growth: what a short transfer gains from slow start with larger segments. CPU: only where the hosts’ "
+        "CPUs were busy. The rest is unexplained until an arm isolates its cause.</p>\n"
     )
     parts = table("Parts of each change of goodput", causes.HEAD, causes.rows(material.summary))
     return section("why", "Why", parts and intro + parts)
@@ -90,7 +91,7 @@ def _runs(material: Material) -> str:
     figures = _grid(material, "runs")
     key = (
         '<p class="soft">Each mark is one run, the first block at the top of its row; the stroke is the median. Hollow '
-        "crosses are excluded runs, which count for nothing.</p>\n"
+        "crosses are excluded runs, which do not count.</p>\n"
     )
     return section("runs", "Every run", figures and key + figures)
 
@@ -98,8 +99,8 @@ def _runs(material: Material) -> str:
 def _ceiling(material: Material) -> str:
     figures = _grid(material, "ceiling")
     key = (
-        '<p class="soft">What one link leaves for application bytes after every header, gap and option: '
-        "the most that goodput could be at that MTU.</p>\n"
+        '<p class="soft">The ceiling is what one link leaves for application bytes after every header, gap and option: '
+        "the highest possible goodput at that MTU.</p>\n"
     )
     return section("ceiling", "Goodput against its ceiling", figures and key + figures)
 
@@ -143,12 +144,12 @@ def _courses_table(material: Material, found: Courses) -> str:
 
 
 def _most(found: Courses, name: str) -> float:
-    """The largest value of a series in any arm: all are said in one unit."""
+    """The largest value of a series in any arm, which sets the unit for all of them."""
     return max((value for each in found.courses for value in each.values[name] if value is not None), default=1)
 
 
 def courses_json(material: Material) -> str:
-    """The data of the charts over time, for the page's script; fit to stand inside a script element."""
+    """The data of the charts over time for the page's script, escaped for a script element."""
     cells: list[dict[str, Any]] = []
     for found in material.courses:
         charts = []
@@ -170,7 +171,7 @@ def courses_json(material: Material) -> str:
 
 
 def _trimmed(run: Run) -> list[tuple[float, float]]:
-    """The parts of a run that goodput leaves out, in seconds from its begin."""
+    """The parts of a run that do not count towards goodput, in seconds from its start."""
     steady = run.readings.get("steady")
     if not steady:
         return []
@@ -179,7 +180,7 @@ def _trimmed(run: Run) -> list[tuple[float, float]]:
 
 
 def _trims(material: Material, found: Courses) -> list[str]:
-    """The same in words, of the arms that are shown."""
+    """The same in words, for the arms that are shown."""
     said = []
     for course in found.courses:
         steady = course.run.readings.get("steady")
@@ -196,17 +197,17 @@ def _cpu(material: Material) -> str:
         shares = ", ".join(f"{name} {100 * cpu[name]:.0f} %" for name in records.USERS.values())
         intro = (
             f"<p>CPU time of the whole system in the median run: {shares}. Reading the CPU meter took "
-            f"{cpu['meter_seconds'] * 1e3:.1f} ms a run.</p>\n"
+            f"{cpu['meter_seconds'] * 1e3:.1f} ms per run.</p>\n"
         )
     heads = {**records.USERS, **records.STATES}
-    tables = _medians(material, "CPU time, core-seconds a gigabyte delivered: by who used it, and by state", heads)
+    tables = _medians(material, "CPU time, core-seconds per gigabyte delivered, by user and by state", heads)
     return section("cpu", "CPU and packets", intro + _grid(material, "cpu") + tables + _medians(
         material, "Packets, softirqs and queues, median run", records.PACKETS
     ))  # fmt: skip
 
 
 def _medians(material: Material, caption: str, heads: dict[str, str]) -> str:
-    """One row an arm and cell; columns that no run has are left out."""
+    """A table with one row per arm and cell; columns without any value are left out."""
     cells = sorted({run.cell for run in material.saved.runs})
     found = [
         (cell, look.label, records.medians(material.readings, cell, arm))
@@ -234,14 +235,14 @@ def _method(material: Material) -> str:
 
 def _repeat(material: Material) -> str:
     study = (
-        f"<details><summary>study.yaml, whole</summary><pre><code>{lines(material.study)}</code></pre></details>\n"
+        f"<details><summary>The whole study.yaml</summary><pre><code>{lines(material.study)}</code></pre></details>\n"
         if material.study
         else ""
     )
     return section(
         "repeat", "How to repeat it",
         f"<pre><code>{text(method.repeat(material))}</code></pre>\n"
-        f"<p>The same order of runs, on whatever machine it is typed.</p>\n{study}",
+        f"<p>The order of runs is the same on every machine.</p>\n{study}",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A study's arms, in one order and with one look wherever they are drawn: the baseline, its A/A control, treatments."""
+"""The order and the look of a study's arms, the same in all charts: the baseline, its A/A control, the treatments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TREATMENTS = (("first", "square"), ("second", "triangle-up"), ("third", "triang
 
 @dataclass(frozen=True)
 class Look:
-    """How an arm is named and drawn: the role of its colour, and a shape, so that colour is never alone."""
+    """How an arm is named and drawn: a colour by its role, and a shape, so that colour is never the only difference."""
 
     label: str
     role: str
@@ -33,7 +33,7 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 
 def looks(plan: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Look]:
-    """By arm, in the order in which they are shown."""
+    """The look of each arm, in the order in which arms are shown."""
     found: dict[str, Look] = {}
     treatments = 0
     for run in in_order(runs):

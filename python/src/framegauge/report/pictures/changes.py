@@ -1,4 +1,4 @@
-"""What was changed while runs were under way: the moments, and how goodput went around them, arm by arm."""
+"""The changes made while runs were under way: their moments, and goodput around them by arm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUARTILES = (25, 50, 75)
 
 @dataclass(frozen=True)
 class Change:
-    """Changes of one moment: what, where, when it was asked for, and when the last of them was made in each run."""
+    """The changes of one moment: what and where, the time requested, and when the last was made in each run."""
 
     label: str
     asked_seconds: float
@@ -37,20 +37,20 @@ class Change:
 
     @property
     def moment(self) -> course.Moment:
-        """As a chart marks it."""
+        """The mark of the changes in a chart."""
         return course.Moment(statistics.median(self.made_seconds), printable(self.label))
 
 
 @dataclass(frozen=True)
 class _Course:
-    """A run's goodput on a grid, and its means before the first change and after the last."""
+    """A run's goodput on a grid, and its mean before the first change and after the last."""
 
     values: np.ndarray
     around: tuple[float, float]
 
 
 def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
-    """Of runs that are evidence, in order of their moments."""
+    """The changes in runs that count, in order of their moments."""
     told = (dig(spools.record(saved.folder, run.number), "changes") for run in runs if not run.excluded)
     made = [each for each in told if each]
     moments: dict[float, list[Mapping[str, Any]]] = {}
@@ -67,7 +67,7 @@ def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
 
 
 def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
-    """One a cell of which samples were kept: goodput over time, the moments marked."""
+    """One chart per cell that has samples: goodput over time, with the moments marked."""
     for cell in sorted({run.cell for run in saved.runs}):
         inside = [run for run in saved.runs if run.cell == cell]
         moments = changes(saved, inside)
@@ -79,7 +79,7 @@ def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
 
 
 def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | None:
-    """When the first stream began, from the begin of the measurement, and all connections from then on."""
+    """The start of the first stream in seconds from the start of the measurement, and all connections."""
     found = series.connections(saved.folder / "runs" / str(run.number))
     record = spools.record(saved.folder, run.number)
     told = [dig(each, "result", "started_seconds") for each in dig(record, "workload", "runs") or ()]
@@ -130,13 +130,13 @@ def _course(offset: float, found: Sequence[series.Connection], edges: np.ndarray
     acked = series.acked(found, marks - offset)
     before, after = (8 * np.diff(acked) / np.maximum(np.diff(marks), 1e-9))[[0, 2]]
     goodput = 8 * np.diff(series.acked(found, edges - offset)) / np.diff(edges)
-    # A step that the run does not fill would look like a collapse.
+    # An incomplete step would look like a collapse.
     inside = (edges[:-1] >= offset) & (edges[1:] <= end)
     return _Course(np.where(inside, goodput, np.nan), (float(before), float(after)))
 
 
 def _quartiles(values: np.ndarray) -> np.ndarray:
-    """Of each step, over the runs that fill it; NaN where none does."""
+    """The quartiles of each step over the runs that fill it; NaN if none does."""
     found = np.full((len(QUARTILES), values.shape[1]), np.nan)
     there = np.isfinite(values).any(axis=0)
     found[:, there] = np.nanpercentile(values[:, there], QUARTILES, axis=0)

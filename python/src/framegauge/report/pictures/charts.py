@@ -1,4 +1,4 @@
-"""The charts of a study, each with the text that says the same. Reads a results folder and its summary."""
+"""The charts of a study from its results folder and summary, each with an equivalent text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from framegauge.summary.units import unit_scale
 
 __all__ = ["Picture", "pictures"]
 
-ROLES = {"better": "better", "worse": "worse", "undecided": "undecided"}  # of verdicts; all others are soft
+ROLES = {"better": "better", "worse": "worse", "undecided": "undecided"}  # all other verdicts have the role "soft"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn chart: `name` is a file's, `kind` the section that shows it, `text` replaces it for who cannot see it."""
+    """A drawn chart: `name` names its file, `kind` the section that shows it, `text` replaces it for screen readers."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ def _better_is(metric: str) -> str:
 
 
 def _effects(summary: Mapping[str, Any]) -> Iterator[Picture]:
-    """One chart a metric, as each has a margin of its own."""
+    """One chart per metric, because each has its own margin."""
     for metric in dict.fromkeys(each["metric"] for each in summary["verdicts"]):
         mine = [each for each in summary["verdicts"] if each["metric"] == metric]
         found = [_effect(each) for each in mine]
@@ -68,7 +68,7 @@ def _effect(verdict: Mapping[str, Any]) -> effect.Effect:
 
 
 def _interactions(summary: Mapping[str, Any]) -> Iterator[Picture]:
-    """One chart a metric: the effect at each level of each other factor, over all the rest."""
+    """One chart per metric: the effect at each level of each other factor, averaged over the remaining ones."""
     entries = [each for each in summary.get("interactions", ()) if len(each["factors"]) == 1]
     several = len({each["workload"] for each in entries}) > 1
     for metric in dict.fromkeys(each["metric"] for each in entries):
@@ -94,7 +94,7 @@ def _by_cell(runs: Sequence[Run]) -> Iterator[tuple[int, list[Run]]]:
 
 
 def _strips(saved: Saved) -> Iterator[Picture]:
-    """One chart a metric and cell: every run that has a value."""
+    """One chart per metric and cell: every run that has a value."""
     looks = arms.looks(saved.plan, saved.runs)
     blocks = 1 + max((run.block for run in saved.runs), default=0)
     for cell, inside in _by_cell(saved.runs):
@@ -131,7 +131,7 @@ def _arm(look: arms.Look, runs: Sequence[Run], metric: str, factor: float, unit:
 
 
 def _ceilings(saved: Saved) -> Iterator[Picture]:
-    """One chart: the median run's goodput of every arm and cell, and what the link would leave for it."""
+    """One chart: the goodput of the median run of every arm and cell, and its ceiling."""
     looks = arms.looks(saved.plan, saved.runs)
     found = []
     for _, inside in _by_cell(saved.runs):
@@ -166,7 +166,7 @@ def _ceilings(saved: Saved) -> Iterator[Picture]:
 
 
 def _cpu(saved: Saved, readings: Sequence[Reading]) -> Iterator[Picture]:
-    """One chart: core-seconds a gigabyte delivered, by who used them."""
+    """One chart: core-seconds per gigabyte delivered, by user."""
     looks = arms.looks(saved.plan, saved.runs)
     found = []
     for cell, inside in _by_cell(saved.runs):
@@ -184,7 +184,7 @@ def _cpu(saved: Saved, readings: Sequence[Reading]) -> Iterator[Picture]:
         )
         drawn = draw.svg(
             bars.stacks(
-                found, ["core-seconds a gigabyte delivered, median run;", f"from the left: {', '.join(bars.PARTS)}"]
+                found, ["core-seconds per gigabyte delivered, median run;", f"from the left: {', '.join(bars.PARTS)}"]
             )
         )
-        yield Picture("cpu", "cpu", "Where CPU time went, core-seconds a gigabyte delivered", f"{text}.", drawn)
+        yield Picture("cpu", "cpu", "Where CPU time went, core-seconds per gigabyte delivered", f"{text}.", drawn)

@@ -1,4 +1,4 @@
-"""The charts of flows that went to one receiver, each with the text that says the same."""
+"""The charts of flows to one receiver, each with an equivalent text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from framegauge.summary.blackout import Blackout
 __all__ = ["MOST_SHOWN", "dropped_note", "pictures", "ports_name", "shown", "title_of"]
 
 MOST_SHOWN = 12  # receivers and cells on a page; the summary has all
-MOST_INPUTS = 3  # beside the one that is blacked out; more are one row
+MOST_INPUTS = 3  # other input ports with a row each; more are shown as one row
 BLACKED_OUT, BESIDE = "first", "baseline"  # roles of input ports
 
 Entry = Mapping[str, Any]
 
 
 def shown(summary: Mapping[str, Any]) -> Sequence[Entry]:
-    """What the page has room for."""
+    """The entries that the page shows."""
     found: Sequence[Entry] = summary.get("flows", ())
     return found[:MOST_SHOWN]
 
@@ -35,7 +35,7 @@ def title_of(entry: Entry) -> str:
 
 
 def pictures(saved: Saved, summary: Mapping[str, Any], looks: Mapping[str, Look]) -> Iterator[Picture]:
-    """Of every entry that is shown: goodput by flow, lengths of runs of drops, and the longest run of drops by arm."""
+    """For every entry shown: goodput by flow, lengths of runs of drops, and the longest run of drops by arm."""
     for number, entry in enumerate(shown(summary), 1):
         yield _flows(number, entry, looks)
         yield from _drops(number, entry, looks)
@@ -53,7 +53,7 @@ def _flows(number: int, entry: Entry, looks: Mapping[str, Look]) -> Picture:
         if contention.row_name(row, entry["grouped"]) == name
     ]
     text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in found)
-    what = "goodput a flow" if entry["grouped"] else "goodput"
+    what = "goodput per flow" if entry["grouped"] else "goodput"
     drawn = draw.svg(spread.spread(found, f"{what} ({unit}), mean over runs"))
     title = f"{what[0].upper()}{what[1:]}, {title_of(entry)}"
     return Picture(f"flows-{number}", "flows", title, f"{text}.", drawn)
@@ -74,13 +74,13 @@ def _spread(name: str, look: Look, row: Mapping[str, Any], factor: float) -> spr
 
 
 def ports_name(drops: Mapping[str, Any]) -> str:
-    """By which input ports a row's frames came."""
+    """The input port of a row's frames, or the number of input ports."""
     inputs = drops["input_ports"]
     return str(inputs[0]) if len(inputs) == 1 else f"{len(inputs)} input ports"
 
 
 def dropped_note(drops: Mapping[str, Any]) -> str:
-    """How many frames were dropped, and which share that is."""
+    """The number of dropped frames, and their share."""
     if drops["frames"] is None:
         return f"{drops['dropped_frames']:,} dropped"
     return f"{drops['dropped_frames']:,} dropped, {words.shares([drops['dropped_frames'] / drops['frames']])[0]}"
@@ -111,7 +111,7 @@ def _bins(shares: Mapping[str, float]) -> str:
 
 
 def _blackouts(saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look]) -> Iterator[Picture]:
-    """One an arm: of the run that is nearest to its median."""
+    """One chart per arm: the longest run of drops in the run nearest to the arm's median."""
     for place, (arm, look) in enumerate(looks.items(), 1):
         run = series.representative([run for run in saved.runs if run.arm == arm and run.cell == entry["cell"]])
         found = None if run is None else blackout.find(saved.folder, run, entry["receiver"])
@@ -121,32 +121,32 @@ def _blackouts(saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look
 
 
 def _said(found: Blackout, arm: str) -> str:
-    """When, how many of which input port, and what became of the frames of the others meanwhile."""
+    """The chart in words: when it was, how many frames of which input port, and the fate of the others' frames."""
     seconds = found.end_seconds - found.begin_seconds
     said = (
-        f"{arm}, run {found.run.number}, {found.begin_seconds:.6f} s after its begin, at {found.port}: {found.length} "
+        f"{arm}, run {found.run.number}, {found.begin_seconds:.6f} s after its start, at {found.port}: {found.length} "
         f"frames that came by {found.input_port} were dropped in a row, within {seconds * 1e6:,.0f} us."
     )
     for names in _together(list(found.lost)):
         label = names[0] if len(names) == 1 else f"{len(names)} other input ports"
         lost = sum(found.lost[name] for name in names)
         if found.taken is None:
-            said += f" Of those by {label} meanwhile {lost} were dropped; how many were taken in is not on record."
+            said += f" Meanwhile, {lost} of those by {label} were dropped; how many were taken in is not on record."
         else:
             taken = sum(found.taken[name] for name in names)
-            said += f" Of those by {label} meanwhile {taken} were taken in, {lost} dropped."
+            said += f" Meanwhile, of those by {label}, {taken} were taken in and {lost} dropped."
     return said
 
 
 def _together(names: list[str]) -> list[list[str]]:
-    """One by one, or all as one if they are many."""
+    """The names one by one, or all in one group if there are many."""
     return [[name] for name in names] if len(names) <= MOST_INPUTS else [names]
 
 
 def _drawn(found: Blackout) -> str:
     begin, end = (1e6 * each for each in (-found.around_seconds, found.around_seconds))
     most = max(amount for _, amount in found.held)
-    known = "" if found.whole else ", as drops tell it"
+    known = "" if found.whole else ", known from drops only"
     top = rows.Row("", printable(f"queue at {found.port}{known}"), f"up to {most / 1e3:.3g} kB", "first")
     drawn = queue.queue(
         top,
@@ -160,7 +160,7 @@ def _drawn(found: Blackout) -> str:
 
 
 def _arrivals(found: Blackout) -> Iterator[queue.Arrivals]:
-    """The input port whose frames were dropped, then the others: together, if they are many."""
+    """The input port whose frames were dropped, then the others: together, if there are many."""
     for names in ([found.input_port], *_together(list(found.lost))):
         mine = names == [found.input_port]
         lost = found.length if mine else sum(found.lost[name] for name in names)
@@ -176,5 +176,5 @@ def _arrivals(found: Blackout) -> Iterator[queue.Arrivals]:
 
 
 def _merged(times: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[float]:
-    """In microseconds."""
+    """The times of several input ports in order, in microseconds."""
     return sorted(1e6 * time for name in names for time in times.get(name, ()))

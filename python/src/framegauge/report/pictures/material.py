@@ -1,4 +1,4 @@
-"""Everything that a study's page, Markdown and pictures are made of, read once from its results folder."""
+"""Everything that a study's page, Markdown and pictures need, read once from its results folder."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Material:
     courses: Sequence[series.Cell]
     readings: Sequence[Reading]
     environment: Mapping[str, Any]
-    study: str  # study.yaml as it is
-    settings: Mapping[str, Any]  # what it says
+    study: str  # the text of study.yaml
+    settings: Mapping[str, Any]  # study.yaml, parsed
 
     def of(self, kind: str) -> list[Picture]:
         """The charts of one section."""
@@ -53,7 +53,7 @@ class Material:
 
 
 def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
-    """Reads what the folder has beside its runs, and draws the charts."""
+    """Reads the other files of the folder, and draws the charts."""
     readings = records.read(saved)
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
@@ -82,7 +82,7 @@ def _text(saved: Saved, name: str) -> str:
 
 
 def _mapping(text: str, parse: Any) -> Mapping[str, Any]:
-    """What a file says; nothing where it cannot be read, as the page can do without."""
+    """A parsed file; empty if it cannot be parsed, because the page does not depend on it."""
     try:
         found = parse(text)
     except (ValueError, yaml.YAMLError):

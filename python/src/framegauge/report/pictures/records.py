@@ -1,6 +1,6 @@
-"""What the page needs of every run's record.json: where CPU time went, packets, and what proved the treatment.
+"""The figures that the page takes from each run's record.json: CPU time, packets, and the proof of the treatment.
 
-Records are read one after the other, and what a record of another testbed or version does not have is left out.
+Records are read one after the other. Figures that a testbed or an older version did not record are left out.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from framegauge.results.spools import dig
 __all__ = ["PACKETS", "STATES", "USERS", "Reading", "medians", "read"]
 
 GIGABYTE = 1e9
-# Figures by name, with their headings in a table. CPU in core-seconds a gigabyte delivered.
+# Figures by name, with their headings in a table. CPU in core-seconds per gigabyte delivered.
 USERS = {f"cpu_{name}": name for name in ("hosts", "fabric", "framegauge", "unattributed")}
 STATES = {f"state_{name}": name for name in ("user", "nice", "system", "irq", "softirq", "steal")}
 PACKETS = {
-    "packets": "packets received a GB",
-    "net_rx": "NET_RX softirqs a GB",
-    "net_tx": "NET_TX softirqs a GB",
-    "frames_per_interrupt": "frames an interrupt",
-    "retransmits": "segments retransmitted a run",
-    "dropped_frames": "frames dropped by the fabric a run",
+    "packets": "packets received per GB",
+    "net_rx": "NET_RX softirqs per GB",
+    "net_tx": "NET_TX softirqs per GB",
+    "frames_per_interrupt": "frames per interrupt",
+    "retransmits": "segments retransmitted per run",
+    "dropped_frames": "frames dropped by the fabric per run",
     "peak_queue_bytes": "longest queue of the fabric, bytes",
 }
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One run that is evidence: `figures` by name, and what was seen of its treatment."""
+    """One run that counts: `figures` by name, and the proof of its treatment."""
 
     run: Run
     figures: Mapping[str, float]
@@ -45,12 +45,12 @@ class Reading:
 
 
 def read(saved: Saved) -> list[Reading]:
-    """Of every run that is evidence; a record that cannot be read leaves its run's figures empty."""
+    """The readings of every run that counts; a run whose record cannot be read has no figures."""
     return [_reading(saved.folder, run) for run in saved.runs if not run.excluded]
 
 
 def medians(found: Sequence[Reading], cell: int, arm: str) -> dict[str, float]:
-    """Each figure in the median run of one arm in one cell."""
+    """The median of each figure over the runs of one arm in one cell."""
     mine = [each.figures for each in found if each.run.cell == cell and each.run.arm == arm]
     names = dict.fromkeys(name for figures in mine for name in figures)
     return {name: statistics.median(figures[name] for figures in mine if name in figures) for name in names}

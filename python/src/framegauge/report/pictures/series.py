@@ -1,7 +1,7 @@
-"""How one representative run of each arm went over time, from its samples: for the page's zoomable charts.
+"""Goodput, srtt and cwnd of one representative run of each arm over time, for the page's zoomable charts.
 
 The representative of an arm in a cell is the run whose goodput (or, without one, first metric) is nearest to the
-arm's median. All arms of a cell are put on one grid of at most MOST_POINTS steps, so that they can share an axis.
+arm's median. All arms of a cell share one grid of at most MOST_POINTS steps, and so one time axis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_POINTS = 300
-# Name → its unit. Goodput is of acknowledged bytes, cwnd and srtt the mean over all flows of a step.
+# Units by name. Goodput counts acknowledged bytes; cwnd and srtt are means over all flows within a step.
 SERIES = {"goodput": "bits_per_second", "srtt": "seconds", "cwnd": "bytes"}
 _COLUMNS = {"time_seconds", "round", "flow", "srtt_seconds", "cwnd_segments", "mss_bytes", "bytes_acked"}
 
@@ -32,7 +32,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Course:
-    """One run over time: values by series, one a step; None where nothing was sampled."""
+    """One run over time: values by series, one per step; None where nothing was sampled."""
 
     run: Run
     values: Mapping[str, Values]
@@ -40,7 +40,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Cell:
-    """The arms of one cell on one time axis (seconds from the run's begin)."""
+    """The arms of one cell on one time axis (seconds from the start of the run)."""
 
     cell: int
     seconds: Sequence[float]
@@ -48,7 +48,7 @@ class Cell:
 
 
 def representative(runs: Sequence[Run]) -> Run | None:
-    """Of one arm in one cell: the run nearest to the median; None if none is evidence."""
+    """The run nearest to the median of one arm in one cell; None if no run counts."""
     whole = [run for run in runs if not run.excluded and run.metrics]
     if not whole:
         return None
@@ -59,7 +59,7 @@ def representative(runs: Sequence[Run]) -> Run | None:
 
 
 def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
-    """Every cell of which samples were kept."""
+    """Every cell that has samples."""
     for cell in sorted({run.cell for run in runs}):
         inside = [run for run in runs if run.cell == cell]
         names = dict.fromkeys(run.arm for run in arms.in_order(inside))
@@ -72,7 +72,7 @@ def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
 
 @dataclass(frozen=True)
 class Connection:
-    """The samples of one connection, in order of time; it began to send at `start`."""
+    """The samples of one connection in order of time; it began to send at `start`."""
 
     start: float
     time: np.ndarray
@@ -82,7 +82,7 @@ class Connection:
 
 
 def connections(folder: Path) -> list[Connection]:
-    """Of all sending sockets of a run. Tables without samples, or of another kind, give none."""
+    """The samples of all sending sockets of a run. Tables that are empty or lack a column are skipped."""
     found: list[Connection] = []
     for path in sorted(folder.glob("samples*.arrow")):
         table = spools.table(path)
@@ -109,7 +109,7 @@ def connections(folder: Path) -> list[Connection]:
 
 
 def _starts(samples: Path) -> dict[tuple[int, int], float]:
-    """When each transfer of the samples' table began, by round and flow."""
+    """The start of each transfer of a samples table, by round and flow."""
     path = samples.with_name(samples.name.replace("samples", "transfers", 1))
     table = spools.table(path) if path.exists() else None
     if table is None or not set(table.column_names) >= {"round", "flow", "start_seconds"}:
@@ -121,7 +121,7 @@ def _starts(samples: Path) -> dict[tuple[int, int], float]:
 def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[Connection]]]) -> Cell:
     times = [connection.time for _, found in sampled for connection in found]
     end = max(float(time[-1]) for time in times)
-    # A step is no finer than samples are apart: in between there is nothing to be seen.
+    # No step is shorter than the time between samples, because nothing is known in between.
     gaps = [float(np.median(gap)) for _, found in sampled if len(gap := _gaps(found))]
     step = max(end / MOST_POINTS, min(gaps, default=end), 1e-6)
     edges = np.arange(0, max(1, int(np.ceil(end / step - 1e-9))) + 1) * step
@@ -130,13 +130,13 @@ def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[Connection]]])
 
 
 def _gaps(found: Sequence[Connection]) -> np.ndarray:
-    """Between moments at which anything was sampled."""
+    """The times between moments at which anything was sampled."""
     gaps = np.diff(np.unique(np.concatenate([connection.time for connection in found])))
     return gaps[gaps > 1e-4]  # flows that are sampled one after the other count as one moment
 
 
 def acked(found: Sequence[Connection], seconds: np.ndarray) -> np.ndarray:
-    """Bytes that all connections together have had acknowledged by each of these times."""
+    """The bytes of all connections together that were acknowledged by each of these times."""
     total = np.zeros(len(seconds))
     for one in found:
         time, amounts = np.concatenate(([one.start], one.time)), np.concatenate(([0.0], one.acked))
@@ -147,7 +147,7 @@ def acked(found: Sequence[Connection], seconds: np.ndarray) -> np.ndarray:
 def _course(found: Sequence[Connection], edges: np.ndarray) -> Iterator[tuple[str, Values]]:
     end = max(float(connection.time[-1]) for connection in found)
     goodput = 8 * np.diff(acked(found, edges)) / np.diff(edges)
-    # A last step that the run does not fill would look like a collapse.
+    # An incomplete last step would look like a collapse.
     whole = (edges[1:] <= end * (1 + 1e-9)) | ((edges[:-1] < end) & (edges[1] >= end))
     yield "goodput", _rounded(np.where(whole, goodput, np.nan))
     time = np.concatenate([one.time for one in found])

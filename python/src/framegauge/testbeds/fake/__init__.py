@@ -1,1 +1,1 @@
-"""A testbed without a network: every request of the runner answered from a model."""
+"""A testbed without a network: a model answers every request of the runner."""

@@ -1,7 +1,7 @@
 """A fake agent on real pipes: `python -m framegauge.testbeds.fake.agent rack|host`.
 
-It speaks the protocol of pipe/README.md well enough to replay the golden transcripts, so that agent.py
-is tested without a build and without root. A host's processes are real, unsupervised children.
+It implements enough of pipe/README.md to replay the golden transcripts, so that `agents.pipe` is tested without a build
+and without root. A host's processes are real, unsupervised children.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from framegauge.testbeds.fake.testbed import FakeError, FakeRack
 
 __all__ = ["FakeAgent", "main"]
 
-# Keys that each method takes; a trailing ? marks those that may be left out.
+# The keys of each method; a trailing ? marks optional ones.
 _EVERY = {
     "hello": "protocol client",
     "cancel": "id",
@@ -92,7 +92,7 @@ class FakeAgent:
             return {"jsonrpc": "2.0", "id": number, "error": answer}
 
     def close(self) -> None:
-        """No child outlives its agent."""
+        """Ends all children."""
         for process, _ in self._processes.values():
             process.kill()
             process.wait()

@@ -1,4 +1,4 @@
-"""A fake host's part in a path MTU check: it answers nowhere, and knows when it is asked in the wrong order."""
+"""The part of a fake host in a path MTU check: there are no paths, but the order of requests is checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framegauge.testbeds.fake.testbed import FakeError
 __all__ = ["FakeCheck"]
 
 FIRST_PORT = 40_000
-# What must lie within which bounds, by method.
+# Parameters and their bounds, by method.
 BOUNDS = {
     "check.serve": {"ports": (1, 4096)},
     "check.run": {"target_mtu": (576, 65_535), "flows": (1, 1024)},
@@ -20,13 +20,13 @@ BOUNDS = {
 
 
 class FakeCheck:
-    """From `check.serve` to `check.close`. It finds nothing: there is no network to search."""
+    """A check from `check.serve` to `check.close`. It finds nothing, because there is no network."""
 
     def __init__(self) -> None:
         self._serving = False
 
     def serve(self, params: Json) -> Json:
-        """Ports that are invented."""
+        """Invented ports."""
         _token("check.serve", params)
         _within("check.serve", params)
         if self._serving:
@@ -38,14 +38,14 @@ class FakeCheck:
         }
 
     def run(self, params: Json) -> Json:
-        """FakeError: there is nothing to search."""
+        """Always raises FakeError, because there are no paths."""
         _within("check.run", params)
         _chance("check.run", params)
         self._need()
         raise _state("a fake host has no paths")
 
     def echo(self, params: Json) -> Json:
-        """FakeError: there is nobody to return it."""
+        """Always raises FakeError, because there is no host to answer."""
         _within("check.echo", params)
         _token("check.echo", params)
         _chance("check.echo", params)
@@ -54,7 +54,7 @@ class FakeCheck:
         raise _state("a fake host has no paths")
 
     def trace(self, params: Json) -> Json:
-        """No trace of nothing."""
+        """An empty trace; FakeError if any flow is requested."""
         _within("check.trace", params)
         self._need()
         if params["traces"]:
@@ -62,7 +62,7 @@ class FakeCheck:
         return {"traces": []}
 
     def close(self, _: Json) -> Json:
-        """Nobody asked anything."""
+        """The result of `check.close`: no probes were received."""
         self._need()
         self._serving = False
         return {"answered": 0, "refused": 0}

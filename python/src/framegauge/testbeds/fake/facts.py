@@ -1,4 +1,4 @@
-"""What a fake host says of itself to `check.facts` and `check.routes`: one NIC, and a route to everywhere."""
+"""The answers of a fake host to `check.facts` and `check.routes`: one NIC, and a route to everywhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def facts(_: Json) -> Json:
 
 
 def routes(params: Json) -> Json:
-    """The answer to `check.routes`; FakeError for what is no address."""
+    """The answer to `check.routes`; FakeError for an invalid address."""
     return {"routes": [_route(destination) for destination in params["destinations"]]}
 
 

@@ -1,4 +1,4 @@
-"""What a fake agent answers to `frames.wire`: VXLAN and nothing else, enough for the golden transcripts."""
+"""The answers of a fake agent to `frames.wire`: only VXLAN, enough for the golden transcripts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["AGGREGATE_FRAMES", "FAULTS", "STARTED_SECONDS", "BuiltRack", "FakeEr
 AGGREGATE_FRAMES = 8  # in each aggregate, sent or received
 STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same moment of its clock
 
-# Everything that can be sabotaged: each must be caught by one of the checks of a run.
+# All kinds of sabotage; each must be caught by one of the checks of a run.
 FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
     "late", "ring", "fabric_cpu", "displaced", "held", "host_cpu", "conservation", "nstat", "ceiling",
@@ -39,7 +39,7 @@ class FakeError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One sabotage, where `when` holds (given the params of `rack.up` and the number of the rack)."""
+    """One kind of sabotage, for racks for which `when` holds (given the params of `rack.up` and the rack's number)."""
 
     kind: str
     when: Callable[[Json, int], bool] = lambda _up, _number: True
@@ -51,7 +51,7 @@ class Fault:
 
 @dataclass
 class FakeModel:
-    """`goodput_loss` is taken from the arm for which `loses` holds."""
+    """The settings of the model; `goodput_loss` is taken from the arm for which `loses` holds."""
 
     seed: int = 1
     noise: float = 0.003
@@ -66,7 +66,7 @@ class FakeModel:
 
 @dataclass
 class BuiltRack:
-    """What is up: the params it was asked with, and what has flowed since."""
+    """The rack that is up: the params of `rack.up`, and the traffic since then."""
 
     up: Json
     number: int
@@ -75,7 +75,7 @@ class BuiltRack:
     received: Counter[str] = field(default_factory=Counter)
     sent_by: Counter[str] = field(default_factory=Counter)  # frames by NIC
     received_by: Counter[str] = field(default_factory=Counter)
-    data_sent: Counter[str] = field(default_factory=Counter)  # of these, with payload
+    data_sent: Counter[str] = field(default_factory=Counter)  # frames with payload
     data_received: Counter[str] = field(default_factory=Counter)
     data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
@@ -83,24 +83,24 @@ class BuiltRack:
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
     # Client and server of each pair, with the hosts' MTUs when its connections were opened, in order.
     connections: dict[tuple[str, str], list[dict[str, int]]] = field(default_factory=dict)
-    # When, from the begin, and the params of `rack.set`.
+    # The time of each change from the start of the measurement, and the params of `rack.set`.
     changes: list[tuple[float, Json]] = field(default_factory=list)
-    serving: dict[str, Json] = field(default_factory=dict)  # streams: what `stream.serve` was asked, by host
-    sending: dict[str, Json] = field(default_factory=dict)  # what a serving end's sending sockets said
+    serving: dict[str, Json] = field(default_factory=dict)  # streams: the params of `stream.serve`, by host
+    sending: dict[str, Json] = field(default_factory=dict)  # readings of a serving end's sending sockets
     nodelay: dict[str, bool] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        """Of the hosts, in order."""
+        """The names of the hosts, in order."""
         return [host["name"] for host in self.up["hosts"]]
 
     @property
     def mtus(self) -> dict[str, int]:
-        """By host."""
+        """The MTUs by host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}
 
     def mtus_at(self, seconds: float) -> dict[str, int]:
-        """By host, so long after the begin."""
+        """The MTUs by host, this long after the start of the measurement."""
         made = [asked for moment, asked in self.changes if moment <= seconds and "host" in asked]
         return {**self.mtus, **{asked["host"]: asked["mtu"] for asked in made}}
 
@@ -111,31 +111,31 @@ class BuiltRack:
 
     @property
     def topology(self) -> Json:
-        """As it was asked, or as it is unless asked."""
+        """The requested topology, or the default."""
         return self.up.get("topology") or {"kind": "rack"}
 
     @property
     def routers(self) -> list[str]:
-        """In order."""
+        """The names of the routers, in order."""
         return topologies.routers(self.topology)
 
     @functools.cached_property
     def links(self) -> list[tuple[str, str]]:
-        """Between ends."""
+        """The links between ends."""
         return topologies.drawn_links(self.topology, self.names)
 
     @functools.cached_property
     def ways(self) -> topologies.Ways:
-        """Between them."""
+        """The routes between ends."""
         return topologies.Ways(self.links, self.routers)
 
     def ends(self, node: str) -> list[str]:
-        """Of a host or a router, in order."""
+        """The ends of a host or a router, in order."""
         return topologies.ends_of(self.links, node)
 
     @functools.cached_property
     def _addresses(self) -> dict[str, str]:
-        """By end."""
+        """The addresses by end."""
         members = [*self.names, *self.routers]
         places = [(number, end) for number, name in enumerate(members, 1) for end in self.ends(name)]
         subnets = list(dict.fromkeys(self.ways.subnet(end) for _, end in places))
@@ -147,11 +147,11 @@ class BuiltRack:
         return found
 
     def address(self, node: str, nic: int = 0) -> str:
-        """Of one NIC of a host or a router."""
+        """The address of one NIC of a host or a router."""
         return self._addresses[self.ends(node)[nic]]
 
     def place(self, address: str) -> tuple[str, int]:
-        """The host with this address, and which of its NICs has it."""
+        """The host with this address, and the number of the NIC that has it."""
         end = next(end for end, found in self._addresses.items() if found == address.strip("[]"))
         host = topologies.node_of(end)
         return host, self.ends(host).index(end)
@@ -161,14 +161,14 @@ class BuiltRack:
         return self.place(address)[0]
 
     def payload(self, one: str, other: str, seconds: float = 0.0) -> int:
-        """Of a full segment between two hosts, whatever routers are between, on a connection that is opened so long
-        after the begin."""
+        """The payload of a full segment between two hosts, through any routers, on a connection that is opened this
+        long after the start."""
         own = self.mtus_at(seconds)
         smallest: int = min(own[one], own[other], *(mtu for mtu, _ in self._between(one, other)))
         return smallest - self.headers
 
     def is_black_hole(self, one: str, other: str) -> bool:
-        """Whether full packets of the smaller of two hosts' MTUs are too large for a router that tells nobody."""
+        """Whether full packets of the smaller of two hosts' MTUs are too large for a router without ICMP errors."""
         full = min(self.mtus[one], self.mtus[other])
         return any(mtu < full and icmp == "filtered" for mtu, icmp in self._between(one, other))
 
@@ -180,14 +180,14 @@ class BuiltRack:
         return [(asked[name].get("mtu", usual), asked[name].get("icmp", "on")) for name in names]
 
     def connect(self, client: str, server: str, times: int, nic: int = 0, seconds: float = 0.0) -> None:
-        """New connections: their SYNs, and the frames of opening and closing; from each host's NIC of that number."""
+        """Counts new connections: their SYNs, and the frames of opening and closing, by the hosts' NICs of `nic`."""
         known = self.connections.setdefault((client, server), [])
         known += [mtus for mtus in [self.mtus_at(seconds)] if mtus not in known[-1:]]
         self._frames(client, server, 3 * times, nic)
         self._frames(server, client, 2 * times, nic)
 
     def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0, seconds: float = 0.0) -> int:
-        """Payload from one host to another, and its acknowledgements; the number of data frames."""
+        """Counts payload from one host to another, and its acknowledgements; returns the number of data frames."""
         payload = self.payload(sender, receiver, seconds)
         each = math.ceil(size / payload)
         self._frames(sender, receiver, each * times, nic)
@@ -206,7 +206,7 @@ class BuiltRack:
         self.received_by[self.ends(receiver)[nic]] += count
 
     def packets(self, host: str, way: str) -> int:
-        """Packets on a host's interface, aggregates counted once; `way` is sent or received."""
+        """The number of packets on a host's interface, aggregates counted once; `way` is sent or received."""
         frames, data = (self.sent, self.data_sent) if way == "sent" else (self.received, self.data_received)
         merges = self.up["nic"]["tso" if way == "sent" else "lro"]
         return frames[host] - (data[host] - math.ceil(data[host] / AGGREGATE_FRAMES) if merges else 0)

@@ -1,4 +1,4 @@
-"""The network of the invented rack: what `rack.up` tells of it, and what its ports and background loads counted."""
+"""The network of the invented rack: its description by `rack.up`, and the counts of ports and background loads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Told = Callable[[str], bool]
 
 
 def refuse(params: Json) -> None:
-    """FakeError for a network that no testbed can be: the kernel's switch is not ours."""
+    """FakeError for network settings that the testbed cannot have, such as a queue of the kernel's switch."""
     asked = [name for name in ON_FABRIC if params.get(name)]
     if params["testbed"] == "kernel" and asked:
         data = {"what": asked[0], "asked": params[asked[0]], "limit": None}
@@ -51,7 +51,7 @@ def answer(rack: BuiltRack, fault: Told) -> Json | None:
 
 
 def nics(rack: BuiltRack, node: str) -> list[Json]:
-    """`nics` of a host or a router; interfaces have numbers of their own among all."""
+    """`nics` of a host or a router; the indices of interfaces are unique among all."""
     all_ends = [end for name in (*rack.names, *rack.routers) for end in rack.ends(name)]
     return [
         {
@@ -83,7 +83,7 @@ def _router_mtu(rack: BuiltRack, name: str) -> int:
 
 
 def changed(rack: BuiltRack, asked: Json) -> list[str]:
-    """The names of what `rack.set` means."""
+    """The names of the hosts or links that `rack.set` changes."""
     if "host" in asked:
         return [asked["host"]]
     ports = topologies.directed(rack.topology, rack.names)
@@ -121,8 +121,8 @@ def _port(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
 
 
 def port_counts(rack: BuiltRack, fault: Told) -> list[Json]:
-    """The ports of `measure.end`, of hosts' NICs and of the switches before them; what passes between switches and by
-    routers is not counted here."""
+    """The ports of `measure.end`: hosts' NICs and the switch ports to them; traffic between switches and of routers is
+    not counted."""
     return [
         _counted(rack, one, other, fault)
         for one, other in topologies.directed(rack.topology, rack.names)
@@ -150,7 +150,7 @@ def _counted(rack: BuiltRack, one: str, other: str, fault: Told) -> Json:
 
 
 def _own_link(rack: BuiltRack, end: str) -> Json:
-    """What is said of a host's own link, the first if it has two."""
+    """The settings of a host's own link, the first if it has two."""
     ways = topologies.directed(rack.topology, rack.names)
     first = next(way for way in ways if end in (way[0], topologies.node_of(way[0])))
     changes = [asked for _, asked in rack.changes if "from" in asked]
@@ -158,13 +158,13 @@ def _own_link(rack: BuiltRack, end: str) -> Json:
 
 
 def own_rate(rack: BuiltRack, end: str) -> int | None:
-    """Bits a second of that link, without skew, after all changes so far; None unshaped."""
+    """The bits per second of that link, without skew, after all changes so far; None: unshaped."""
     rate: int | None = _own_link(rack, end).get("bits_per_second", rack.up["link"]["bits_per_second"])
     return rate
 
 
 def common_switches(rack: BuiltRack, one: str, other: str) -> list[tuple[str, str, str]]:
-    """The switches that two hosts' NICs of one number are both on, each between the two ends."""
+    """The switches that two hosts' NICs of the same number share, each between the two ends."""
     found = []
     for ends in zip(rack.ends(one), rack.ends(other), strict=False):
         near = [{switch for end, switch in rack.links if end == each} for each in ends]
@@ -173,7 +173,7 @@ def common_switches(rack: BuiltRack, one: str, other: str) -> list[tuple[str, st
 
 
 def background(rack: BuiltRack, elapsed_seconds: float, fault: Told) -> list[Json]:
-    """What every background load has sent in so many seconds, all of it delivered."""
+    """The counts of every background load after this many seconds, with everything delivered."""
     found = []
     for load in rack.up.get("background", ()):
         rate = load["bits_per_second"] or load["share"] * topologies.skewed(

@@ -1,4 +1,4 @@
-"""What the invented rack says of itself: readings, counters, meters. They agree, unless sabotaged."""
+"""The readings, counters and meters of the invented rack, which agree unless sabotaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FakeReadings", "ceilings"]
 
 
 def ceilings(up: Json, mtu: int) -> Json:
-    """A stand-in for crates/frames, which this process without an agent cannot ask."""
+    """Ceilings without crates/frames, which are not available in a process without an agent."""
     headers = 40 if up["family"] == 4 else 60
     rate, payload = up["link"]["bits_per_second"], mtu - headers - 12
     goodput = None if rate is None else rate * payload / (mtu + 38)
@@ -26,7 +26,7 @@ def ceilings(up: Json, mtu: int) -> Json:
 
 @dataclass(frozen=True)
 class FakeReadings:
-    """Of one rack, with its faults."""
+    """The readings of one rack, with its faults."""
 
     model: FakeModel
     rack: BuiltRack
@@ -74,7 +74,7 @@ class FakeReadings:
         }
 
     def _other(self, nic: Json) -> Json:
-        """What a second NIC has instead: nothing, unless it is sabotaged."""
+        """The values in which a second NIC differs: none, unless it is sabotaged."""
         return {"mtu": nic["mtu"] - 1} if self.fault("second_nic") else {}
 
     def counters(self, host: str) -> Json:
@@ -89,11 +89,11 @@ class FakeReadings:
         segments, packets = "IpExtInNoECTPkts", "IpInReceives"
         if rack.up["family"] == 6:
             segments, packets = "Ip6InNoECTPkts", "Ip6InReceives"
-        # A TAP's aggregate is one segment to the stack; on the kernel's own link it says how many it is.
+        # An aggregate from a TAP counts as one segment; the kernel's own link passes on the number of segments.
         fabric = rack.up["testbed"] == "fabric"
         taken = (rack.packets(host, "received") if fabric else rack.received[host]) * spread - lost
         capable = (rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1") != self.fault("ecn")
-        ecn = rack.data_received[host] // AGGREGATE_FRAMES if capable else 0  # what carries data, or some of it
+        ecn = rack.data_received[host] // AGGREGATE_FRAMES if capable else 0  # packets with data, or some of them
         return {
             "interface": interface | {"tx_dropped": ring},
             "nstat": {
@@ -121,7 +121,7 @@ class FakeReadings:
         return {}
 
     def cpu_end(self, host: str) -> Json:
-        """`cpu.end`: what every frame costs on top of a trickle; nobody counted instructions."""
+        """`cpu.end`: a cost per frame in addition to a small constant; instructions are not counted."""
         rack = self.rack
         frames = rack.sent[host] + rack.received[host] if rack.elapsed else 0
         seconds = 2e-7 * frames * rack.noise + 0.0001
@@ -157,7 +157,7 @@ class FakeReadings:
         return {"syns": syns, "lost": 0}
 
     def _opened(self) -> Iterator[tuple[str, str, dict[str, int]]]:
-        """A connection of every pair and all MTUs that its hosts had, in order."""
+        """The connections of every pair, one for each state of its hosts' MTUs, in order."""
         for (client, server), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
             for mtus in known[:1] if self.fault("old_mss") else known:
                 yield client, server, mtus
@@ -207,7 +207,7 @@ class FakeReadings:
         return found
 
     def _waits(self) -> list[Json]:
-        """As if each frame found half of another one under way."""
+        """The waiting times, as if each frame found half of another one being sent."""
         rack = self.rack
         half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
@@ -244,6 +244,6 @@ class FakeReadings:
 
 
 def socket_at(rack: BuiltRack, host: str, port: int) -> str:
-    """Address and port as the agent writes them."""
+    """The address and port as the agent writes them."""
     address = rack.address(host)
     return f"{address if rack.up['family'] == 4 else f'[{address}]'}:{port}"

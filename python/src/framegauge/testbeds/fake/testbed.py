@@ -1,7 +1,7 @@
-"""An invented rack: answers as a rack agent would, with a simple goodput model, seeded noise and faults.
+"""An invented rack, which answers like a rack agent, with a simple goodput model, seeded noise and faults.
 
-For the tests of everything above it, and for trying a study file out. It never sleeps and opens nothing.
-Its figures are invented: the scope of such a study is "invented", never "emulated".
+It serves to test everything above it, and to try out study files. It never sleeps, and opens no files or sockets. Its
+figures are invented: the scope of such a study is "invented", never "emulated".
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = ["FAULTS", "FakeError", "FakeModel", "FakeRack", "FakeTestbed", "Fault
 
 
 class FakeRack:
-    """A rack agent in memory: `request` as Agent.request, without a pipe."""
+    """A rack agent in memory: `request` works like Agent.request, without a pipe."""
 
     def __init__(self, model: FakeModel | None = None) -> None:
-        # With its first array pyarrow imports pandas, where that is installed: not within a run, whose CPU is metered.
+        # The first array makes pyarrow import pandas, if installed, which must not happen while CPU use is metered.
         pa.array([0])
         self.model = model or FakeModel()
         self._random = np.random.default_rng(self.model.seed)
@@ -68,14 +68,14 @@ class FakeRack:
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
     ) -> Pending:
-        """The same, answered at once."""
+        """A request that is answered at once."""
         try:
             return Answered(self.request(method, params), None)
         except FramegaugeError as error:
             return Answered({}, error)
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Does nothing, because nothing was started."""
         self._rack = None
 
     def answer(self, method: str, params: Json) -> Json:
@@ -120,7 +120,7 @@ class FakeRack:
             if host["mtu"] > self.model.largest_mtu:
                 data = {"what": f"MTU of {host['name']}", "asked": host["mtu"], "limit": self.model.largest_mtu}
                 raise FakeError(-32003, "the device cannot take this MTU", data)
-        # One draw a run, so that the order in which hosts ask does not matter.
+        # One draw per run, so that the order of requests by hosts does not matter.
         noise = math.exp(-abs(self._random.normal(0, self.model.noise)) if self.model.noise else 0)
         noise *= 1 - self.model.drift * (self._racks % 40) / 40
         if self.model.loses(params):
@@ -149,7 +149,7 @@ class FakeRack:
         }
 
     def _set(self, params: Json) -> Json:
-        """A host's MTU changes what is announced from then on; of links nothing but the change itself is invented."""
+        """A change of a host's MTU affects later connections; changes of links are only recorded."""
         rack = self._up_now()
         if self._fault("change_refused"):
             raise FakeError(-32602, "rack.set: found a change that is sabotaged", {"method": "rack.set"})
@@ -158,7 +158,7 @@ class FakeRack:
         return {"time_seconds": self.clock_seconds + late, "changed": fake_network.changed(rack, params)}
 
     def _bare(self, params: Json) -> Json:
-        """Nothing can be joined here: a lab is about real kernels."""
+        """Always raises FakeError: labs need real kernels."""
         names = params["hosts"]
         if len(set(names)) < len(names) or not all(re.fullmatch("[A-Za-z0-9-]+", name) for name in names):
             raise FakeError(-32602, "rack.bare: hosts need different names", {"method": "rack.bare"})
@@ -220,7 +220,7 @@ class FakeRack:
 
 
 def _check_nic(nic: Json, kernel: bool) -> None:
-    """What no NIC can do, and what the kernel's own link cannot."""
+    """FakeError for NIC settings that no NIC supports, or not the kernel's own link."""
     if (nic["tso"] or nic["lro"]) and not nic["checksum"]:
         raise FakeError(-32602, "rack.up: tso and lro need checksum", {"method": "rack.up"})
     if kernel and nic["tso"] != nic["lro"]:
@@ -232,13 +232,13 @@ def _check_nic(nic: Json, kernel: bool) -> None:
 
 
 class Answered:
-    """A request that was answered before anybody asked for its result."""
+    """A request that has its answer already."""
 
     def __init__(self, result: Json, error: Exception | None) -> None:
         self._result, self._error = result, error
 
     def cancel(self) -> None:
-        """Too late."""
+        """Does nothing, because the answer is there."""
 
     def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
         """The answer, or its error."""
@@ -248,12 +248,12 @@ class Answered:
 
 
 def _predict(params: Json) -> Json:
-    """The invented network has no slow start: a handshake, then the line."""
+    """The prediction without slow start: a handshake, then the line rate."""
     return {"completion_seconds": params["rtt_seconds"] + 8 * params["size_bytes"] / params["bits_per_second"]}
 
 
 def _wire(params: Json) -> Json:
-    """Without encapsulations, what a rack needs of it."""
+    """The part of `frames.wire` without encapsulations, as needed by a rack."""
     families = []
     for family in (4, 6):
         link = {"link": {"bits_per_second": params["bits_per_second"]}, "family": family}
@@ -262,7 +262,7 @@ def _wire(params: Json) -> Json:
 
 
 class FakeTestbed(RackTestbed):
-    """The rack testbed on a fake agent: the same code as the real one, above the pipe."""
+    """The rack testbed on a fake agent, with the same code as the real one above the pipe."""
 
     scope = "invented"
 
@@ -272,14 +272,14 @@ class FakeTestbed(RackTestbed):
         self.kind = kind
 
     def begin(self, watch: Sequence[str] = ()) -> float:
-        """On the clock of the invented rack."""
+        """The start of the measurement, on the clock of the invented rack."""
         super().begin(watch)
         return STARTED_SECONDS
 
     def changing(
         self, changes: Sequence[Mapping[str, Any]], begun_seconds: float
     ) -> AbstractContextManager[list[Json]]:
-        """All of them at once: nothing here takes time, and what flows next finds each at its moment."""
+        """Makes all changes at once: nothing takes time here, and later traffic sees each from its time on."""
 
         def wait(moment: float) -> bool:
             self._rack.clock_seconds = moment

@@ -1,4 +1,4 @@
-"""What flows on the invented rack: streams, requests, and programs that never ran but answer as if they had."""
+"""The traffic of the invented rack: streams, requests, and programs that are not run but give answers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from framegauge.testbeds.fake.readings import ceilings, socket_at
 __all__ = ["FakeTraffic"]
 
 STREAM_PORT, RR_PORT = 40001, 40002
-TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, as a kernel has them at first
-LARGE_CALL_BYTES = 262_144  # where nobody asks for messages
-LIMIT_BYTES = 16_384  # of what may be asked for, where that is sabotaged
+TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, the kernel's initial sizes
+LARGE_CALL_BYTES = 262_144  # without a message size
+LIMIT_BYTES = 16_384  # the sabotaged limit of socket buffers
 LOGIN_SECONDS = 0.003
 SAMPLE_SECONDS = 0.01
-SERVER_SECONDS = 2e-5  # a server's own time for a response
+SERVER_SECONDS = 2e-5  # a server's time for a response
 
 
 class FakeTraffic:
-    """Of one rack. Rounds of equal length: handshake, slow start, then a fair share of the ceiling."""
+    """The traffic of one rack, in rounds of equal length: handshake, slow start, then a fair share of the ceiling."""
 
     def __init__(self, rack: BuiltRack, fault: Callable[[str], bool], spool: Callable[[pa.Table], int]) -> None:
         self.rack, self._fault, self._spool = rack, fault, spool
@@ -35,7 +35,7 @@ class FakeTraffic:
         self._clocks: dict[tuple[str, str], float] = {}
 
     def methods(self, host: str, asked: Json) -> dict[str, Callable[[], Json]]:
-        """What a host answers."""
+        """The methods that a host answers."""
         return {
             "stream.serve": lambda: self._serve_stream(host, asked),
             "stream.run": lambda: self._stream(host, asked),
@@ -56,7 +56,7 @@ class FakeTraffic:
         return {"port": STREAM_PORT}
 
     def _sockets_of(self, asked: Json) -> Json:
-        """Buffers as a kernel keeps them, and calls as large as they were asked."""
+        """Socket readings: buffers as a kernel keeps them, and calls of the requested size."""
         buffer, message = asked.get("socket_buffer_bytes"), asked.get("message_bytes") or LARGE_CALL_BYTES
         send, receive = TUNED_BUFFERS_BYTES if buffer is None else (2 * buffer, 2 * buffer)
         return {
@@ -69,13 +69,13 @@ class FakeTraffic:
         return "reno" if self._fault("congestion_control") else str(self.rack.up["congestion_control"])
 
     def _rate(self, one: str, other: str, sharers: int, seconds: float = 0.0) -> float:
-        """Bits a second of one host's payload, of `sharers` that share a link, so long after the begin."""
+        """The bits per second of one host's payload among `sharers` of a link, this long after the start."""
         mtu = self.rack.payload(one, other, seconds) + self.rack.headers
         ceiling = ceilings(self.rack.up, mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)
         return float(ceiling * 0.999 * self.rack.noise * (1.1 if self._fault("ceiling") else 1) / sharers)
 
     def _sharers(self, server: str) -> int:
-        """Clients of a server: the pattern shows in who serves."""
+        """The number of clients of a server, which follows from the serving hosts."""
         names, serving = self.rack.names, len(self.rack.serving)
         if len(names) == 2 or (serving == 1 and server != names[-1]):
             return 1
@@ -134,7 +134,7 @@ class FakeTraffic:
         }
 
     def _rounds(self, client: str, server: str, size: int, repeat_seconds: float) -> list[float]:
-        """How long each takes, at the MTUs that it finds when it begins."""
+        """The duration of each round, at the MTUs in force when it begins."""
         lengths: list[float] = []
         while not lengths or sum(lengths) < repeat_seconds:
             now = sum(lengths)
@@ -143,7 +143,7 @@ class FakeTraffic:
         return lengths
 
     def _opened(self, lengths: Sequence[float]) -> list[tuple[float, int]]:
-        """Rounds in a row that find the same MTUs: the moment at which the first of them begins, and how many."""
+        """Groups of successive rounds with the same MTUs: the start of the first, and their number."""
         found: list[tuple[float, int]] = []
         for number in range(len(lengths)):
             now = sum(lengths[:number])
@@ -154,7 +154,7 @@ class FakeTraffic:
         return found
 
     def _close_stream(self, host: str) -> Json:
-        """The serving end's answer; its sending sockets speak only in reverse."""
+        """The serving end's answer; it has sending sockets only in reverse."""
         none: Json = {"retransmits": 0, "srtt_median_seconds": None, "mean_segment_payload_bytes": None}
         none |= {"path_mtu": [], "sender_mss_bytes": [], "samples": None}
         said = self.rack.sending.pop(host, none)
@@ -172,7 +172,8 @@ class FakeTraffic:
         return {"port": RR_PORT}
 
     def _rr(self, client: str, asked: Json) -> Json:
-        """A latency of RTT, server and both messages on the line, with a tail; Nagle stalls what has two writes."""
+        """Latencies of RTT, server time and both messages on the line, with a tail; Nagle delays messages in two
+        writes."""
         rack, server = self.rack, self.rack.host_at(asked["address"])
         random = np.random.default_rng((asked["seed"], rack.number))
         seconds, line = asked["duration_seconds"], self._rate(client, server, 1)
@@ -214,7 +215,7 @@ class FakeTraffic:
         }  # fmt: skip
 
     def _sockets(self, host: str) -> list[Json]:
-        """Of every pair that is connected now, which is every one that ever was."""
+        """The sockets of every pair; connections are never closed."""
         found = []
         for client, server in sorted(self.rack.connections):
             if host in (client, server):
@@ -230,7 +231,7 @@ class FakeTraffic:
         return found
 
     def _spawn(self, host: str, argv: list[str]) -> Json:
-        """Programs do all that they do when they are started, and are then waited for."""
+        """Starts a program, which does everything at once and is then waited for."""
         stamp, begun = "", 0.0
         if argv[:2] == ["sh", "-c"] and ("date" in argv[2] or "uptime" in argv[2]):
             uptime, argv = "uptime" in argv[2], argv[4:]
@@ -313,7 +314,7 @@ class FakeTraffic:
         return self._programs[asked["process"]]
 
     def _wait(self, asked: Json) -> Json:
-        """Servers never end by themselves, and nothing has ended at the first short look."""
+        """The end of a program; servers do not end by themselves, and no program has ended at the first short wait."""
         program = self._program(asked)
         program["looks"] += 1
         if program["serves"] or (program["looks"] == 1 and asked["timeout_seconds"] < 1):
@@ -345,7 +346,8 @@ def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
 
 
 def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:
-    """What sending sockets say every SAMPLE_SECONDS, and at the end of each transfer: they fill one queue evenly."""
+    """The samples of sending sockets, every SAMPLE_SECONDS and at the end of each transfer; they share one queue
+    evenly."""
     tables, begin = [], 0.0
     for index, one in enumerate(lengths):
         within = np.tile(np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one), flows)
