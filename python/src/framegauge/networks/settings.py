@@ -63,8 +63,8 @@ def params(where: str, options: Mapping[str, str | None], up: bool | None = None
         return {"from": port[1], "to": port[2], **found}
     if found.keys() != {"mtu"}:
         raise InputError(
-            f"rack set: found more than --mtu, expected only --mtu for host or router {where}; other options need a port "
-            f'FROM>TO, such as "switch>{where}"'
+            f"rack set: found more than --mtu, expected only --mtu for host or router {where}; "
+            f'other options need a port FROM>TO, such as "switch>{where}"'
         )
     return {"host": where, **found}
 
