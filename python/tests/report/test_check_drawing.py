@@ -87,6 +87,15 @@ def test_a_host_that_its_neighbours_testify_against_is_marked_at_its_own_link():
     assert line(lab) == "c ──✗ 1500── [switches of 10.1.0.0/24] ──9000── a"
 
 
+def test_a_host_whose_own_interface_is_small_is_marked_there_also_between_neighbours():
+    lab = Lab((2,))
+    lab.device("b")["mtu"] = 1500
+    lab.fault([("a", "b", 4)], 1504, hops=[("", "silent")])
+    lab.fault([("b", "a", 4)], 1500, "too_small", told=[(None, 1500)])
+    assert line(lab) == "a ──?── [switches of 10.1.0.0/24] ──✗ 1504── b"
+    assert [each["kind"] for each in lab.blame()] == ["host_interface_too_small", "tcp_probing_off"]
+
+
 def test_a_router_that_reports_its_link_is_marked_there_with_a_trace_and_without():
     lab = Lab((1, 1)).fault([("a", "b", 4)], 1500, "too_small", told=[(R1, 1500)])
     assert line(lab) == f"a ──?── ?… ──?── {R1} ──✗ 1500── ?… ──?── b"

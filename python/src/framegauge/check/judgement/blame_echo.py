@@ -52,7 +52,7 @@ def _up_to(limit: int | None) -> str:
 
 def _silent(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     where = f"unknown link, in either direction: {_listed(pairs)}"
-    first = f"Echoes with {_up_to(limit)} return, larger ones do not."
+    first = f"{'Small echoes' if limit is None else f'Echoes of up to {limit} bytes'} return, larger ones do not."
     evidence = [first, "Either the request or the reply may be lost.", *_hints(pairs), *_readings(case, pairs)]
     summary = f"{first} Either the request or the reply is lost; one end alone cannot tell which. {remedies.STALLS}"
     _add(case, "direction_unknown", where, pairs, evidence, summary, _BOTH_ENDS)

@@ -180,7 +180,8 @@ def differing(case: Case) -> None:
         clear = 2 * most > len(held)
         odd = {key: interface for key, interface in held.items() if interface.mtu != usual or not clear}
         odd = {key: interface for key, interface in odd.items() if key[0] not in named and key not in told}
-        if len(counts) < 2 or not odd:
+        # Where a fault names all that would have to change, there is nothing else to say.
+        if len(counts) < 2 or {interface.mtu for interface in odd.values()} <= {usual if clear else max(counts)}:
             continue
         told |= set(odd)
         names = {name for name, _ in odd}

@@ -139,6 +139,8 @@ def _traced(case: Case, part: Finding, pair: Pair, trace: Trace) -> _Path | None
     if end is None:
         places.append(_Place("unknown", hops=None))
     places.append(_Place("host", pair.destination))
+    if len(places) == 2:  # no router: the switches between two neighbours are not seen
+        return _untraced(case, part, pair)
     arrival = last_arrival(trace)
     arrived = 0 if arrival < 0 else min(trace.hops[arrival].ttl, len(places) - 1)
     stretch = _stretch(case, part, pair, places, arrived)
@@ -155,8 +157,6 @@ def _traced(case: Case, part: Finding, pair: Pair, trace: Trace) -> _Path | None
         links.append(_Link(limit if is_bad else case.mesh.target if index < arrived else None, is_bad))
     if end is not None:
         links = _from_behind(case, pair, places, links, stop)
-    if len(places) == 2:  # no router: the switches between two neighbours are not seen
-        return _Path(pair, (places[0], _between(case, pair), places[1]), (links[0], links[0]), False)
     return _shortened(_Path(pair, tuple(places), tuple(links), is_located))
 
 

@@ -117,5 +117,5 @@ def _other_direction(case: Case, part: Finding, pairs: Sequence[Pair]) -> str:
         return f"carries {case.mesh.target} bytes"
     if all(other.key in part.pairs for other in known):
         return "also affected"
-    affected = sum(other.verdict != "carries_target" for other in known)
-    return f"fails or unknown for {affected} of {len(known)}"
+    sizes = {other.path_mtu for other in known}
+    return "not known" if None in sizes else f"carries {_sizes(sizes)}"
