@@ -6,6 +6,7 @@ import sys
 
 import jsonschema
 import pytest
+from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA as SCHEMA, ROOT
 
 from framegauge.agents.pipe import Agent
@@ -34,10 +35,10 @@ def differences(wanted, found, where=""):
 
 def check_message(message, methods):
     """Validate a message against the schema, an answer also against its method's result."""
-    jsonschema.validate(message, SCHEMA)
+    conforms(message, SCHEMA)
     if "result" in message:
         name = methods[message["id"]]
-        jsonschema.validate(message["result"], {"$ref": f"#/$defs/{name}.result", "$defs": SCHEMA["$defs"]})
+        conforms(message["result"], {"$ref": f"#/$defs/{name}.result", "$defs": SCHEMA["$defs"]})
 
 
 def command(path):

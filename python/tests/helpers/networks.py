@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import jsonschema
 import pyarrow.ipc
 from helpers.real import UP
+from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA as SCHEMA
 
 from framegauge.agents.pipe import Agent, read_spool
@@ -35,7 +35,7 @@ def network(agent: Agent, hosts: int, mtu: int = 1500, **rest: Any) -> Iterator[
 
 def valid(answer: Json, shape: str) -> None:
     """An answer of the agent is as pipe/schema.json says."""
-    jsonschema.validate(answer, {"$ref": f"#/$defs/{shape}", "$defs": SCHEMA["$defs"]})
+    conforms(answer, {"$ref": f"#/$defs/{shape}", "$defs": SCHEMA["$defs"]})
 
 
 def port_of(measured: Json, name: str) -> Json:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 from helpers.lab_model import expected
+from helpers.schemas import conforms
 from helpers.support import ROOT
 from hypothesis import given, strategies as st
 
@@ -41,7 +42,7 @@ check: {target_mtu: 9000}
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_valid_and_its_truth_follows_from_its_network(path: Path) -> None:
     lab = lab_file.load(path)
-    jsonschema.validate(yaml.safe_load(path.read_text()), lab_file.json_schema())
+    conforms(yaml.safe_load(path.read_text()), lab_file.json_schema())
     made, target = plan(lab.network), lab.check.target_mtu
     pairs = itertools.permutations(lab.network.hosts(), 2)
     assert {(each.source, each.destination, each.family) for each in lab.truth} == {
@@ -77,7 +78,7 @@ def test_the_schema_is_valid_and_refuses_unknown_keys() -> None:
     schema = lab_file.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(yaml.safe_load(LAB) | {"netwrok": {}}, schema)
+        conforms(yaml.safe_load(LAB) | {"netwrok": {}}, schema)
 
 
 BAD = {

@@ -3,6 +3,7 @@ import json
 import jsonschema
 import pytest
 import yaml
+from helpers.schemas import conforms
 from helpers.support import ROOT, STUDY
 from hypothesis import given, strategies as st
 
@@ -18,8 +19,8 @@ EXAMPLES = sorted([*(ROOT / "examples").glob("*.yaml"), *(ROOT / "python/src/fra
 def test_examples_are_valid_and_survive_being_resolved(path):
     study = study_file.load(path)
     assert study_file.parse(study_file.dump(study), "resolved") == study
-    jsonschema.validate(yaml.safe_load(path.read_text()), study_file.json_schema())
-    jsonschema.validate(yaml.safe_load(study_file.dump(study)), study_file.json_schema())
+    conforms(yaml.safe_load(path.read_text()), study_file.json_schema())
+    conforms(yaml.safe_load(study_file.dump(study)), study_file.json_schema())
 
 
 def test_schema_is_valid_and_refuses_unknown_keys():
@@ -27,7 +28,7 @@ def test_schema_is_valid_and_refuses_unknown_keys():
     jsonschema.Draft202012Validator.check_schema(schema)
     wrong = yaml.safe_load(STUDY) | {"blokcs": 3}
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(wrong, schema)
+        conforms(wrong, schema)
 
 
 def test_demo_is_what_the_issue_asks():
@@ -188,4 +189,4 @@ def test_margins_that_nobody_states_are_the_usual_ones_of_the_workloads():
     assert study_file.parse(one, "study.yaml").margin() == {"fairness": 0.02, "goodput": 0.03}
     slowest = silent + "\nmargins: {smallest_goodput: default}\n"
     assert study_file.parse(slowest, "study.yaml").margin() == {"smallest_goodput": 0.05}
-    jsonschema.validate(yaml.safe_load(one), study_file.json_schema())
+    conforms(yaml.safe_load(one), study_file.json_schema())

@@ -6,6 +6,7 @@ import re
 import jsonschema
 import pytest
 import yaml
+from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA as SCHEMA, ROOT, STUDY
 
 from framegauge.cli import main as cli, rack as cli_rack
@@ -109,7 +110,7 @@ def test_what_is_asked_fits_the_pipe(monkeypatch):
     jsonschema.Draft202012Validator(SCHEMA).validate(
         {"jsonrpc": "2.0", "id": 1, "method": "rack.up", "params": json.loads(json.dumps(asked[0]))}
     )
-    jsonschema.validate(built, {"$ref": "#/$defs/rack.up.result", "$defs": SCHEMA["$defs"]})
+    conforms(built, {"$ref": "#/$defs/rack.up.result", "$defs": SCHEMA["$defs"]})
     assert asked[0]["shaper"] is None
 
 
@@ -117,7 +118,7 @@ def test_a_resolved_study_is_the_same_study_and_fits_the_schema():
     study = study_file.parse(NETWORK, "x")
     assert study_file.parse(study_file.dump(study), "y") == study
     for text in (NETWORK, study_file.dump(study)):
-        jsonschema.validate(yaml.safe_load(text), study_file.json_schema())
+        conforms(yaml.safe_load(text), study_file.json_schema())
 
 
 def test_runs_of_a_block_draw_the_same_and_those_of_another_do_not():
@@ -331,7 +332,7 @@ def test_a_router_is_a_name_or_more_and_yaml_reads_on_as_true():
     )
     assert study_file.parse(study_file.dump(study), "y") == study
     for each in (study_file.dump(study), STUDY.replace("{kind: fake}", f"{{kind: fake, {text}}}")):
-        jsonschema.validate(yaml.safe_load(each), study_file.json_schema())
+        conforms(yaml.safe_load(each), study_file.json_schema())
 
 
 @pytest.mark.parametrize(
@@ -568,4 +569,4 @@ def test_what_the_page_shows_is_a_study(fragment):
     study = study_file.parse(json.dumps(base), "docs/reference/networks.md")
     if study.testbed.kind == "fake":
         FakeTestbed().up(conditions(study))
-    jsonschema.validate(base, study_file.json_schema())
+    conforms(base, study_file.json_schema())

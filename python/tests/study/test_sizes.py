@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
+from helpers.schemas import conforms
 from helpers.support import STUDY
 from hypothesis import given, strategies as st
 
@@ -48,7 +48,7 @@ def test_sizes_are_conditions_and_survive_being_resolved():
     assert json.loads(json.dumps(found)) == found
     text = study_file.dump(study)
     assert study_file.parse(text, "resolved") == study
-    jsonschema.validate(yaml.safe_load(text), study_file.json_schema())
+    conforms(yaml.safe_load(text), study_file.json_schema())
     assert all("sizes" not in cell.parameters for cell in cells(study_file.parse(STUDY, "x")))
 
 

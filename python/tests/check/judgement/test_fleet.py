@@ -2,8 +2,8 @@
 
 import random
 
-import jsonschema
 import pytest
+from helpers.schemas import conforms
 from helpers.support import bench, by_length
 
 from framegauge.check.judgement import blame, planner, schema
@@ -39,7 +39,7 @@ def test_a_fault_in_a_small_fleet_is_named_and_nobody_is_accused(kind, seed):
     fault = fleet.draw_fault(SMALL, kind, random.Random(seed))
     document = fleet.measure(SMALL, SMALL_PLAN, [fault], seed=seed)
     document["findings"] = blame.blame(document)
-    jsonschema.validate(document, schema.json_schema())
+    conforms(document, schema.json_schema())
     assert fleet.is_named(fault, document["findings"])
     assert fleet.is_accused([fault], document["findings"]) == []
 

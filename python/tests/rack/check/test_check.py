@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from helpers.checks import ask_all, namespaces, run
 from helpers.real import leaves_nothing
+from helpers.schemas import conforms
 from helpers.support import ROOT
 
 from framegauge.agents.binary import find_agent
@@ -67,7 +67,7 @@ def differences(name: str, pairs: list[Json]) -> list[str]:
 def test_the_check_agrees_with_the_truth(name: str, documents: dict[str, Json]) -> None:
     document = documents[name]
     assert differences(name, document["pairs"]) == []
-    jsonschema.validate(document, schema.json_schema())
+    conforms(document, schema.json_schema())
     assert document["verdict"] == ("fault" if any(p["flows"]["bad"] for p in document["pairs"]) else "carries_target")
 
 

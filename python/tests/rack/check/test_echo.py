@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from helpers.checks import ask_all, namespaces, run
 from helpers.real import leaves_nothing, shell
+from helpers.schemas import conforms
 from helpers.support import ROOT
 
 from framegauge.agents.binary import find_agent
@@ -51,7 +51,7 @@ def echoes(bed: LabTestbed, source: str, target: str, **more: Any) -> tuple[dict
     asked = check_plan.Asked(9000, flows=1, bits_per_second=float("inf"), **{"tcp_port": 443} | more)
     prepared = check_echo.prepare([member], [check_plan.Target(target, bed.addresses(target))], asked)
     document = check.run(prepared, asked).document
-    jsonschema.validate(document, schema.json_schema())
+    conforms(document, schema.json_schema())
     assert {pair["method"] for pair in document["pairs"]} == {"one_ended"}
     return {pair["family"]: pair for pair in document["pairs"]}, document
 

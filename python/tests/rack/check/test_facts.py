@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
+from helpers.schemas import conforms
 from helpers.support import ROOT
 
 from framegauge.agents.binary import find_agent
@@ -92,7 +92,7 @@ def network() -> Iterator[Network]:
 def ask(command: list[str], method: str, params: dict[str, Any] | None = None) -> Any:
     with Agent.open(command) as agent:
         found = agent.request(method, params)
-    jsonschema.validate(found, {"$ref": f"#/$defs/{method}.result", "$defs": SCHEMA["$defs"]})
+    conforms(found, {"$ref": f"#/$defs/{method}.result", "$defs": SCHEMA["$defs"]})
     return found
 
 

@@ -15,7 +15,8 @@ from helpers.networks import network, valid
 from helpers.real import UP, output, spawn
 from helpers.support import ROOT
 
-from framegauge.agents.pipe import Agent, find_agent
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError
 from framegauge.labs import file as lab_file
 from framegauge.rack import state as kept
