@@ -19,7 +19,7 @@ from functools import lru_cache
 from bench.common import save
 
 from framegauge.experiment.runner import MORE_BLOCKS
-from framegauge.statistics.verdict import exclusions_differ
+from framegauge.statistics.exclusions import exclusions_differ
 
 CELLS, BLOCKS, RETRIES = 4, 8, 2
 ARMS = ("baseline", "control", "treatment")

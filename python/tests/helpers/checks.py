@@ -11,9 +11,13 @@ from functools import cache
 from typing import Any
 
 import jsonschema
-from helpers.support import PIPE_SCHEMA as PIPE
+from helpers.support import PIPE_SCHEMA as PIPE, ROOT
 
+from framegauge.agents.binary import find_agent
+from framegauge.agents.pipe import Agent
 from framegauge.check import plan as check_plan
+from framegauge.labs import file as lab_file
+from framegauge.testbeds.lab import LabTestbed
 
 Json = dict[str, Any]
 
@@ -58,3 +62,13 @@ def run(*words: str, user: str | None = None) -> subprocess.CompletedProcess[str
         [sys.executable, "-m", "framegauge", "check", *words],
         capture_output=True, text=True, timeout=120, check=False, user=user,
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def lab(name: str) -> Iterator[LabTestbed]:
+    """An example, or a network as text."""
+    with Agent.open([find_agent(), "rack"]) as agent:
+        bed = LabTestbed(agent)
+        bed.up(lab_file.load(ROOT / f"examples/faults/{name}.yaml" if "\n" not in name else name).network)
+        yield bed
+        bed.down()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.checks import lab
 from helpers.real import leaves_nothing, shell
-from rack.test_check_echo import lab
 
 from framegauge.check import plan as check_plan, run as check
 from framegauge.testbeds.lab import LabTestbed

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.checks import ask_all, namespaces, run
+from helpers.checks import ask_all, lab, namespaces, run
 from helpers.real import leaves_nothing, shell
 from helpers.schemas import conforms
 from helpers.support import ROOT
@@ -20,7 +19,6 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.check import echo as check_echo, plan as check_plan, run as check
 from framegauge.check.judgement import schema
-from framegauge.labs import file as lab_file
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.lab import LabTestbed
 from framegauge.workloads.programs import running
@@ -33,16 +31,6 @@ DEAF = "echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all; echo 1 > /proc/sys/net
 @pytest.fixture(autouse=True)
 def answers_fit_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_echo, "ask_all", ask_all)
-
-
-@contextmanager
-def lab(name: str) -> Iterator[LabTestbed]:
-    """An example, or a network as text."""
-    with Agent.open([find_agent(), "rack"]) as agent:
-        bed = LabTestbed(agent)
-        bed.up(lab_file.load(ROOT / f"examples/faults/{name}.yaml" if "\n" not in name else name).network)
-        yield bed
-        bed.down()
 
 
 def echoes(bed: LabTestbed, source: str, target: str, **more: Any) -> tuple[dict[int, Json], Json]:
