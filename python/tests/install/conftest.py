@@ -62,7 +62,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, str(wheel)], capture_output=True, check=True)
+    # A PYTHONPATH would show pip the checkout, and it would find nothing left to install.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*pip, str(wheel)], capture_output=True, check=True, env=environment)
     (packages,) = folder.glob("lib/python*/site-packages")
     (about,) = metadata.distributions(path=[str(packages)])
     for source in sources(about):
