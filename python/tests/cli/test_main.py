@@ -145,7 +145,7 @@ def test_a_missing_agent_is_a_requirement(capsys, monkeypatch):
     assert cli.main(["requirements"]) == 1
     out, err = capsys.readouterr()
     assert out == (
-        "missing framegauge-agent: needed for everything that is measured; found FRAMEGAUGE_AGENT=/none, which is no "
+        "missing framegauge-agent: needed for everything that is measured; found FRAMEGAUGE_AGENT=/none, which is not an "
         "executable file; correct or unset FRAMEGAUGE_AGENT\n"
     )
     assert err == "framegauge: 1 requirements are missing\n"
