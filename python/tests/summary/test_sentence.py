@@ -251,7 +251,7 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
     found = summary(CONTROL, one(BETTER), one(BETTER, TIME))
     found["family"]["treatments"] = 2
     assert evidence.how_sure(found) == [
-        "The probability that any of the 2 verdicts is wrong is at most 5 % (Holm)",
+        "At most 5 % of such studies have a wrong one among their 2 verdicts (Holm)",
         "8 of 8 planned blocks were run, as fixed beforehand",
         "No A/A control (the baseline against itself) came out different: 1 no practical difference",
         "No run was excluded",

@@ -42,9 +42,9 @@ def _family(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     count, error = family["treatments"], words.margin(family["error"])
     if count == 1:
-        yield f"The probability that the verdict is wrong is at most {error}"
+        yield f"At most {error} of such studies have a wrong verdict"
     else:
-        yield f"The probability that any of the {count} verdicts is wrong is at most {error} (Holm)"
+        yield f"At most {error} of such studies have a wrong one among their {count} verdicts (Holm)"
 
 
 def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
