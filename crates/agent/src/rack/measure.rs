@@ -8,7 +8,7 @@ use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::fabric::capture::CaptureCounts;
 use framegauge_drivers::fabric::ports::FabricMeasurement;
 use framegauge_drivers::fabric::watching::Watched;
-use framegauge_drivers::meters::held::{Held, Watch};
+use framegauge_drivers::meters::held::{Held, HeldMeter};
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelPort;
@@ -52,8 +52,8 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
         }
-        let watch = Watch::begin(&rack.cpus.hosts)?;
-        rack.begun = Some((meters::cpu_snapshot()?, watch));
+        let held = HeldMeter::begin(&rack.cpus.hosts)?;
+        rack.begun = Some((meters::cpu_snapshot()?, held));
         Ok(json!({}))
     })
 }
@@ -102,14 +102,14 @@ pub fn ports(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (used, watch, plan, fabric, kernel_ports) = with_rack(call, |rack| {
-        let (begun, watch) = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
+    let (used, held, plan, fabric, kernel_ports) = with_rack(call, |rack| {
+        let (begun, held) = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
         let used = meters::cpu_snapshot()?.since(&begun);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
         let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
-        Ok((used, watch, rack.cpus.clone(), fabric, kernel_ports))
+        Ok((used, held, rack.cpus.clone(), fabric, kernel_ports))
     })?;
-    let held: Vec<Value> = watch.end().iter().map(held_value).collect();
+    let held: Vec<Value> = held.end().iter().map(held_value).collect();
     let own_seconds = fabric.as_ref().map_or(0.0, |measured| measured.measurement.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,

@@ -6,7 +6,7 @@ use crate::pipe::message::Failure;
 use crate::rack::child::ChildAgent;
 use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::host::groups;
-use framegauge_drivers::meters::held::Watch;
+use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::requirements::{Requirements, probe};
@@ -33,7 +33,7 @@ pub struct Rack {
     /// Which CPUs work for whom.
     pub cpus: CpuPlan,
     /// CPU times at the beginning of the interval that is measured, and what watches the hosts' CPUs in it.
-    pub begun: Option<(framegauge_drivers::meters::CpuSnapshot, Watch)>,
+    pub begun: Option<(framegauge_drivers::meters::CpuSnapshot, HeldMeter)>,
 }
 
 impl Rack {

@@ -109,21 +109,21 @@ impl Loop {
 
     /// Until it is told to stop.
     pub(super) fn run(mut self, orders: &Receiver<Command>, waker: &Waker) -> Result<()> {
-        let mut watch = Epoll::new()?;
+        let mut epoll = Epoll::new()?;
         for host in 0..self.naps.len() {
-            watch.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
+            epoll.add_once(self.edge.attachments[host].tap.raw(), host as u64)?;
         }
-        watch.add_once(waker.raw(), CALLED)?;
+        epoll.add_once(waker.raw(), CALLED)?;
         loop {
             self.meter.wakeups += 1;
-            let wait = self.rearm(&watch)?;
-            let ready = self.wait(&wait, &mut watch)?;
+            let wait = self.rearm(&epoll)?;
+            let ready = self.wait(&wait, &mut epoll)?;
             let now = self.edge.now();
             for place in 0..ready {
-                match watch.ready(place).key {
+                match epoll.ready(place).key {
                     CALLED => {
                         waker.drain();
-                        watch.once_more(waker.raw(), CALLED)?;
+                        epoll.once_more(waker.raw(), CALLED)?;
                     }
                     host => {
                         self.watched[host as usize] = false;
@@ -197,7 +197,7 @@ impl Loop {
     }
 
     /// Until when to wait; watches the TAPs again that have been left alone long enough, if they may have to be heard.
-    fn rearm(&mut self, watch: &Epoll) -> Result<Wait> {
+    fn rearm(&mut self, epoll: &Epoll) -> Result<Wait> {
         let now = self.fabric.now().as_nanoseconds();
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let part = self.moderation / 4;
@@ -217,7 +217,7 @@ impl Loop {
                 self.naps[host] = None;
                 if !self.watched[host] {
                     self.watched[host] = true;
-                    watch.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
+                    epoll.once_more(self.edge.attachments[host].tap.raw(), host as u64)?;
                 }
             }
         }
@@ -272,11 +272,11 @@ impl Loop {
     ///
     /// Where the kernel does not stamp packets, hosts go unheard for half of the moderation. More would cost less, but make
     /// senders come in step: a flow that starved beside many (TCP Outcast) then got 0.3 of their goodput instead of 0.1.
-    fn wait(&self, wait: &Wait, watch: &mut Epoll) -> Result<usize> {
-        let Some(until) = wait.until else { return watch.wait(None) };
+    fn wait(&self, wait: &Wait, epoll: &mut Epoll) -> Result<usize> {
+        let Some(until) = wait.until else { return epoll.wait(None) };
         let rest = until.saturating_sub(self.edge.now().as_nanoseconds());
         if until > wait.unheard_until {
-            return watch.wait(Some(rest));
+            return epoll.wait(Some(rest));
         }
         if rest > SPIN_NANOSECONDS {
             clock::sleep(rest);
@@ -284,7 +284,7 @@ impl Loop {
         while self.edge.now().as_nanoseconds() < until {
             std::hint::spin_loop();
         }
-        if self.edge.is_timed() { Ok(0) } else { watch.wait(Some(0)) }
+        if self.edge.is_timed() { Ok(0) } else { epoll.wait(Some(0)) }
     }
 }
 

@@ -26,33 +26,33 @@ pub struct Held {
     pub longest_seconds: f64,
 }
 
-/// Watches CPUs until it is ended.
-pub struct Watch {
+/// Measures CPUs until it is ended.
+pub struct HeldMeter {
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Option<Held>>>,
 }
 
-impl Watch {
+impl HeldMeter {
     /// A thread on each of these CPUs, which wakes up every two milliseconds.
     pub fn begin(cpus: &[usize]) -> Result<Self> {
-        let mut watch = Self { ending: Arc::default(), threads: Vec::new() };
+        let mut meter = Self { ending: Arc::default(), threads: Vec::new() };
         for cpu in cpus.iter().copied() {
-            let ending = watch.ending.clone();
+            let ending = meter.ending.clone();
             let thread =
-                std::thread::Builder::new().name(format!("watch/{cpu}")).spawn(move || look(cpu, &ending));
-            watch.threads.push(thread.during("start a thread that watches a CPU")?);
+                std::thread::Builder::new().name(format!("held/{cpu}")).spawn(move || look(cpu, &ending));
+            meter.threads.push(thread.during("start a thread that measures a CPU")?);
         }
-        Ok(watch)
+        Ok(meter)
     }
 
-    /// What was seen, by CPU. One that could not be watched, for want of real-time scheduling, is not there.
+    /// What was seen, by CPU. One that could not be measured, for want of real-time scheduling, is not there.
     pub fn end(mut self) -> Vec<Held> {
         self.ending.store(true, Ordering::Relaxed);
         self.threads.drain(..).filter_map(|thread| thread.join().ok().flatten()).collect()
     }
 }
 
-impl Drop for Watch {
+impl Drop for HeldMeter {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
     }
@@ -81,11 +81,11 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// One that goes before the watch does what a hypervisor does: for 30 ms nobody else gets the CPU.
+    /// One that goes before the meter does what a hypervisor does: for 30 ms nobody else gets the CPU.
     #[test]
     fn a_cpu_that_is_held_is_told_and_for_how_long() {
         let cpu = sched::allowed_cpus()[0];
-        let watch = Watch::begin(&[cpu]).unwrap();
+        let meter = HeldMeter::begin(&[cpu]).unwrap();
         let holder = std::thread::spawn(move || {
             sched::bind(0, &[cpu]).unwrap();
             sched::real_time(0, PRIORITY + 1)?;
@@ -99,7 +99,7 @@ mod tests {
             eprintln!("not run: needs real-time scheduling: {error}");
             return;
         }
-        let found = watch.end();
+        let found = meter.end();
         assert_eq!(found.len(), 1);
         assert!(found[0].count >= 1 && found[0].longest_seconds >= 0.026, "{found:?}");
         assert!(found[0].seconds >= found[0].longest_seconds);

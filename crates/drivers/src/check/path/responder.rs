@@ -106,19 +106,19 @@ impl Drop for Responder {
 
 impl Desk {
     fn run(mut self, stop: &AtomicBool, waker: &Waker) -> Result<Answered> {
-        let mut watch = Epoll::new()?;
-        watch.add(waker.raw(), CALLED, true, false)?;
+        let mut epoll = Epoll::new()?;
+        epoll.add(waker.raw(), CALLED, true, false)?;
         for (index, (socket, _)) in self.sockets.iter().enumerate() {
-            watch.add(socket.raw(), index as u64, true, false)?;
+            epoll.add(socket.raw(), index as u64, true, false)?;
         }
         for (index, listener) in self.listeners.iter().enumerate() {
-            watch.add(listener.as_raw_fd(), LISTENERS + index as u64, true, false)?;
+            epoll.add(listener.as_raw_fd(), LISTENERS + index as u64, true, false)?;
         }
         let mut received = Vec::new();
         while !stop.load(Ordering::Acquire) {
-            let ready = watch.wait(None)?;
+            let ready = epoll.wait(None)?;
             for place in 0..ready {
-                match watch.ready(place).key {
+                match epoll.ready(place).key {
                     CALLED => waker.drain(),
                     key if key >= LISTENERS => self.greet((key - LISTENERS) as usize),
                     key => self.answer(key as usize, &mut received)?,

@@ -69,15 +69,15 @@ impl FlowSockets {
 
     /// Something to wait with for all of them.
     pub(crate) fn listen(&self) -> Result<Listening<'_>> {
-        let watch = Epoll::new()?;
+        let epoll = Epoll::new()?;
         let mut sockets = Vec::new();
         for (&source, all) in &self.by_source {
             for (flow, (socket, _)) in all.iter().enumerate() {
-                watch.add(socket.raw(), sockets.len() as u64, true, false)?;
+                epoll.add(socket.raw(), sockets.len() as u64, true, false)?;
                 sockets.push((source, flow, socket));
             }
         }
-        Ok(Listening { watch, sockets, received: Vec::new() })
+        Ok(Listening { epoll, sockets, received: Vec::new() })
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Heard<'a> {
 
 /// All sockets, listened to.
 pub(crate) struct Listening<'a> {
-    watch: Epoll,
+    epoll: Epoll,
     sockets: Vec<(IpAddr, usize, &'a ProbeSocket)>,
     received: Vec<Received>,
 }
@@ -103,9 +103,9 @@ impl Listening<'_> {
         nanoseconds: u64,
         mut tell: impl FnMut(IpAddr, usize, Heard<'_>),
     ) -> Result<()> {
-        let ready = self.watch.wait(Some(nanoseconds))?;
+        let ready = self.epoll.wait(Some(nanoseconds))?;
         for place in 0..ready {
-            let (source, flow, socket) = self.sockets[self.watch.ready(place).key as usize];
+            let (source, flow, socket) = self.sockets[self.epoll.ready(place).key as usize];
             while socket.receive(&mut self.received)? > 0 {
                 for datagram in &self.received {
                     tell(source, flow, Heard::Datagram(datagram));
