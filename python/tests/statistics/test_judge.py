@@ -295,3 +295,11 @@ def test_unpaired_intervals_are_welchs():
     found = unpaired.estimate(first, second)
     expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
     assert (math.log(found.low), math.log(found.high)) == pytest.approx(tuple(expected))
+
+
+@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 1)), min_size=6, max_size=60))
+def test_ranks_and_drift_are_those_of_scipy(values):
+    assert doubts._ranks(np.array(values)) == pytest.approx(stats.rankdata(values))
+    if len(set(values)) > 2:
+        wanted = stats.spearmanr(range(len(values)), values).pvalue
+        assert doubts._drift(np.array(values)) == pytest.approx(wanted, abs=1e-9)

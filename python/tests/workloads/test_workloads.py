@@ -1,6 +1,7 @@
 """What workloads compute from what they are told, and how they ask several hosts at once."""
 
 import json
+import os
 import threading
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from framegauge.experiment import planning
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
 from framegauge.summary.document import summarise
-from framegauge.testbeds.base import Host
+from framegauge.testbeds.base import PLACES, Host
 from framegauge.testbeds.fake.testbed import Answered
 from framegauge.workloads import ftp, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
@@ -252,6 +253,15 @@ def test_a_missing_program_is_one_line_before_anything_is_built(tmp_path, monkey
     )
     assert error.value.exit_code == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_only_roots_own_folders_are_searched(monkeypatch):
+    """sudo starts the agent of any other user, and does not pass on their PATH."""
+    monkeypatch.setenv("PATH", "/opt/of-mine/bin")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert planning.searched() == f"/opt/of-mine/bin:{PLACES}"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert planning.searched() == PLACES
 
 
 def test_a_metric_that_nobody_has_is_named_with_the_reason(execute, tmp_path):

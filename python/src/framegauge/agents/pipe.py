@@ -66,7 +66,7 @@ class Requests(Protocol):
         on_progress: Progress | None = None,
     ) -> Json:
         """The result of one request; raises the error of errors.py that fits the answer."""
-        ...
+        return self.begin(method, params, on_progress).result(timeout_seconds)
 
 
 class Call:
@@ -106,7 +106,7 @@ class Call:
         return self._result
 
 
-class Agent:
+class Agent(Requests):
     """A running agent. `close` (or leaving the `with` block) leaves no process behind."""
 
     def __init__(self, command: Sequence[str], meet: Meet | None = None, name: str = "") -> None:
@@ -208,17 +208,6 @@ class Agent:
             self._reader.join(timeout=5)  # the reader finds out how the agent ended
             raise AgentLost(f"{method}: {self._lost or 'the agent closed the pipe'}")
         return call
-
-    def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout_seconds: float | None = ANSWER_SECONDS,
-        on_progress: Progress | None = None,
-    ) -> Json:
-        """Send a request and wait for its answer."""
-        return self.begin(method, params, on_progress).result(timeout_seconds)
 
     def nudge(self) -> None:
         """Sends an empty line if that does not block, because an agent may end if it receives nothing for long."""

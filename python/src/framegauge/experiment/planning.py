@@ -23,7 +23,15 @@ from framegauge.workloads.mixed import Mixed
 from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
 
-__all__ = ["baseline", "conditions_of", "expected_seconds", "missing_programs", "stated_conditions", "workload_of"]
+__all__ = [
+    "baseline",
+    "conditions_of",
+    "expected_seconds",
+    "missing_programs",
+    "searched",
+    "stated_conditions",
+    "workload_of",
+]
 
 RUN_OVERHEAD_SECONDS = 0.35  # for building, reading and taking down a pair, and waiting for quiet
 HOST_OVERHEAD_SECONDS = 0.05  # for each further host

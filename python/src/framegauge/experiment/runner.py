@@ -6,7 +6,6 @@ import io
 import math
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -139,15 +138,13 @@ class Runner:
         return guess * (self._took / self._guessed if self._guessed else 1.0)
 
     def _event(self, slot: Slot, text: str, fraction: float = 0.0, run: Run | None = None) -> None:
-        filled = Counter(each.key for each in self._journal.runs)
-        left = [
-            each
-            for block in range(slot.block, max(self._study.blocks, slot.block + 1))
-            for each in block_order(self._study, block)
-            if each.key not in filled
-        ]
+        filled = {each.key for each in self._journal.runs}
+        block = block_order(self._study, slot.block)
+        left = self._guess([each for each in block if each.key not in filled])
+        # Later blocks are as long as this one, and nothing of them is run before this one is.
+        left += max(0, self._study.blocks - slot.block - 1) * self._guess(block)
         number = min(len(filled) + (run is None), self._planned)
-        self._on_event(Event(number, self._planned, self._guess(left), text, fraction, run))
+        self._on_event(Event(number, self._planned, left, text, fraction, run))
 
     def _once(self, slot: Slot) -> None:
         """One attempt at a slot: run it, check it, save it."""

@@ -49,9 +49,13 @@ def ceilings(bars: Sequence[Bar], title: str) -> alt.LayerChart:
         for bar, mark in zip(bars, placed.marks, strict=True)
     ]
     drawn = alt.Chart(alt.InlineData(values)).mark_rect().encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q", fill=alt.Fill("colour:N", scale=None)
+        x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fill=alt.Fill("colour:N", scale=None)
     )  # fmt: skip
-    ends = alt.Chart(alt.InlineData(strokes)).mark_rule(stroke=ROLES["text"], strokeWidth=2).encode(x=x, y=y, y2="y2:Q")
+    ends = (
+        alt.Chart(alt.InlineData(strokes))
+        .mark_rule(stroke=ROLES["text"], strokeWidth=2)
+        .encode(x=x, y=y, y2=alt.Y2("y2:Q"))
+    )
     return finish([drawn, ends, *rows.texts([bar.row for bar in bars], placed)], placed.height)
 
 
@@ -69,7 +73,7 @@ def stacks(found: Sequence[Stack], title: list[str]) -> alt.LayerChart:
                 "x": begin, "x2": end, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2, "colour": ROLES[role],
             })  # fmt: skip
     drawn = alt.Chart(alt.InlineData(values)).mark_rect(stroke=ROLES["soft"], strokeWidth=0.75).encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q", fill=alt.Fill("colour:N", scale=None)
+        x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fill=alt.Fill("colour:N", scale=None)
     )  # fmt: skip
     return finish([drawn, *rows.texts([each.row for each in found], placed)], placed.height)
 

@@ -70,7 +70,7 @@ def course(
         drawn = alt.Chart(alt.InlineData([{"y": mark, "colour": ROLES[each.row.role]}]))
         dash = list(DASHES[each.row.role])
         rule = drawn.mark_rule(strokeWidth=2.5, strokeDash=dash)
-        layers.append(rule.encode(x=alt.value(0), x2=alt.value(SAMPLE_WIDTH), y=y, color=colour))
+        layers.append(rule.encode(x=alt.XValue(0), x2=alt.X2Value(SAMPLE_WIDTH), y=y, color=colour))
     layers += _moments(moments, placed.height, times[-1], x, y, height)
     return finish(layers, height)
 
@@ -87,9 +87,9 @@ def _grid(top: float, most: float, unit: str, y: alt.Y) -> list[alt.Chart]:
     values = [step * number for number in range(int(most / step) + 1)]
     marks = [{"y": top + PLOT_PIXELS * (1 - value / most), "text": f"{value:g} {unit}"} for value in values]
     drawn = alt.Chart(alt.InlineData(marks))
-    line = drawn.mark_rule(stroke=ROLES["line"]).encode(x=alt.value(0), x2=alt.value(WIDTH), y=y)
+    line = drawn.mark_rule(stroke=ROLES["line"]).encode(x=alt.XValue(0), x2=alt.X2Value(WIDTH), y=y)
     words = drawn.mark_text(align="left", baseline="bottom", dy=-1, color=ROLES["soft"])
-    return [line, words.encode(x=alt.value(0), y=y, text="text:N")]
+    return [line, words.encode(x=alt.XValue(0), y=y, text=alt.Text("text:N"))]
 
 
 def _line(
@@ -106,7 +106,7 @@ def _line(
             {"x": time, "y": place(middle), "low": place(low), "high": place(high)} for time, middle, low, high in part
         ]
         drawn = alt.Chart(alt.InlineData(points))
-        yield drawn.mark_area(fill=ROLES[role], fillOpacity=0.18).encode(x=x, y=lower, y2="high:Q")
+        yield drawn.mark_area(fill=ROLES[role], fillOpacity=0.18).encode(x=x, y=lower, y2=alt.Y2("high:Q"))
         yield drawn.mark_line(stroke=ROLES[role], strokeWidth=1.75, strokeDash=list(DASHES[role])).encode(x=x, y=y)
 
 
@@ -132,7 +132,9 @@ def _moments(
         drawn = alt.Chart(
             alt.InlineData([{"x": each.seconds, "y": word - LABEL_PIXELS / 2, "y2": height, "text": each.label}])
         )
-        yield drawn.mark_rule(stroke=ROLES["text"], strokeWidth=1, strokeDash=[3, 2]).encode(x=x, y=y, y2="y2:Q")
+        yield drawn.mark_rule(stroke=ROLES["text"], strokeWidth=1, strokeDash=[3, 2]).encode(
+            x=x, y=y, y2=alt.Y2("y2:Q")
+        )
         right = each.seconds > last / 2
         words = drawn.mark_text(align="right" if right else "left", baseline="middle", dx=-4 if right else 4)
-        yield words.encode(x=x, y=alt.value(word), text="text:N")
+        yield words.encode(x=x, y=alt.YValue(word), text=alt.Text("text:N"))

@@ -38,20 +38,22 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> alt.Lay
         band = {"x": 1 / (1 + margin), "x2": 1 + margin}
         layers.append(
             alt.Chart(alt.InlineData([band])).mark_rect(fill=ROLES["band"]).encode(
-                x=x, x2="x2:Q", y=alt.value(0), y2=alt.value(placed.height)
+                x=x, x2=alt.X2("x2:Q"), y=alt.YValue(0), y2=alt.Y2Value(placed.height)
             )
         )  # fmt: skip
     # In pieces, so that no line crosses text.
     same = [{"x": 1, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2} for mark in placed.marks]
     layers.append(
-        alt.Chart(alt.InlineData(same)).mark_rule(stroke=ROLES["soft"], strokeWidth=1).encode(x=x, y=y, y2="y2:Q")
+        alt.Chart(alt.InlineData(same))
+        .mark_rule(stroke=ROLES["soft"], strokeWidth=1)
+        .encode(x=x, y=y, y2=alt.Y2("y2:Q"))
     )
     layers += rows.texts([each.row for each in found], placed)
     for name, width in (("judged", 1.25), ("interval", 4.5)):
         if lines := _lines(found, placed, name, low, high):
             layers.append(
                 alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=width).encode(
-                    x=x, x2="x2:Q", y=y, color=alt.Color("colour:N", scale=None)
+                    x=x, x2=alt.X2("x2:Q"), y=y, color=alt.Color("colour:N", scale=None)
                 )
             )  # fmt: skip
     for is_control, shape in ((False, "circle"), (True, "diamond")):

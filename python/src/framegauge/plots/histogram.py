@@ -53,8 +53,8 @@ def histograms(found: Sequence[Histogram], title: str) -> alt.LayerChart:
     fill = alt.Fill("colour:N", scale=None)
     return finish(
         [
-            lines.encode(x=x, x2="x2:Q", y=y),
-            drawn.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", fill=fill),
+            lines.encode(x=x, x2=alt.X2("x2:Q"), y=y),
+            drawn.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fill=fill),
             *rows.texts([each.row for each in found], placed),
         ],
         placed.height,

@@ -50,7 +50,7 @@ def queue(
     base, most = placed.marks[0] + pixels / 2, max((amount for _, amount in held), default=0) or 1
     layers.append(
         alt.Chart(alt.InlineData([{"x": span[0], "x2": span[1], "y": base}])).mark_rule(stroke=ROLES["line"]).encode(
-            x=x, x2="x2:Q", y=y
+            x=x, x2=alt.X2("x2:Q"), y=y
         )
     )  # fmt: skip
     if held:
@@ -72,7 +72,7 @@ def _arrivals(found: Arrivals, mark: float, x: alt.X, y: alt.Y) -> list[alt.Char
     ticks = [{"x": time, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2} for time in found.arrived]
     if ticks:
         drawn = alt.Chart(alt.InlineData(ticks)).mark_rule(stroke=ROLES[found.row.role], strokeWidth=1)
-        layers.append(drawn.encode(x=x, y=y, y2="y2:Q"))
+        layers.append(drawn.encode(x=x, y=y, y2=alt.Y2("y2:Q")))
     crosses = [{"x": time, "y": mark} for time in found.dropped]
     if crosses:
         drawn = alt.Chart(alt.InlineData(crosses)).mark_point(

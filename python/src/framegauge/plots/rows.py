@@ -93,15 +93,15 @@ def texts(rows: Sequence[Row], placed: Placed) -> list[alt.Chart]:
         for row, y in zip(rows, placed.notes, strict=True)
         if row.note
     ]
-    y, left, right = scale(placed), alt.value(0), alt.value(WIDTH)
+    y, left, right = scale(placed), alt.XValue(0), alt.XValue(WIDTH)
     layers = []
     if headings:
         bold = alt.Chart(alt.InlineData(headings)).mark_text(align="left", baseline="middle", fontWeight="bold")
-        layers.append(bold.encode(x=left, y=y, text="text:N"))
+        layers.append(bold.encode(x=left, y=y, text=alt.Text("text:N")))
     if labels:
         plain = alt.Chart(alt.InlineData(labels)).mark_text(align="left", baseline="middle")
-        layers.append(plain.encode(x=left, y=y, text="text:N"))
+        layers.append(plain.encode(x=left, y=y, text=alt.Text("text:N")))
     if notes:
         bold = alt.Chart(alt.InlineData(notes)).mark_text(align="right", baseline="middle", fontWeight="bold")
-        layers.append(bold.encode(x=right, y=y, text="text:N", color=alt.Color("colour:N", scale=None)))
+        layers.append(bold.encode(x=right, y=y, text=alt.Text("text:N"), color=alt.Color("colour:N", scale=None)))
     return layers

@@ -51,13 +51,13 @@ def spread(found: Sequence[Spread], title: str) -> alt.LayerChart:
         ]
         if lines:
             drawn = alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=width)
-            layers.append(drawn.encode(x=x, x2="x2:Q", y=y, color=colour))
+            layers.append(drawn.encode(x=x, x2=alt.X2("x2:Q"), y=y, color=colour))
     strokes = [
         {"x": each.mean, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2, "colour": ROLES[each.row.role]}
         for each, mark in marks
     ]
     drawn = alt.Chart(alt.InlineData(strokes)).mark_rule(strokeWidth=1.5)
-    layers.append(drawn.encode(x=x, y=y, y2="y2:Q", color=colour))
+    layers.append(drawn.encode(x=x, y=y, y2=alt.Y2("y2:Q"), color=colour))
     points = [
         {"x": value, "y": mark - MARK_PIXELS / 4, "shape": each.shape, "colour": ROLES[each.row.role]}
         for each, mark in marks

@@ -42,7 +42,7 @@ def strip(arms: Sequence[Arm], blocks: int, title: str) -> alt.LayerChart:
     excluded = [point for arm, mark in placed_arms for point in _points(arm, arm.excluded, mark, blocks)]
     if middles:
         strokes = alt.Chart(alt.InlineData(middles)).mark_rule(strokeWidth=1.5, opacity=0.7)
-        layers.append(strokes.encode(x=x, y=y, y2="y2:Q", color=alt.Color("colour:N", scale=None)))
+        layers.append(strokes.encode(x=x, y=y, y2=alt.Y2("y2:Q"), color=alt.Color("colour:N", scale=None)))
     if runs:
         marks = alt.Chart(alt.InlineData(runs)).mark_point(filled=True, size=34, opacity=0.85)
         shape, fill = alt.Shape("shape:N", scale=None), alt.Fill("colour:N", scale=None)

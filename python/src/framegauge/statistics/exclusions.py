@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy import stats
 
 __all__ = ["ALPHA", "Counts", "Unequal", "exclusions_differ", "unequal"]
 
@@ -55,6 +54,8 @@ def _both_tried(pair: tuple[Counts, Counts]) -> bool:
 
 def _chance(first: Counts, second: Counts) -> float:
     """The probability of a difference this large if runs are lost at random."""
+    from scipy import stats  # takes half a second, and most studies have no exclusions
+
     table = np.array([[excluded, attempted - excluded] for excluded, attempted in (first, second)])
     return float(stats.fisher_exact(table).pvalue)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy import integrate, optimize, stats
+from scipy import optimize, special
 
 from framegauge.statistics.ratio import ALPHA, quantile
 from framegauge.statistics.sequential import StoppingRule
@@ -36,6 +36,8 @@ def reach(
     """The effects that blocks whose log ratios have this standard deviation can find; ValueError below two blocks."""
     if blocks < 2 or deviation < 0:
         raise ValueError(f"{blocks} blocks, deviation {deviation}: expected at least two blocks and a deviation from 0")
+    from scipy import stats  # takes half a second, and wrong options need not wait for it
+
     alpha = (rule or StoppingRule()).nominal(ALPHA / max(1, comparisons), blocks)
     edge, error = math.log1p(margin), deviation / math.sqrt(blocks)
     critical = quantile(blocks - 1, alpha)
@@ -60,9 +62,11 @@ def _equal(critical: float, edge: float, degrees: int) -> float:
     It is an integral over s: for a given s the mean is normal.
     """
 
+    from scipy import integrate, stats
+
     def part(chi: float) -> float:
         room = edge - critical * chi  # chi: the sample standard deviation over the true one
-        inside = 2 * stats.norm.cdf(room) - 1 if room > 0 else 0.0
+        inside = 2 * special.ndtr(room) - 1 if room > 0 else 0.0
         density = stats.chi2.pdf(degrees * chi * chi, degrees) * 2 * degrees * chi
         return float(inside * density)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 __all__ = ["Middle", "middle", "outliers"]
 
@@ -34,7 +34,7 @@ def _left_out(count: int, alpha: float) -> int:
     """The position, from either side, of the ordered mean of pairs at which the interval ends; 0: no interval."""
     if count > EXACT:
         deviation = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-        return max(0, math.floor(count * (count + 1) / 4 - float(stats.norm.isf(alpha / 2)) * deviation))
+        return max(0, math.floor(count * (count + 1) / 4 + float(special.ndtri(alpha / 2)) * deviation))
     ways = np.zeros(count * (count + 1) // 2 + 1)  # the number of sign patterns by their sum of ranks
     ways[0] = 1.0
     for rank in range(1, count + 1):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from framegauge.agents.pipe import ANSWER_SECONDS, read_spool
+from framegauge.agents.pipe import read_spool
 from framegauge.errors import AgentFailure
 from framegauge.testbeds import changing
 from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, Requests
@@ -29,24 +29,12 @@ class RackAgent(Requests, Protocol):
         ...
 
 
-class Relay:
-    """A host's agent, reached through the rack agent."""
+class Relay(Requests):
+    """A host's agent, reached through the rack agent, whose errors are passed on unchanged."""
 
     def __init__(self, rack: Requests, host: str) -> None:
         self._rack = rack
         self._host = host
-
-    def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout_seconds: float | None = ANSWER_SECONDS,
-        on_progress: Progress | None = None,
-    ) -> Json:
-        """Like Agent.request; errors of the host's agent are passed on unchanged."""
-        asked = {"host": self._host, "method": method, "params": dict(params or {})}
-        return self._rack.request("relay", asked, timeout_seconds=timeout_seconds, on_progress=on_progress)
 
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None

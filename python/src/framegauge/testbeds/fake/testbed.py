@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from framegauge import __version__
-from framegauge.agents.pipe import ANSWER_SECONDS, PROTOCOL
-from framegauge.errors import FramegaugeError, from_agent
+from framegauge.agents.pipe import ANSWER_SECONDS, PROTOCOL, Requests
+from framegauge.errors import from_agent
 from framegauge.testbeds import changing
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import network as fake_network
@@ -33,8 +33,8 @@ from framegauge.testbeds.rack import RackTestbed
 __all__ = ["FAULTS", "FakeError", "FakeModel", "FakeRack", "FakeTestbed", "Fault"]
 
 
-class FakeRack:
-    """A rack agent in memory: `request` works like Agent.request, without a pipe."""
+class FakeRack(Requests):
+    """A rack agent in memory, without a pipe."""
 
     def __init__(self, model: FakeModel | None = None) -> None:
         # The first array makes pyarrow import pandas, if installed, which must not happen while CPU use is metered.
@@ -51,28 +51,14 @@ class FakeRack:
             "kernel": "0.0 (invented)", "cpus": 2,
         }  # fmt: skip
 
-    def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout_seconds: float | None = ANSWER_SECONDS,
-        on_progress: Progress | None = None,
-    ) -> Json:
-        """The result, or the error that an agent's error answer would become."""
-        try:
-            return self.answer(method, dict(params or {}))
-        except FakeError as error:
-            raise from_agent(error.code, error.message, error.data) from None
-
     def begin(
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
     ) -> Pending:
-        """A request that is answered at once."""
+        """A request that is answered at once, or refused with the error that an agent's error answer would become."""
         try:
-            return Answered(self.request(method, params), None)
-        except FramegaugeError as error:
-            return Answered({}, error)
+            return Answered(self.answer(method, dict(params or {})), None)
+        except FakeError as error:
+            return Answered({}, from_agent(error.code, error.message, error.data))
 
     def close(self) -> None:
         """Does nothing, because nothing was started."""
