@@ -4,11 +4,13 @@
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks of one lane run one after another, lanes run side by side, and what needs the machine for itself
-(real hosts, a browser) runs at the end:
+(emulated racks) runs at the end:
 
-    rust     agent ── rustfmt ── clippy ── cargo test ─┐
-                └──────────────────────────┐           ├── pytest, real hosts
-    python   ruff ── mypy ── contracts ── pytest ──────┘
+    rust     agent ── rustfmt ── clippy ── cargo test ──────────────┐
+                ├────────────────────────────────┐                  │
+    python   ruff ── mypy ── contracts ── pytest ── pytest, agent ──┼── pytest, racks
+                │                                                   │
+    hosts       └── pytest, hosts ──────────────────────────────────┘
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -30,7 +33,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
-REAL = ["python/tests/rack", "python/tests/browser", "python/tests/install"]
+RACK = "python/tests/rack"
+# They wait more than they work, and none looks at the whole machine for what another has left.
+HOSTS = ["python/tests/rack/hosts", "python/tests/browser", "python/tests/install"]
 SLOWEST = 20
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
@@ -62,18 +67,22 @@ LINT = [
     Check("mypy", [f"{BIN}/mypy"], "python"),
     Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
 ]
+PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS))]
 QUICK = [
     AGENT,
     *LINT,
     Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
-    pytest(
-        "pytest", "python", "python/tests", *(f"--ignore={each}" for each in REAL), "-n", str(CPUS), after="agent"
-    ),
-]  # fmt: skip
+    pytest("pytest", "python", *PURE, "-m", "not agent", "-n", str(CPUS)),
+    pytest("pytest, agent", "python", *PURE, "-m", "agent", after="agent"),
+]
 GROUPS = {
     "lint": LINT,
     "quick": QUICK,
-    "test": [*QUICK, pytest("pytest, real hosts", "alone", *REAL)],
+    "test": [
+        *QUICK,
+        pytest("pytest, hosts", "hosts", *HOSTS, after="agent"),
+        pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
+    ],
     "soak": [AGENT, pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True)],
 }
 
@@ -137,7 +146,7 @@ def run(check: Check, results: Results, live: bool) -> None:
     """Run one check. Its output is passed on line by line if `live`, else whole when it has ended."""
     began = time.monotonic()
     words = [*check.command, f"--junitxml={results.report_of(check)}"] if check.report else list(check.command)
-    title = f"\n== {check.name}: {' '.join(check.command).replace(f'{BIN}/', '')}"
+    title = f"\n== {check.name}: {shlex.join(check.command).replace(f'{BIN}/', '')}"
     lines: list[str] = []
     if live:
         print(title, flush=True)

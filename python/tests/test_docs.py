@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.other_tools import flent_folder, iperf3_folder
@@ -50,9 +51,16 @@ def make_side(folder: Path, seed: int) -> None:
         (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.mark.parametrize(
-    "words", [words for _, words in COMMANDS if words[0] == "framegauge"], ids=lambda words: " ".join(words)
-)
+def ours() -> list[Any]:
+    """Our commands; those of `wire` ask the agent."""
+    found = [words for _, words in COMMANDS if words[0] == "framegauge"]
+    return [
+        pytest.param(words, id=" ".join(words), marks=[pytest.mark.agent] if words[1] == "wire" else [])
+        for words in found
+    ]
+
+
+@pytest.mark.parametrize("words", ours())
 def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / "fake.yaml").write_text(STUDY)

@@ -1,4 +1,4 @@
-"""The golden transcripts, replayed on the fake agent over real pipes, and through agent.py."""
+"""The golden transcripts, replayed on the fake agent, and over real pipes through agent.py."""
 
 import json
 import subprocess
@@ -11,6 +11,7 @@ from helpers.support import PIPE_SCHEMA as SCHEMA, ROOT
 
 from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, Refused
+from framegauge.testbeds.fake.agent import FakeAgent
 
 FILES = sorted((ROOT / "pipe/transcripts").glob("*.jsonl"))
 KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
@@ -53,21 +54,28 @@ def test_there_are_transcripts_for_both_roles_and_the_schema_is_valid():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_fake_agent_follows_the_transcript(path):
-    methods = {}
-    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
-        for line in lines(path):
-            if "receive" in line:
-                found = json.loads(agent.stdout.readline())
-                assert differences(line["receive"], found) == []
-                check_message(found, methods)
-                continue
-            text = line.get("send_raw") or json.dumps(line["send"])
-            if "send" in line:
-                methods[line["send"]["id"]] = line["send"]["method"]
-            agent.stdin.write(text.encode() + b"\n")
-            agent.stdin.flush()
-        agent.stdin.close()
-        assert agent.wait() == 0
+    methods, answers, agent = {}, [], FakeAgent(path.name.split("-")[0])
+    for line in lines(path):
+        if "receive" in line:
+            found = json.loads(answers.pop(0))
+            assert differences(line["receive"], found) == []
+            check_message(found, methods)
+            continue
+        text = line.get("send_raw") or json.dumps(line["send"])
+        if "send" in line:
+            methods[line["send"]["id"]] = line["send"]["method"]
+        answers.append(json.dumps(agent.take(text.encode() + b"\n")))
+    assert answers == []
+    agent.close()
+
+
+@pytest.mark.parametrize("path", [FILES[0], FILES[-1]], ids=lambda path: path.stem)
+def test_it_does_so_over_pipes_and_ends_when_its_input_does(path):
+    sent = [line.get("send_raw") or json.dumps(line["send"]) for line in lines(path) if "receive" not in line]
+    done = subprocess.run(command(path), input="\n".join(sent) + "\n", capture_output=True, text=True, check=True)
+    wanted = [line["receive"] for line in lines(path) if "receive" in line]
+    for answer, found in zip(wanted, done.stdout.splitlines(), strict=True):
+        assert differences(answer, json.loads(found)) == []
 
 
 class Recorder:

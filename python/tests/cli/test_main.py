@@ -269,7 +269,8 @@ def test_interrupted_is_exit_130_with_what_there_is(study_path, tmp_path):
     command = [*MAIN, "study", str(study_path), "--out", str(out), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         first = process.stderr.readline()
-        process.stderr.readline()  # the second line comes seconds later: some blocks are done
+        while (out / "runs.jsonl").read_text().count("\n") < 12:  # two blocks and more
+            assert process.poll() is None
         process.send_signal(signal.SIGINT)
         printed, errors = process.communicate()
     assert first.startswith("run 1 of")

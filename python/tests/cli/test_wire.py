@@ -61,6 +61,7 @@ def test_bad_input_is_one_line_and_exit_2(fake, arguments, message, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.agent
 def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(capsys):
     agent = find_agent()
     with pytest.raises(SystemExit, match="0"):
@@ -76,6 +77,7 @@ def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(cap
         assert re.search(rf"(?<![\w-]){word}(?![\w-])", text), word
 
 
+@pytest.mark.agent
 def test_the_real_agent_with_a_rate(monkeypatch, capsys):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
     assert cli.main(["wire", "--mtu", "1500", "--encap", "vlan,esp-tunnel:nat-t", "--rate", "10 Gb/s"]) == 0

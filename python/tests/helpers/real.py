@@ -44,7 +44,6 @@ UP: Mapping[str, Any] = {
 BASE: Mapping[str, Any] = {
     "question": "Does the rack tell the truth?",
     "control": False,
-    "blocks": 3,
     "budget": "5 min",
     "margins": {"goodput": "1 %"},
     "retries": 4,
@@ -66,9 +65,11 @@ def study(
     family: int = 4,
     stream: Mapping[str, Any] | None = None,
     factors: Mapping[str, Any] | None = None,
+    blocks: int = 3,
     **rest: Any,
 ) -> Study:
-    """A small study on the real rack; `factors` and the rest replace or add to what is there."""
+    """A small study on the real rack; `factors` and the rest replace or add to what is there. One block is enough where
+    every run is looked at by itself, though a study file must ask for two."""
     mtu = {"levels": [1500, 9000], "baseline": 1500}
     asked = {
         **BASE,
@@ -77,7 +78,8 @@ def study(
         "workloads": [{"stream": stream or {"size": "25 MB", "repeat": "0 s"}}],
         **rest,
     }
-    return study_file.parse(yaml.safe_dump(asked, sort_keys=False), "study.yaml")
+    whole = study_file.parse(yaml.safe_dump({**asked, "blocks": max(2, blocks)}, sort_keys=False), "study.yaml")
+    return whole.model_copy(update={"blocks": blocks})
 
 
 def run(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:

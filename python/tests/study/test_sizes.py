@@ -296,6 +296,7 @@ def real_hosts():
         ]
 
 
+@pytest.mark.agent
 @pytest.mark.parametrize("reverse", [False, True])
 def test_real_agents_have_the_sizes_and_serve_both_addresses(real_hosts, reverse):
     work = Stream(size_bytes=300_000, repeat_seconds=0.0, flows=2, nics=2, reverse=reverse, **SMALL)

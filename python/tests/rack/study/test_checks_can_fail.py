@@ -50,10 +50,10 @@ SABOTAGE = {
 @pytest.mark.parametrize("what", SABOTAGE)
 def test_sabotage_on_one_host_discards_the_run(rack_agent: Agent, what: str, tmp_path: Path) -> None:
     command, reason = SABOTAGE[what]
-    asked = study(stream=SHORT, blocks=2, retries=0, sysctls={"net.ipv4.tcp_rmem": "4096 131072 33554432"})
+    asked = study(stream=SHORT, blocks=1, retries=0, sysctls={"net.ipv4.tcp_rmem": "4096 131072 33554432"})
     bed = Meddled(rack_agent, lambda bed, _: shell(bed.hosts()[0].agent, command))
     runs = run(rack_agent, asked, tmp_path / "out", bed)
-    assert len(runs) == 4
+    assert len(runs) == 2
     for each in runs:
         assert any(line.startswith("proof: ") and reason in line for line in each.excluded), each.excluded
 
@@ -64,7 +64,7 @@ def test_a_cpu_hog_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> 
         for _cpu in range(len(os.sched_getaffinity(0))):
             spawn(agent, "sh", "-c", "while :; do :; done")
 
-    asked = study(blocks=2, retries=0)
+    asked = study(blocks=1, retries=0)
     for each in run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hog)):
         assert any(line.startswith("fidelity: idle CPU") for line in each.excluded), each.excluded
 
@@ -89,9 +89,9 @@ def test_a_cpu_that_somebody_holds_makes_a_run_unfaithful(rack_agent: Agent, tmp
         while "ready" not in output(agent, process):
             pass
 
-    asked = study(stream={"duration": "0.5 s"}, blocks=2, retries=0)
+    asked = study(stream={"duration": "0.5 s"}, blocks=1, retries=0)
     runs = run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hold))
-    assert len(runs) == 4
+    assert len(runs) == 2
     for each in runs:
         assert any("of the hosts held by something else" in line for line in each.excluded), each.excluded
 
@@ -119,8 +119,8 @@ def test_a_fabric_that_falls_behind_makes_a_run_unfaithful(rack_agent: Agent, tm
             stack.callback(stall.kill)
             assert stall.stdout is not None
             assert stall.stdout.readline() == b"ready\n"
-        runs = run(rack_agent, study(stream={"duration": "0.5 s"}, blocks=2, retries=0), tmp_path / "out")
-    assert len(runs) == 4
+        runs = run(rack_agent, study(stream={"duration": "0.5 s"}, blocks=1, retries=0), tmp_path / "out")
+    assert len(runs) == 2
     for each in runs:
         assert any(line.startswith("fidelity: lateness") for line in each.excluded), each.excluded
 
@@ -172,7 +172,7 @@ def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, tmp_
             assert all(line.startswith("excluded ") or "were lost" in line for line in doubts), doubts
         return {each["treatment"]["mtu"]: each["verdict"] for each in judged}
 
-    found = [verdicts_of(seed) for seed in range(by_length(2, 10))]
+    found = [verdicts_of(seed) for seed in range(by_length(1, 10))]
     for verdicts in found:
         assert verdicts[8999] == "worse", found
         assert verdicts[9000] in ("no practical difference", "undecided"), found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import run
-from helpers.support import ROOT, by_length
+from helpers.support import ROOT, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.experiment.planning import workload_of
@@ -48,7 +48,8 @@ def levels_of(study: Study) -> set[str]:
 
 
 def shortened(study: Study) -> Study:
-    """One block of small transfers over the longest delay: every level once. Everything else as the file has it."""
+    """One block of small transfers over the longest delay: every level once, without a control. Everything else as the
+    file has it."""
     workloads = []
     for each in study.workloads:
         parameters = each.parameters
@@ -74,6 +75,7 @@ def shortened(study: Study) -> Study:
     changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
     short = {
         "blocks": 1, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
+        "control": study.control and SOAK,
     }  # fmt: skip
     whole = study.model_copy(update=short)
     return whole.model_copy(update={"fraction": fraction(whole)})

@@ -1,4 +1,4 @@
-"""A hundred racks up and down, and agents and controllers killed at random moments: nothing stays."""
+"""Many racks up and down, and agents and controllers killed at random moments: nothing stays."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import UP, await_end, children, hosts_of, leaves_nothing, spawn
+from helpers.support import by_length
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -22,11 +23,12 @@ from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream
 
 
-def test_a_hundred_racks_leave_nothing(rack_agent: Agent) -> None:
+@pytest.mark.soak(0.2)
+def test_racks_up_and_down_leave_nothing(rack_agent: Agent) -> None:
     rack_agent.request("rack.up", UP)
     rack_agent.request("rack.down")
     with leaves_nothing():
-        for _ in range(100):
+        for _ in range(by_length(30, 100)):
             rack_agent.request("rack.up", UP)
             rack_agent.request("rack.down")
 
@@ -73,7 +75,8 @@ margins: {goodput: 1 %}
 """
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.soak(0.1)
+@pytest.mark.parametrize("seed", range(by_length(6, 102)))
 def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -> None:
     generator = random.Random(seed)
     victim = ("controller", "rack agent", "host agent")[seed % 3]

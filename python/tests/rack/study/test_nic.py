@@ -28,7 +28,7 @@ KERNEL = {"all off": OFF, "gro": OFF | {"gro": True}, "all on": ON}
 def measured(agent: Agent, folder: Path, nic: dict[str, bool], **rest: Any) -> list[Run]:
     asked = study(
         stream={"size": "5 MB", "repeat": "0 s", "pattern": rest.pop("pattern", "one-to-one")},
-        factors={"mtu": 1500, **nic, **rest.pop("factors", {})}, control=True, blocks=2, **rest,
+        factors={"mtu": 1500, **nic, **rest.pop("factors", {})}, control=True, blocks=1, **rest,
     )  # fmt: skip
     runs = run(agent, asked, folder)
     wrong = {line for each in runs for line in each.excluded if not line.startswith("fidelity: ")}
@@ -79,7 +79,7 @@ def test_the_kernels_own_moderation_is_in_force(rack_agent: Agent, tmp_path: Pat
     latencies = {}
     for moderation in ("0 s", "2 ms"):
         asked = study(
-            testbed={"kind": "veth", "link": {"rate": "200 Mb/s"}}, control=True, blocks=2, margins={"latency_p50": "5 %"},
+            testbed={"kind": "veth", "link": {"rate": "200 Mb/s"}}, control=True, blocks=1, margins={"latency_p50": "5 %"},
             factors={"mtu": 1500, "rtt": "0 s", "moderation": moderation, **OFF, "gro": True},
             workloads=[{"rr": {"duration": "0.5 s"}}],
         )  # fmt: skip

@@ -18,6 +18,7 @@ from helpers.real import UP, output, spawn
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent, Json
 from framegauge.errors import AgentError
+from framegauge.experiment.planning import searched
 from framegauge.testbeds.base import PLACES
 from framegauge.testbeds.rack import Relay
 
@@ -50,6 +51,23 @@ def test_a_program_sees_its_own_network(host: Relay) -> None:
     process = spawn(host, "sh", "-c", "ls /sys/class/net; ls /sys/fs/cgroup | head -1")
     ended(host, process)
     assert {"fg1", "lo"} <= set(output(host, process).split())
+
+
+def test_a_program_in_the_users_own_folder_is_found_by_the_plan_and_by_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `/opt/…` in the PATH of root: what the plan finds there, a host starts."""
+    name = f"framegauge-{os.getpid()}-of-mine"
+    (tmp_path / name).write_text("#!/bin/sh\necho it is mine\n")
+    (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert shutil.which(name, path=searched()) == str(tmp_path / name)
+    with Agent.open([find_agent(), "rack"]) as agent:
+        agent.request("rack.up", UP)
+        host = Relay(agent, "h1")
+        process = spawn(host, name)
+        assert ended(host, process)["exit_code"] == 0
+        assert output(host, process) == "it is mine\n"
 
 
 def test_a_whole_tree_is_killed(host: Relay) -> None:

@@ -17,10 +17,10 @@ from framegauge.results.journal import Run
 STALL_SECONDS = 0.035  # Linux delays an acknowledgement by 40 ms at least
 
 
-def proven(agent: Agent, folder: Path, **rest: Any) -> list[Run]:
+def proven(agent: Agent, folder: Path, blocks: int = 1, **rest: Any) -> list[Run]:
     """The runs of a study that are evidence. Only fidelity may have excluded one: late runs, which are tried again, say
     little about workloads, and are looked at only where a machine has no others to show."""
-    runs = run(agent, study(control=True, retries=2, **rest), folder)
+    runs = run(agent, study(retries=2, blocks=blocks, **rest), folder)
     assert {line for each in runs for line in each.excluded if not line.startswith("fidelity: ")} == set()
     found = [each for each in runs if not each.excluded]
     return found if {each.key[1:] for each in found} == {each.key[1:] for each in runs} else runs
@@ -29,7 +29,7 @@ def proven(agent: Agent, folder: Path, **rest: Any) -> list[Run]:
 def test_nagle_stalls_partial_segments_and_more_sizes_at_9000(rack_agent: Agent, tmp_path: Path) -> None:
     """A header and a body that does not fill a segment: the body waits for the header's acknowledgement."""
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, treatment="nagle", margins={"latency_p50": "10 %"},
+        rack_agent, tmp_path / "out", treatment="nagle", margins={"latency_p50": "10 %"},
         factors={"mtu": [1500, 9000], "nagle": {"levels": [False, True], "baseline": False}},
         workloads=[{"rr": {"request": "100 B", "response": ["1 kB", "2300 B"], "header": "200 B", "duration": "0.5 s"}}],
     )  # fmt: skip
@@ -44,7 +44,7 @@ def test_nagle_stalls_partial_segments_and_more_sizes_at_9000(rack_agent: Agent,
 
 def test_an_open_loop_keeps_its_rate(rack_agent: Agent, tmp_path: Path) -> None:
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, margins={"transactions": "1 %"}, factors={"mtu": 1500},
+        rack_agent, tmp_path / "out", control=True, margins={"transactions": "1 %"}, factors={"mtu": 1500},
         workloads=[{"rr": {"response": "1 kB", "rate": 500, "arrivals": ["uniform", "poisson"], "duration": "1 s"}}],
     )  # fmt: skip
     for each in runs:
@@ -120,7 +120,7 @@ FULL_LINKS = {
 def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Path, pattern: str, way: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "50 Mb/s"}}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, testbed=bed, factors={"mtu": 1500},
+        rack_agent, tmp_path / "out", control=True, testbed=bed, factors={"mtu": 1500},
         workloads=[{"stream": {"duration": "1 s", "pattern": pattern, **({way: True} if way else {})}}],
     )  # fmt: skip
     links = FULL_LINKS[pattern, way]
@@ -135,7 +135,7 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
 
 @pytest.mark.needs("iperf3")
 def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
-    runs = proven(rack_agent, tmp_path / "out", blocks=2, workloads=[{"iperf3": {"duration": "1 s"}}])
+    runs = proven(rack_agent, tmp_path / "out", workloads=[{"iperf3": {"duration": "1 s"}}])
     for each in runs:
         assert each.metrics["goodput"] > 0.97 * each.readings["ceiling_bits_per_second"], (each.level, each.metrics)
 
@@ -145,7 +145,7 @@ def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
 def test_ftp_end_to_end(rack_agent: Agent, tmp_path: Path, pattern: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "200 Mb/s"}}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, testbed=bed, margins={"goodput": "1 %", "completion_time": "2 %"},
+        rack_agent, tmp_path / "out", testbed=bed, margins={"goodput": "1 %", "completion_time": "2 %"},
         workloads=[{"ftp": {"size": ["100 kB", "2 MB"], "pattern": pattern, "repeat": "0.2 s"}}],
     )  # fmt: skip
     for each in runs:
@@ -158,7 +158,7 @@ def test_socket_buffers_bound_what_is_under_way_and_the_window_scale(rack_agent:
     """Buffers of 57344, kept as 114688: a round trip of 10 ms carries no more payload, 8 * 114688 / 0.01 = 91.8 Mb/s of
     200. Such a window fits into 16 bits, so the SYNs announce no scale; the kernel's own, of megabytes, needs one."""
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=2, factors={"mtu": 1500, "rtt": "10 ms"},
+        rack_agent, tmp_path / "out", control=True, factors={"mtu": 1500, "rtt": "10 ms"},
         workloads=[{"stream": {
             "duration": "1 s", "reverse": [False, True], "sizes": [None, {"socket_buffer": 57344, "message": 16384}],
         }}],
