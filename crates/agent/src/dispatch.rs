@@ -55,6 +55,8 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "lease.end" => host::lease::end(call),
         "cpu.begin" => host::cpu::begin(call),
         "cpu.end" => host::cpu::end(call),
+        "held.begin" => host::held::begin(call),
+        "held.end" => host::held::end(call),
         "check.serve" => two_ended::serve(call),
         "check.run" => two_ended::run(call),
         "check.echo" => echo::run(call),

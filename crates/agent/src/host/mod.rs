@@ -6,6 +6,7 @@ pub mod counters;
 pub mod cpu;
 pub mod frames;
 pub mod handshakes;
+pub mod held;
 pub mod lease;
 pub mod meter;
 pub mod names;

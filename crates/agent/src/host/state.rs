@@ -12,6 +12,7 @@ use framegauge_drivers::host::Applied;
 use framegauge_drivers::host::names::Names;
 use framegauge_drivers::host::processes::Processes;
 use framegauge_drivers::meters::handshakes::HandshakeCapture;
+use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::{PortRange, Result};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -26,6 +27,8 @@ pub struct HostState {
     pub capture: Mutex<Option<Vec<HandshakeCapture>>>,
     /// The CPU meter at work.
     pub meter: Mutex<Option<Meter>>,
+    /// The meter of held CPUs at work.
+    pub held: Mutex<Option<HeldMeter>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
     /// The serving end of requests.
@@ -63,6 +66,7 @@ impl HostState {
             names: Mutex::default(),
             capture: Mutex::default(),
             meter: Mutex::default(),
+            held: Mutex::default(),
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
             check: Mutex::default(),

@@ -8,7 +8,7 @@ use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::fabric::capture::CaptureCounts;
 use framegauge_drivers::fabric::ports::FabricMeasurement;
 use framegauge_drivers::fabric::watching::Watched;
-use framegauge_drivers::meters::held::{Held, HeldMeter};
+use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelPort;
@@ -20,6 +20,9 @@ fn with_rack<T>(call: &Call, work: impl FnOnce(&mut Rack) -> Result<T, Failure>)
     let mut current = call.session.rack.current();
     work(current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?)
 }
+
+/// Of the CPUs of the hosts: often, as they are few and the rack's own.
+const HELD_EVERY_NANOSECONDS: u64 = 2_000_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +55,7 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
         }
-        let held = HeldMeter::begin(&rack.cpus.hosts)?;
+        let held = HeldMeter::begin(&rack.cpus.hosts, HELD_EVERY_NANOSECONDS)?;
         rack.begun = Some((meters::cpu_snapshot()?, held));
         Ok(json!({}))
     })
@@ -109,7 +112,7 @@ pub fn end(call: &Call) -> Answer {
         let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
         Ok((used, held, rack.cpus.clone(), fabric, kernel_ports))
     })?;
-    let held: Vec<Value> = held.end().iter().map(held_value).collect();
+    let held = held.end();
     let own_seconds = fabric.as_ref().map_or(0.0, |measured| measured.measurement.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
@@ -155,10 +158,6 @@ fn add_watched(call: &Call, described: &mut Value, watched: Option<Watched>) {
 
 fn softirq_value(cpu: u32, count: &NetworkSoftirqs) -> Value {
     json!({"cpu": cpu, "net_rx": count.receive, "net_tx": count.transmit})
-}
-
-fn held_value(held: &Held) -> Value {
-    json!({"cpu": held.cpu, "count": held.count, "seconds": held.seconds, "longest_seconds": held.longest_seconds})
 }
 
 fn port_value(port: &KernelPort) -> Value {

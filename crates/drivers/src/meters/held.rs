@@ -3,18 +3,18 @@
 
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, sched};
+use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// Before the fabric (10) and the hosts' receive paths (5).
 const PRIORITY: i32 = 20;
-const SLEEP_NANOSECONDS: u64 = 2_000_000;
 /// What a wake-up may take; the kernel's own work for the hosts keeps well below it.
 const LEAST_NANOSECONDS: u64 = 1_000_000;
 
 /// How long one CPU was held.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Held {
     /// The CPU.
     pub cpu: usize,
@@ -33,16 +33,27 @@ pub struct HeldMeter {
 }
 
 impl HeldMeter {
-    /// A thread on each of these CPUs, which wakes up every two milliseconds.
-    pub fn begin(cpus: &[usize]) -> Result<Self> {
+    /// A thread on each of these CPUs, which wakes up after each `sleep_nanoseconds`. Of what held a CPU while it slept
+    /// it notices the part that outlasts its sleep.
+    pub fn begin(cpus: &[usize], sleep_nanoseconds: u64) -> Result<Self> {
         let mut meter = Self { ending: Arc::default(), threads: Vec::new() };
         for cpu in cpus.iter().copied() {
             let ending = meter.ending.clone();
-            let thread =
-                std::thread::Builder::new().name(format!("held/{cpu}")).spawn(move || look(cpu, &ending));
+            let thread = std::thread::Builder::new().name(format!("held/{cpu}"));
+            let thread = thread.spawn(move || look(cpu, sleep_nanoseconds, &ending));
             meter.threads.push(thread.during("start a thread that measures a CPU")?);
         }
         Ok(meter)
+    }
+
+    /// The same on every CPU that this thread may use.
+    pub fn everywhere(sleep_nanoseconds: u64) -> Result<Self> {
+        Self::begin(&sched::allowed_cpus(), sleep_nanoseconds)
+    }
+
+    /// How many CPUs it measures, or would, if it may.
+    pub fn cpus(&self) -> usize {
+        self.threads.len()
     }
 
     /// What was seen, by CPU. One that could not be measured, for want of real-time scheduling, is not there.
@@ -59,14 +70,14 @@ impl Drop for HeldMeter {
 }
 
 /// Without real time it would wait for a slice, as the hosts do, and see them.
-fn look(cpu: usize, ending: &AtomicBool) -> Option<Held> {
+fn look(cpu: usize, sleep_nanoseconds: u64, ending: &AtomicBool) -> Option<Held> {
     sched::bind(0, &[cpu]).ok()?;
     sched::real_time(0, PRIORITY).ok()?;
     let mut held = Held { cpu, count: 0, seconds: 0.0, longest_seconds: 0.0 };
     while !ending.load(Ordering::Relaxed) {
         let before = clock::monotonic_nanoseconds();
-        clock::sleep(SLEEP_NANOSECONDS);
-        let late = clock::monotonic_nanoseconds().saturating_sub(before + SLEEP_NANOSECONDS);
+        clock::sleep(sleep_nanoseconds);
+        let late = clock::monotonic_nanoseconds().saturating_sub(before + sleep_nanoseconds);
         if late >= LEAST_NANOSECONDS {
             held.count += 1;
             held.seconds += late as f64 * 1e-9;
@@ -85,7 +96,7 @@ mod tests {
     #[test]
     fn a_cpu_that_is_held_is_told_and_for_how_long() {
         let cpu = sched::allowed_cpus()[0];
-        let meter = HeldMeter::begin(&[cpu]).unwrap();
+        let meter = HeldMeter::begin(&[cpu], 2_000_000).unwrap();
         let holder = std::thread::spawn(move || {
             sched::bind(0, &[cpu]).unwrap();
             sched::real_time(0, PRIORITY + 1)?;

@@ -13,7 +13,7 @@ from typing import Any
 from framegauge.networks.settings import place_of
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["Fidelity", "assess"]
+__all__ = ["Fidelity", "assess", "not_measured"]
 
 LATENESS_P50_SECONDS = 100e-6
 LATENESS_P99_SECONDS = 1e-3
@@ -38,7 +38,7 @@ class Fidelity:
 def assess(conditions: Conditions, record: Json) -> Fidelity:
     """The fidelity of one run."""
     if conditions.testbed == "hosts":
-        return Fidelity([], _readings(record))  # nothing is emulated
+        return Fidelity([*_held_up(record)], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
     reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
     return Fidelity(reasons, _readings(record))
@@ -92,6 +92,22 @@ def _held(conditions: Conditions, record: Json) -> Iterator[str]:
             yield f"{name}: at most {HELD_SHARE:.1%} of the time, found {share:.1%}"
         elif longest > HELD_LONGEST_SECONDS:
             yield f"{name}: at most {HELD_LONGEST_SECONDS * 1e3:.0f} ms, found {longest * 1e3:.0f} ms"
+
+
+def _held_up(record: Json) -> Iterator[str]:
+    """Reasons if something held up one of the user's hosts. Only long pieces are one: the kernel's own work for
+    packets, which looks the same, gives way after a few milliseconds."""
+    for cpu in record["measure"]["held"]:
+        if cpu["longest_seconds"] > HELD_LONGEST_SECONDS:
+            limit, found = HELD_LONGEST_SECONDS * 1e3, cpu["longest_seconds"] * 1e3
+            name = f"CPU {cpu['cpu']} of {cpu['host']} held by something else"
+            yield f"{name}: at most {limit:.0f} ms, found {found:.0f} ms"
+
+
+def not_measured(record: Json) -> list[str]:
+    """What the user's hosts did not let their agents measure."""
+    found = record["measure"].get("held_not_measured", {})
+    return [f"{host}: {line}" for host, lines in found.items() for line in lines]
 
 
 def _ring_drops(record: Json) -> Iterator[str]:

@@ -296,6 +296,7 @@ def _checked(
     unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
     unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]
     degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
+    degraded += [f"not measured: {line}" for line in fidelity.not_measured(record)]
     return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
 
 

@@ -190,7 +190,9 @@ class SshTestbed:
         return None
 
     def begin(self, watch: Sequence[str] = ()) -> float:  # noqa: ARG002
-        """The start of the measurement; there is no fabric to meter."""
+        """The start of the measurement; there is no fabric to meter, but something else may hold a host's CPUs."""
+        for host in self._hosts:
+            host.agent.request("held.begin")
         self._begun = time.monotonic()
         return self._begun
 
@@ -203,10 +205,14 @@ class SshTestbed:
         return nullcontext([])
 
     def end(self) -> Json:
-        """The time since `begin`, and no other figures."""
+        """The time since `begin`, and the CPUs that were held; by host, what could not be measured of that."""
+        elapsed = time.monotonic() - self._begun
+        found = {host.name: host.agent.request("held.end") for host in self._hosts}
         return {
-            "elapsed_seconds": time.monotonic() - self._begun, "fabric": None, "kernel_ports": None, "cpus": [],
-            "softirqs": [], "held": [], "agent": {"cpu_seconds": 0.0},
+            "elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": [], "softirqs": [],
+            "held": [{"host": name, **cpu} for name, each in found.items() for cpu in each["held"]],
+            "held_not_measured": {name: each["not_measured"] for name, each in found.items() if each["not_measured"]},
+            "agent": {"cpu_seconds": 0.0},
         }  # fmt: skip
 
     def fetch(self, spool: int) -> bytes:

@@ -55,6 +55,8 @@ _HOST = {
     "check.trace": "hops patient small_bytes traces",
     "check.close": "",
     "host.frames": "interfaces",
+    "held.begin": "",
+    "held.end": "",
     "host.names": "entries",
     "process.spawn": "argv environment? directory? limits?",
     "process.wait": "process timeout_seconds",
@@ -71,6 +73,7 @@ class FakeAgent:
         self.role = role
         self.ended = False
         self._greeted = False
+        self._meters_held = False
         self._rack = FakeRack()
         self._check = FakeCheck()
         self._keys = _EVERY | (_RACK if role == "rack" else _HOST)
@@ -125,6 +128,8 @@ class FakeAgent:
             "check.trace": self._check.trace,
             "check.close": self._check.close,
             "host.frames": self._not_ours,
+            "held.begin": self._held_begin,
+            "held.end": self._held_end,
             "host.names": self._not_ours,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
@@ -151,6 +156,16 @@ class FakeAgent:
     def _not_ours(self, _: Json) -> Json:
         what = "this host is not a rack's"
         raise FakeError(-32006, what, {"what": what})
+
+    def _held_begin(self, _: Json) -> Json:
+        self._meters_held = True
+        return {}
+
+    def _held_end(self, _: Json) -> Json:
+        if not self._meters_held:
+            raise FakeError(-32006, "held.begin comes first", {"what": "held.begin comes first"})
+        self._meters_held = False
+        return {"held": [], "not_measured": ["held CPUs: an invented host has none"]}
 
     def _process(self, params: Json) -> tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]:
         if params["process"] not in self._processes:

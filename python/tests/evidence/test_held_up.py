@@ -1,0 +1,41 @@
+"""Hosts of the user's own that something else held up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from helpers.support import STUDY
+
+from framegauge.evidence import fidelity
+from framegauge.experiment import planning
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+
+ASKED = study_file.parse(STUDY, "x")
+CONDITIONS = replace(planning.conditions_of(ASKED, block_order(ASKED, 0)[0]), testbed="hosts")
+
+
+def record(longest_seconds: float, **more: Any) -> dict[str, Any]:
+    """One CPU of alpha was held for half of a run of two seconds, in pieces of which this was the longest."""
+    held = {"host": "alpha", "cpu": 3, "count": 9, "seconds": 1.0, "longest_seconds": longest_seconds}
+    measure = {"elapsed_seconds": 2.0, "fabric": None, "cpus": [], "held": [held], **more}
+    return {"measure": measure}
+
+
+@pytest.mark.parametrize(
+    ("longest", "reasons"),
+    [(0.0199, []), (0.031, ["CPU 3 of alpha held by something else: at most 20 ms, found 31 ms"])],
+)
+def test_only_a_long_piece_is_a_reason(longest: float, reasons: list[str]) -> None:
+    found = fidelity.assess(CONDITIONS, record(longest))
+    assert found.reasons == reasons
+    assert found.readings["held_seconds"] == 1.0
+    assert found.readings["held_longest_seconds"] == longest
+
+
+def test_what_an_agent_may_not_measure_is_told_by_host() -> None:
+    lines = {"beta": ["held CPUs: no real-time scheduling on 2 of 2 CPUs (CAP_SYS_NICE)"]}
+    assert fidelity.not_measured(record(0.0, held_not_measured=lines)) == [f"beta: {lines['beta'][0]}"]
+    assert fidelity.not_measured(record(0.0)) == []
