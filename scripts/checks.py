@@ -34,7 +34,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
 RACK = "python/tests/rack"
-# They wait more than they work, and none looks at the whole machine for what another has left.
+# They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
+# its hosts.
 HOSTS = ["python/tests/rack/hosts", "python/tests/browser", "python/tests/install"]
 SLOWEST = 20
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
@@ -80,7 +81,7 @@ GROUPS = {
     "quick": QUICK,
     "test": [
         *QUICK,
-        pytest("pytest, hosts", "hosts", *HOSTS, after="agent"),
+        pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
         pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
     ],
     "soak": [AGENT, pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True)],

@@ -52,11 +52,12 @@ def make_side(folder: Path, seed: int) -> None:
 
 
 def ours() -> list[Any]:
-    """Our commands; those of `wire` ask the agent."""
+    """Our commands; `wire` asks the agent, and a study over ssh needs the one that it would copy."""
     found = [words for _, words in COMMANDS if words[0] == "framegauge"]
+    asks = [words[1] == "wire" or any(word.startswith("examples/ssh-") for word in words) for words in found]
     return [
-        pytest.param(words, id=" ".join(words), marks=[pytest.mark.agent] if words[1] == "wire" else [])
-        for words in found
+        pytest.param(words, id=" ".join(words), marks=[pytest.mark.agent] if agent else [])
+        for words, agent in zip(found, asks, strict=True)
     ]
 
 

@@ -14,7 +14,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.errors import FramegaugeError
 
-pytest.register_assert_rewrite("helpers.real", "helpers.networks")
+pytest.register_assert_rewrite("helpers.real", "helpers.networks", "helpers.over_ssh")
 
 HERE = Path(__file__).parent
 not_run = NotRun()

@@ -29,7 +29,7 @@ def test_goodput_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
 
 
 def test_goodput_of_ipv6_has_its_own_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
-    asked = study(family=6, **MANY)
+    asked = study(family=6, **{**MANY, "blocks": 7})
     runs = run(rack_agent, asked, tmp_path / "out", Unsteady(rack_agent))
     for level, values in evidence(runs).items():
         assert 0.995 <= statistics.median(values) / (RATE * CEILING_IPV6[level]) <= 1.0005
@@ -83,7 +83,7 @@ def test_two_senders_keep_the_port_busy_and_reach_the_ceiling(rack_agent: Agent,
 @pytest.mark.needs("iperf3")
 @pytest.mark.parametrize("mtu", [1500, 9000])
 def test_our_generator_agrees_with_iperf3_on_the_kernels_own_link(rack_agent: Agent, mtu: int, tmp_path: Path) -> None:
-    asked = study("veth", stream={"duration": "2 s"}, factors={"mtu": {"levels": [mtu, mtu - 1], "baseline": mtu}})
+    asked = study("veth", stream={"duration": "1 s"}, factors={"mtu": {"levels": [mtu, mtu - 1], "baseline": mtu}})
     ours = evidence(run(rack_agent, asked, tmp_path / "out"))[mtu]
     theirs = [_iperf3(rack_agent, mtu) for _ in range(3)]
     assert statistics.median(ours) == pytest.approx(statistics.median(theirs), rel=0.005)
@@ -104,7 +104,7 @@ def _iperf3(agent: Agent, mtu: int) -> float:
         listening = spawn(server, "iperf3", "-s", "-1", "--forceflush")
         while "listening" not in output(server, listening):
             pass
-        process = spawn(client, "iperf3", "-c", built["hosts"][1]["address"], "-O", "1", "-t", "2", "-J")
+        process = spawn(client, "iperf3", "-c", built["hosts"][1]["address"], "-O", "1", "-t", "1", "-J")
         client.request("process.wait", {"process": process, "timeout_seconds": 20}, timeout_seconds=25)
         return float(json.loads(output(client, process))["end"]["sum_received"]["bits_per_second"])
     finally:
