@@ -53,9 +53,9 @@ class Check:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-def pytest(name: str, lane: str, *words: str, after: str = "", soak: bool = False) -> Check:
-    """A run of pytest whose slowest tests are listed at the end."""
-    command = [f"{BIN}/python", "-m", "pytest", *words]
+def pytest(name: str, lane: str, *words: str, after: str = "", soak: bool = False, gives_way: bool = False) -> Check:
+    """A run of pytest whose slowest tests are listed at the end. `gives_way` to those that other checks wait for."""
+    command = [*(["nice"] if gives_way else []), f"{BIN}/python", "-m", "pytest", *words]
     return Check(name, command, lane, after, report=True, environment=(("FRAMEGAUGE_SOAK", "1"),) if soak else ())
 
 
@@ -73,7 +73,7 @@ QUICK = [
     AGENT,
     *LINT,
     Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
-    pytest("pytest", "python", *PURE, "-m", "not agent", "-n", str(CPUS)),
+    pytest("pytest", "python", *PURE, "-m", "not agent", "-n", str(CPUS), gives_way=True),
     pytest("pytest, agent", "python", *PURE, "-m", "agent", after="agent"),
 ]
 GROUPS = {

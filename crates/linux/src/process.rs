@@ -177,6 +177,23 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// A right of this thread (capabilities(7)), by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Packet sockets.
+    NetRaw = 13,
+    /// The CPUs and priorities of threads with more rights, the kernel's among them.
+    SysNice = 23,
+}
+
+/// Whether this thread may use a capability now; true where the kernel does not tell.
+pub fn is_capable(capability: Capability) -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/thread-self/status") else { return true };
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    bits.is_none_or(|bits| bits >> capability as u8 & 1 == 1)
+}
+
 /// The thread of process `pid` that has been its longest, apart from its first; that one where it is the only one.
 pub fn second_thread(pid: u32) -> Result<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).during("list a process's threads")?;

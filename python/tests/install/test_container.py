@@ -57,3 +57,5 @@ def test_a_study_needs_each_of_them_and_no_more(without: str, environment: dict[
     )  # fmt: skip
     why = problems(tmp_path / "out")
     assert bool(why) is (without != ""), (found.stderr, why)
+    # It is said before anything is built.
+    assert ("framegauge: missing " in found.stderr) is (without != ""), found.stderr

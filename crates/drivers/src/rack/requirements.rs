@@ -1,8 +1,9 @@
 //! What the emulated rack needs of this machine, found out without leaving a change behind.
 
 use crate::host::groups::cgroup_root;
+use framegauge_linux::process::Capability;
 use framegauge_linux::uring::Writes;
-use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, tap};
+use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, sysctl, tap};
 use std::fs;
 
 /// Something that is missing.
@@ -27,6 +28,25 @@ pub struct Requirements {
     pub degraded: Vec<Requirement>,
 }
 
+/// What root may lack in a container, and nothing that is tried below would tell.
+const RIGHTS: [(Capability, &str, &str, &str); 2] = [
+    (
+        Capability::NetRaw,
+        "CAP_NET_RAW",
+        "capturing the handshakes that prove the MSS",
+        "in a container, add the capability NET_RAW",
+    ),
+    (
+        Capability::SysNice,
+        "CAP_SYS_NICE",
+        "binding what receives for a host to the hosts' CPUs",
+        "in a container, add the capability SYS_NICE",
+    ),
+];
+
+/// A setting that every host gets.
+const SYSCTL: &str = "net.ipv4.tcp_congestion_control";
+
 /// Tries what the rack will do. Must be called by an agent started for nothing else.
 pub fn probe(fabric: bool, shaped: bool) -> Requirements {
     let mut all = Requirements::default();
@@ -39,6 +59,14 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
         });
         return all;
     }
+    all.missing.extend(RIGHTS.iter().filter(|right| !process::is_capable(right.0)).map(|right| {
+        Requirement {
+            name: right.1,
+            needed_for: right.2,
+            found: "an agent that does not have it".into(),
+            remedy: right.3,
+        }
+    }));
     probe_groups(&mut all);
     let tried = std::thread::spawn(move || probe_devices(fabric, shaped)).join().unwrap_or_default();
     all.missing.extend(tried.missing);
@@ -55,7 +83,7 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
     if let Err(error) = perf::can_count_instructions() {
         all.degraded.push(Requirement {
             name: "perf",
-            needed_for: "cycles and instructions a host; goodput and completion time do not need it",
+            needed_for: "cycles and instructions per host; goodput and completion time do not need it",
             found: error.to_string(),
             remedy: "a machine whose hypervisor shows its performance counters",
         });
@@ -127,6 +155,14 @@ fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
             remedy: "a kernel with CONFIG_NET_NS and a container that may create namespaces",
         });
         return all;
+    }
+    if let Err(error) = sysctl::read(SYSCTL).and_then(|value| sysctl::write(SYSCTL, &value)) {
+        missing.push(Requirement {
+            name: "sysctls",
+            needed_for: "the settings of the hosts",
+            found: error.to_string(),
+            remedy: "in a container, mount -o remount,rw,bind /proc/sys",
+        });
     }
     let interface = "fgprobe0";
     if fabric {
