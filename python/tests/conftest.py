@@ -27,6 +27,12 @@ from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# pandas is a dependency of one test alone. Where it is installed pyarrow imports it, which takes 0.2 s of every program;
+# users' framegauge does without.
+NO_PANDAS = str(Path(__file__).parent / "helpers/no_pandas")
+others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each not in ("", NO_PANDAS)]
+os.environ["PYTHONPATH"] = os.pathsep.join([NO_PANDAS, *others])
+sys.path[:] = [each for each in sys.path if each != NO_PANDAS]  # of pytest's own workers
 # Runs are the same everywhere, so there is nothing to remember between them.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
