@@ -47,6 +47,7 @@ BASE: Mapping[str, Any] = {
     "budget": "5 min",
     "margins": {"goodput": "1 %"},
     "retries": 4,
+    "meters": {"idle": "0.05 s"},  # a quarter of the usual; what hosts cost is in test_costs.py
 }
 
 

@@ -64,7 +64,7 @@ BIG = 0.2  # of a CPU: 8 s a GB at 200 Mb/s, where a host costs some 3 to 5
 def asked(blocks: int) -> Study:
     return study(
         stream={"duration": "0.7 s", "sample": "0 s"}, factors={"mtu": {"levels": [9000, 8999], "baseline": 9000}},
-        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, blocks=blocks,
+        margins={"receiver_cpu_cost": "5 %", "sender_cpu_cost": "5 %"}, blocks=blocks, meters={"idle": "0.2 s"},
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def shortened(study: Study) -> Study:
     changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
     short = {
         "blocks": 1, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
-        "control": study.control and SOAK,
+        "control": study.control and SOAK, "meters": study.meters.model_copy(update={"idle": 0.05}),
     }  # fmt: skip
     whole = study.model_copy(update=short)
     return whole.model_copy(update={"fraction": fraction(whole)})
