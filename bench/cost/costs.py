@@ -45,7 +45,7 @@ HERE = {
     "amount": "duration: 2 s",
     "margins": "receiver_instructions: 2 %, receiver_cpu_cost: 5 %, sender_cpu_cost: 5 %",
 }
-# One CPU of 10^9 instructions a second: a fifth of the rate and five times the moderation, so that an interrupt hands
+# One CPU of 10^9 instructions per second: a fifth of the rate and five times the moderation, so that an interrupt hands
 # over as many frames. Its time is its instructions over again, so time is not judged.
 EMULATED = {
     "rate": "200 Mb/s",
@@ -54,7 +54,7 @@ EMULATED = {
     "margins": "receiver_instructions: 2 %, sender_instructions: 2 %",
 }
 # Published (Purdue TR 13-006): 9000 against 1500 with TSO and LRO on, many-to-one, instructions −22 %, cycles −17 %;
-# one-to-one −13 %. A prototype of this fabric on another virtual machine, instructions a GB, MTU 1500 and 9000:
+# one-to-one −13 %. A prototype of this fabric on another virtual machine, instructions/GB, MTU 1500 and 9000:
 # offloads off 4.13–4.25 and 1.97–1.98 thousand million, TSO and LRO on at 100 us 1.34–1.37 and 1.07.
 BEFORE = {(1500, False): 4.2, (9000, False): 1.98, (1500, True): 1.36, (9000, True): 1.07}
 

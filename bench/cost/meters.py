@@ -27,7 +27,7 @@ METERS = ("wire", "samples", "fabric and CPU states")
 
 
 def measure(bed: RackTestbed, off: frozenset[str]) -> tuple[float, float]:
-    """Goodput in b/s and CPU seconds of both hosts a gigabyte, with some meters switched off."""
+    """Goodput in b/s and CPU seconds of both hosts per gigabyte, with some meters switched off."""
     bed.up(conditions("fabric", 1500, offloads=False))
     try:
         hosts = bed.hosts()

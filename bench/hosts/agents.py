@@ -51,7 +51,7 @@ def logins(remotes: list[Remote]) -> float:
 
 
 def main() -> None:
-    """Print a line a round, and the medians."""
+    """Print one line per round, and the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)

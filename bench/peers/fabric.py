@@ -176,7 +176,7 @@ def values(runs: list[Figures], name: str) -> list[float]:
 
 
 def show(found: Mapping[tuple[Any, ...], list[Figures]]) -> None:
-    """A line a case and testbed."""
+    """One line per case and testbed."""
     for (case, mtu, offloads, rate, testbed), runs in found.items():
         if not mtu:
             continue

@@ -62,7 +62,7 @@ def busy_seconds():
 
 
 def many_to_one(net, asked):
-    """Mb/s that the last host gets from all others, and CPU seconds a gigabyte."""
+    """Mb/s that the last host gets from all others, and CPU seconds per gigabyte."""
     for switch in net.switches:
         for device in switch.intfNames():
             switch.cmd(f"ip link set {device} mtu {asked['mtu']}")

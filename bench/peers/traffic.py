@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.peers.traffic [--repetitions N] [--emulated]
 
 stream and iperf3: one flow for two seconds at 1 Gb/s, on our fabric and on the kernel's own link (veth + tbf),
-MTU 1500 and 9000, offloads off and on; goodput, and what both hosts' programs cost a gigabyte: instructions,
+MTU 1500 and 9000, offloads off and on; goodput, and what both hosts' programs cost per gigabyte: instructions,
 or where the machine hides its counters CPU time. rr and sockperf's ping-pong over TCP: 64 bytes each way, median
 and 99 % round trip (sockperf states half of it). Both run on every rack, in alternating order; figures are ratios.
 With --emulated stream and iperf3 are on a rack in a machine that qemu emulates, whose counter of instructions is exact
@@ -44,7 +44,7 @@ SECONDS = 2
 MESSAGE_BYTES = 64
 TOKEN = "5a" * 16
 WORDS = {"fabric": "our fabric", "kernel": "veth + tbf"}
-# The emulated machine's CPU does 10^9 instructions a second: a fifth of the rate, five times the moderation.
+# The emulated machine's CPU does 10^9 instructions per second: a fifth of the rate, five times the moderation.
 EMULATED_RATE, EMULATED_MODERATION = 200_000_000, 500e-6
 PERCENTILE = re.compile(r"percentile (\d+\.\d+) =\s+(\d+\.\d+)")
 
@@ -81,7 +81,7 @@ def emulated_conditions(mtu: int, offloads: bool) -> Conditions:
 
 
 def bulk(bed: RackTestbed, workload: Workload) -> Figures:
-    """Goodput, and the programs' cost a gigabyte on both hosts."""
+    """Goodput, and the programs' cost per gigabyte on both hosts."""
     hosts = bed.hosts()
     for host in hosts:
         host.agent.request("cpu.begin")

@@ -14,7 +14,7 @@ const FAST_BYTES: u64 = u64::MAX / (BITS_PER_BYTE * PICOSECONDS_PER_SECOND) - 1;
 #[error("a bit rate of 0 b/s was given: at least 1 is needed")]
 pub struct BitRateError;
 
-/// Bits a second, decimal, never zero.
+/// Bits per second, decimal, never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);
 
@@ -27,7 +27,7 @@ impl BitRate {
         Ok(BitRate(bits_per_second))
     }
 
-    /// Bits a second.
+    /// Bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }

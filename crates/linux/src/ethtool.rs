@@ -118,7 +118,7 @@ pub fn driver(interface: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// The speed that the device says it has, in bits a second; `None` if it says none.
+/// The speed that the device says it has, in bits per second; `None` if it says none.
 pub fn speed(interface: &str) -> Result<Option<u64>> {
     const GET_SETTINGS: u32 = 0x1;
     let mut value = Settings {

@@ -18,7 +18,7 @@ const ROOT: u32 = 0xffff_ffff;
 /// A token bucket.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
-    /// Rate in bits a second, in the bytes that `sizes` yields.
+    /// Rate in bits per second, in the bytes that `sizes` yields.
     pub bits_per_second: u64,
     /// Burst in bytes; an aggregate larger than this is segmented in software first.
     pub burst_bytes: u32,

@@ -41,7 +41,7 @@ pub struct TcpInfo {
     pub unacked_segments: u32,
     /// Bytes written and not sent.
     pub not_sent_bytes: u32,
-    /// The kernel's delivery rate estimate, bits a second.
+    /// The kernel's delivery rate estimate, bits per second.
     pub delivery_rate_bits_per_second: u64,
     /// Bytes acknowledged so far.
     pub bytes_acked: u64,
@@ -129,7 +129,7 @@ pub fn nodelay(socket: RawFd) -> Result<bool> {
 /// Limits what a socket sends (`SO_MAX_PACING_RATE`). TCP paces itself then, with any queue discipline, and
 /// counts payload. The kernel's answer is read back: one that keeps another rate is an error.
 pub fn pace(socket: RawFd, bytes_per_second: u64) -> Result<()> {
-    let operation = format!("pace a connection at {bytes_per_second} bytes a second");
+    let operation = format!("pace a connection at {bytes_per_second} bytes per second");
     let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
     set_option(socket, level, name, &bytes_per_second.to_ne_bytes(), &operation)?;
     let mut bytes = [0; 8];

@@ -17,7 +17,7 @@ pub struct NetworkSpec {
     pub topology: TopologySpec,
     /// How frames find their way.
     pub routing: RoutingSpec,
-    /// Line rate of every link, in bits a second.
+    /// Line rate of every link, in bits per second.
     pub bits_per_second: u64,
     /// Propagation there and back between the hosts that are furthest apart, in seconds.
     pub rtt_seconds: f64,

@@ -27,7 +27,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule of `rate_per_second` (above 0) requests a second on average.
+    /// A schedule of `rate_per_second` (above 0) requests per second on average.
     pub fn new(rate_per_second: f64, arrivals: Arrivals) -> Self {
         let draws = match arrivals {
             Arrivals::Uniform => None,

@@ -22,7 +22,7 @@ pub struct Hello {
     pub reverse: bool,
     /// How much the sending end sends.
     pub amount: Amount,
-    /// What the serving end may send at most, in payload bytes a second; `None`: as fast as it goes.
+    /// What the serving end may send at most, in payload bytes per second; `None`: as fast as it goes.
     pub pacing_bytes_per_second: Option<NonZeroU64>,
     /// Which flow of its round this is.
     pub flow: u32,

@@ -83,6 +83,6 @@ def test_the_real_agent_with_a_rate(monkeypatch, capsys):
     assert cli.main(["wire", "--mtu", "1500", "--encap", "vlan,esp-tunnel:nat-t", "--rate", "10 Gb/s"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^tagged frame +1522  which every device on the way must take$", out, re.MULTILINE)
-    assert re.search(r"at 10 Gb/s: goodput at most 8\.988 Gb/s, 810,636 full packets a second", out)
+    assert re.search(r"at 10 Gb/s: goodput at most 8\.988 Gb/s, 810,636 full packets per second", out)
     assert cli.main(["wire", "--mtu", "1279", "--encap", "vxlan,ipv6"]) == 2
     assert "vxlan: found an MTU of 1279 bytes around it, expected at least 1280 for ipv6" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def arrow(columns: Mapping[str, Sequence[Any]]) -> bytes:
 
 
 def transfers(rates: Iterable[float], resent: Sequence[int] | None = None) -> bytes:
-    """One row a flow of one round, at so many bits a second; without `resent` as older versions wrote it."""
+    """One row per flow of one round, at so many bits per second; without `resent` as older versions wrote it."""
     found = list(rates)
     columns: dict[str, Sequence[Any]] = {
         "round": [0] * len(found), "flow": list(range(len(found))), "start_seconds": [0.5] * len(found),

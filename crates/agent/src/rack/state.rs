@@ -59,7 +59,7 @@ pub struct RackState {
     group: Mutex<Option<PathBuf>>,
     /// What was found missing, by (fabric, shaped): probing costs as much as a small rack.
     probed: Mutex<BTreeMap<(bool, bool), Requirements>>,
-    /// The most that this machine hands over, in bits a second; none where it cannot be measured.
+    /// The most that this machine hands over, in bits per second; none where it cannot be measured.
     most: OnceLock<Option<u64>>,
 }
 
@@ -88,7 +88,7 @@ impl RackState {
         if found.missing.is_empty() { Ok(current) } else { Err(Failure::missing(&found.missing)) }
     }
 
-    /// The most that this machine hands over to a host, in bits a second, measured once; none where it cannot be.
+    /// The most that this machine hands over to a host, in bits per second, measured once; none where it cannot be.
     pub fn most_bits_per_second(&self) -> Option<u64> {
         let told =
             |error: &_| eprintln!("framegauge-agent: {error}; rates that are too high are not refused");

@@ -10,7 +10,7 @@ pub const SHAPER_LIMIT_BYTES: u32 = 32 << 20;
 /// The shaper that bounds the sender's queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Shaping {
-    /// Bits a second, counted in bytes on the wire.
+    /// Bits per second, counted in bytes on the wire.
     pub bits_per_second: u64,
     /// Burst in bytes.
     pub burst_bytes: u32,

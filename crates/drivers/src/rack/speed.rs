@@ -20,8 +20,8 @@ const PACKETS: usize = 32;
 /// Best of so many: whatever else this machine does makes it slower, and never faster.
 const GOES: usize = 8;
 
-/// Bits a second that one thread, which does nothing else, reads from a TAP and writes to one, in packets of 64 KiB: all
-/// that a fabric must do at the least, between hosts that cost nothing. It takes some milliseconds.
+/// Bits per second that one thread, which does nothing else, reads from a TAP and writes to one, in packets of 64 KiB:
+/// all that a fabric must do at the least, between hosts that cost nothing. It takes some milliseconds.
 pub fn most_bits_per_second() -> Result<u64> {
     workshop()?.run(|| {
         let tap = Tap::create(INTERFACE, true, true)?;

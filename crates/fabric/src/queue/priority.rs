@@ -5,7 +5,7 @@ use framegauge_frames::Picoseconds;
 use crate::queue::fifo::{Fifo, drain_all};
 use crate::{Discipline, Fate, Frame, Limit, Reason};
 
-/// A queue a band: the lowest that has a frame goes first, however long the others wait. The buffer is one for all,
+/// One queue per band: the lowest that has a frame goes first, however long the others wait. The buffer is one for all,
 /// and takes what fits, whatever its band.
 #[derive(Debug, Clone)]
 pub struct Priority {

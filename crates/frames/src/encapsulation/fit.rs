@@ -48,7 +48,7 @@ pub struct InnerCeiling {
     pub segment_payload_bytes: u32,
     /// Application bits delivered a second.
     pub goodput_bits_per_second: Option<f64>,
-    /// Full-size packets a second.
+    /// Full-size packets per second.
     pub packets_per_second: Option<f64>,
 }
 

@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 LINK_SHARE = 0.01
-UNKNOWN_LINK = 1e9  # bits a second of an interface that does not say
+UNKNOWN_LINK = 1e9  # bits per second of an interface that does not say
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Prepared:
     errors: dict[str, str]
     plan: planner.Plan
     paths: list[Path]
-    rates: dict[str, float | None]  # bits a second that a host may send; None: whatever it can
+    rates: dict[str, float | None]  # bits per second that a host may send; None: whatever it can
     cost: planner.Cost
     targets: Sequence[Target] = ()
 

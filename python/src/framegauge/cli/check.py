@@ -72,7 +72,7 @@ def parser() -> Verb:
     family = whole.add_mutually_exclusive_group()
     family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
     family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
-    whole.add_argument("--flows", metavar="N", help="source ports a pair and direction (32)")
+    whole.add_argument("--flows", metavar="N", help="source ports per pair and direction (32)")
     whole.add_argument(
         "--one-ended", action="append", default=[], metavar="TARGET",
         help="an address or name (or host of --testbed) where no agent runs; may be repeated",

@@ -70,6 +70,6 @@ def _ceilings(found: dict[str, Any]) -> list[str]:
         )
         if rate is not None:
             goodput = print_bits_per_second(inside["goodput_bits_per_second"])
-            packets = f"{inside['packets_per_second']:,.0f} full packets a second"
+            packets = f"{inside['packets_per_second']:,.0f} full packets per second"
             lines.append(f"  at {print_bits_per_second(rate)}: goodput at most {goodput}, {packets}")
     return lines

@@ -79,11 +79,11 @@ examples:
   framegauge rack list --json | jq '.hosts | length'
 """
 _WATCH = """\
-A line a port, the most loaded first: the rate of the frames that left since the last look, how busy the port was (100 %
-is its line rate), the bytes that wait now, the most that did since anybody's last look, drops and ECN marks a second
-and in all. Ports with nothing to tell are counted in the last line. Not to a terminal: plain lines. Ctrl-C ends it.
+One line per port, the busiest first: the rate since the last look, the load (100 % is the line rate), the bytes queued
+now, the longest queue since anybody's last look, and drops and ECN marks, per second and in total. The last line counts
+the idle ports. Ctrl-C ends it.
 
-With --json: one object a look, one a line, with every count of `rack.ports` (docs/how-to/rack.md).
+With --json: one object per look, each on a line, with every counter of `rack.ports` (docs/how-to/rack.md).
 
 examples:
   framegauge rack watch
@@ -318,7 +318,7 @@ def _text(state: Mapping[str, Any]) -> list[str]:
         routers = state.get("routers", [])
         rows = [("node" if routers else "host", "interface", "address", "MTU")]
         for each in hand.members(state):
-            # Racks of older versions have one NIC a host, and say no more of it.
+            # Racks of older versions have one NIC per host, and say no more of it.
             for place, nic in enumerate(each.get("nics", [each])):
                 rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(each["mtu"])))
         return [*_table(rows), "", _summary(state), *_usage(state, hosts[0], hosts[-1], hosts[-1]["address"])]

@@ -58,7 +58,7 @@ class Burning(Unsteady):
             self.hosts()[1].agent.request("process.signal", asked)
 
 
-BIG = 0.2  # of a CPU: 8 s a GB at 200 Mb/s, where a host costs some 3 to 5
+BIG = 0.2  # of a CPU: 8 s per GB at 200 Mb/s, where a host costs some 3 to 5
 
 
 def asked(blocks: int) -> Study:
@@ -94,7 +94,7 @@ def test_a_burn_of_three_per_cent_in_one_arms_receiver_is_found(rack_agent: Agen
     judged = summary.summarise(read(tmp_path / "out"))["verdicts"]
     found = {(each["metric"], each["treatment"]["mtu"]): each["verdict"] for each in judged}
     assert found["receiver_cpu_cost", 8999] == "worse", judged
-    # A hundredth of a CPU is 0.4 s a GB at 200 Mb/s.
+    # A hundredth of a CPU is 0.4 s per GB at 200 Mb/s.
     burnt = cost(runs, "receiver_cpu_cost")
     assert 0.6 < burnt[8999] - burnt[9000] < 2.4, burnt
     assert found["sender_cpu_cost", 8999] != "worse", judged
@@ -115,7 +115,7 @@ def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agen
         burning = run(rack_agent, asked(blocks=4), tmp_path / "burning")
     # Both arms are alike.
     before, after = (min(cost(each, "receiver_cpu_cost").values()) for each in (quiet, burning))
-    # Inside a host it would be 8 s a GB.
+    # Inside a host it would be 8 s per GB.
     assert abs(after - before) < 0.6, (before, after)
 
 

@@ -141,7 +141,7 @@ def test_each_nic_is_shaped_at_the_rate_of_its_own_link(rack_agent: Agent) -> No
     links = [{"from": "h1.2", "to": "*", "bits_per_second": 20_000_000}]
     with network(rack_agent, 2, topology={"kind": "rack", "nics": 2}, links=links) as (_, hosts):
         rates = [nic["qdisc"]["bits_per_second"] for nic in hosts[0].agent.request("host.read")["nics"]]
-        # tbf keeps whole bytes a second.
+        # tbf keeps whole bytes per second.
         assert rates == [pytest.approx(0.999 * each, abs=8) for each in (RATE, 20_000_000)]
         change = {"from": "h1", "to": "*", "bits_per_second": 10_000_000}
         assert rack_agent.request("rack.set", change)["changed"] == ["h1.1>switch", "h1.2>switch"]

@@ -14,7 +14,7 @@ from framegauge.agents.pipe import Agent
 from framegauge.errors import Refused
 from framegauge.testbeds.rack import Relay
 
-FASTEST = 100 * 10**12  # bits a second; 64 KiB in 5 ns
+FASTEST = 100 * 10**12  # bits per second; 64 KiB in 5 ns
 STUDY = """\
 testbed: {kind: rack, link: {rate: RATE}, links: [LINKS]}
 factors: {mtu: [1500, 9000]}

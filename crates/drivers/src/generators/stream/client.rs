@@ -43,7 +43,7 @@ pub struct StreamOrder {
     pub spec: StreamSpec,
     /// Nanoseconds between two readings of a connection's state; 0: none.
     pub sample_nanoseconds: u64,
-    /// What a flow may send at most, in payload bytes a second; `None`: as fast as it goes.
+    /// What a flow may send at most, in payload bytes per second; `None`: as fast as it goes.
     pub pacing_bytes_per_second: Option<NonZeroU64>,
     /// Of this end; the serving end has its own.
     pub sizes: Sizes,
