@@ -59,3 +59,18 @@ def test_a_study_needs_each_of_them_and_no_more(without: str, environment: dict[
     assert bool(why) is (without != ""), (found.stderr, why)
     # It is said before anything is built.
     assert ("framegauge: missing " in found.stderr) is (without != ""), found.stderr
+
+
+@pytest.mark.rack
+@pytest.mark.needs("setpriv", "unshare", "mount")
+@pytest.mark.usefixtures("root")
+def test_what_the_entrypoint_makes_writable_is_required(environment: dict[str, str], tmp_path: Path) -> None:
+    capabilities = ",".join(f"+{name.lower()}" for name in granted())
+    apart = ["unshare", "--mount", "--net", "--uts", "--ipc", "--cgroup"]
+    found = subprocess.run(
+        [*apart, "sh", "-c", BOX, "box", capabilities, "framegauge", "requirements"],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert found.returncode == 1, found
+    for name in ("cgroups", "sysctls"):
+        assert f"missing {name}: " in found.stdout + found.stderr, found

@@ -32,7 +32,7 @@ pub struct Rack {
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
     pub cpus: CpuPlan,
-    /// CPU times at the beginning of the interval that is measured, and what watches the hosts' CPUs in it.
+    /// CPU times at the beginning of the interval that is measured, and the meter of held CPUs.
     pub begun: Option<(framegauge_drivers::meters::CpuSnapshot, HeldMeter)>,
 }
 
