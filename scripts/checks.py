@@ -6,11 +6,11 @@ Standard library only. Every check is a command that people could type; a check 
 from running. Checks of one lane run one after another, lanes run side by side, and what needs the machine for itself
 (emulated racks) runs at the end:
 
-    rust     agent ── rustfmt ── clippy ── cargo test ──────────────┐
-                ├────────────────────────────────┐                  │
-    python   ruff ── mypy ── contracts ── pytest ── pytest, agent ──┼── pytest, racks
-                │                                                   │
-    hosts       └── pytest, hosts ──────────────────────────────────┘
+    rust     agent ── rustfmt ── clippy ── cargo test ── pytest, agent ──┐
+                │                                                        │
+    python   ruff ── mypy ── contracts ── pytest ────────────────────────┼── pytest, racks
+                │                                                        │
+    hosts       └── pytest, hosts ───────────────────────────────────────┘
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
+MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4_000_000_000
 RACK = "python/tests/rack"
 # They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
 # its hosts.
@@ -43,20 +45,28 @@ WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
 @dataclass(frozen=True)
 class Check:
-    """A command. `after`: a check of another lane that must have ended; `report`: pytest writes its times."""
+    """A command. `after`: a check of another lane that must have ended; `report`: pytest writes its times; `is_small`:
+    the files of its tests may be kept in memory."""
 
     name: str
     command: Sequence[str]
     lane: str
     after: str = ""
     report: bool = False
+    is_small: bool = False
     environment: tuple[tuple[str, str], ...] = ()
 
 
 def pytest(name: str, lane: str, *words: str, after: str = "", soak: bool = False, gives_way: bool = False) -> Check:
     """A run of pytest whose slowest tests are listed at the end. `gives_way` to those that other checks wait for."""
     command = [*(["nice", "-n", "3"] if gives_way else []), f"{BIN}/python", "-m", "pytest", *words]
-    return Check(name, command, lane, after, report=True, environment=(("FRAMEGAUGE_SOAK", "1"),) if soak else ())
+    environment = (("FRAMEGAUGE_SOAK", "1"),) if soak else ()
+    return Check(name, command, lane, after, report=True, is_small=gives_way, environment=environment)
+
+
+def place() -> str | None:
+    """The folder for temporary files: in memory, where saving results safely takes no time, if they fit there."""
+    return str(MEMORY) if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES else None
 
 
 AGENT = Check("agent", ["make", "--no-print-directory", "agent"], "rust")
@@ -75,18 +85,24 @@ AGENTS = [
     for path in sorted((ROOT / "python/tests").rglob("test_*.py"))
     if "pytest.mark.agent" in path.read_text()
 ]
-QUICK = [
-    AGENT,
-    *LINT,
-    Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
-    pytest("pytest", "python", *PURE, "-m", "not agent", "-n", str(CPUS), gives_way=True),
-    pytest("pytest, agent", "python", *AGENTS, "-m", "agent", after="agent"),
-]
+
+
+def both(chosen: str) -> list[Check]:
+    """All checks without a rack: Rust, and the `chosen` Python tests."""
+    return [
+        AGENT,
+        *LINT,
+        Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
+        pytest("pytest", "python", *PURE, "-m", chosen, "-n", str(CPUS), gives_way=True),
+        pytest("pytest, agent", "rust", *AGENTS, "-m", "agent"),
+    ]
+
+
 GROUPS = {
     "lint": LINT,
-    "quick": QUICK,
+    "quick": both("not agent and not thorough"),
     "test": [
-        *QUICK,
+        *both("not agent"),
         pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
         pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
     ],
@@ -155,12 +171,15 @@ def run(check: Check, results: Results, live: bool) -> None:
     words = [*check.command, f"--junitxml={results.report_of(check)}"] if check.report else list(check.command)
     title = f"\n== {check.name}: {shlex.join(check.command).replace(f'{BIN}/', '')}"
     lines: list[str] = []
+    environment = {**os.environ, **dict(check.environment)}
+    if check.is_small:
+        environment["PYTEST_DEBUG_TEMPROOT"] = str(results.folder)
     if live:
         print(title, flush=True)
     try:
         with subprocess.Popen(
             words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", env={**os.environ, **dict(check.environment)},
+            errors="replace", env=environment,
         ) as process:  # fmt: skip
             assert process.stdout is not None
             for line in process.stdout:
@@ -219,7 +238,7 @@ def main(groups: list[str]) -> int:
         return 2
     checks = GROUPS[groups[0]]
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="framegauge-checks-") as folder:
+    with tempfile.TemporaryDirectory(prefix="checks-", dir=place()) as folder:
         results = Results(Path(folder))
         try:
             run_all(checks, results)

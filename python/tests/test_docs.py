@@ -61,6 +61,7 @@ def ours() -> list[Any]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", ours())
 def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

@@ -92,6 +92,7 @@ class Recorder:
         return getattr(self._pipe, name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "path", [path for path in FILES if "send_raw" not in path.read_text()], ids=lambda path: path.stem
 )

@@ -203,6 +203,7 @@ def as_root(tmp_path):
     return os.environ | {"PATH": f"{sudo.parent}:{os.environ['PATH']}"}
 
 
+@pytest.mark.thorough
 def test_the_whole_way_over_real_pipes(study_path, tmp_path, fake_agent):
     on_pipes(study_path)
     environment = as_root(tmp_path) | {"FRAMEGAUGE_AGENT": str(fake_agent)}

@@ -154,6 +154,7 @@ def test_two_time_windows_of_one_folder(studies, tmp_path, capsys):
     assert document["differences"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("base", "new", "message"),
     [
@@ -289,6 +290,7 @@ def run(*arguments, **more):
     return subprocess.run([*MAIN, "compare", *map(str, arguments)], capture_output=True, text=True, check=False, **more)
 
 
+@pytest.mark.thorough
 def test_exit_codes_of_the_command(studies, tmp_path):
     base, new = iperf3_folder(tmp_path / "base", RATES), iperf3_folder(tmp_path / "new", SLOW)
     codes = [run(one, other).returncode for one, other in ((new, base), (base, new), (base, tmp_path / "none"))]

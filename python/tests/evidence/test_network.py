@@ -81,6 +81,7 @@ HONEST = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pattern", ["many-to-one", "half-to-half"])
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_run_passes_every_check(name, pattern, execute):

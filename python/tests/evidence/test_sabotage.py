@@ -107,7 +107,7 @@ def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
     lro = ", lro: off" if fault == "coalesced" else ""
     if offloads:
         change["levels: [1500, 9000]}"] = "levels: [1500, 9000]}, offloads: on" + moderation + lro
-    study = make(**change)
+    study = make(**change).model_copy(update={"blocks": 1})
 
     def jumbo(up, _number):
         return up["hosts"][0]["mtu"] == 9000
@@ -177,6 +177,7 @@ WORKLOADS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("level", ["9000", "{default: 9000, h2: 1500}"])
 @pytest.mark.parametrize("workload", WORKLOADS)

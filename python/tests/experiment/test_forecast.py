@@ -67,6 +67,7 @@ def test_the_order_is_the_one_that_is_run(study, execute):
     ]
 
 
+@pytest.mark.thorough
 def test_from_the_command_line(study_path, tmp_path):
     out = tmp_path / "out"
     subprocess.run(

@@ -26,6 +26,7 @@ commands.run_study(study, folder, resume, show, print)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.soak(0.3)
 @pytest.mark.parametrize("seed", range(by_length(1, 20)))
 def test_killed_at_random_moments_it_resumes(seed, tmp_path):

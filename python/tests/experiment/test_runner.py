@@ -31,6 +31,7 @@ def verdicts(folder):
     return {each.role: str(each.verdict) for each in compare(read(folder))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(10))
 def test_the_same_rule_finds_nothing_in_nothing_and_three_percent_in_three_percent(seed, execute, tmp_path):
     study = study_file.parse(ALIKE, "x").model_copy(update={"seed": seed})

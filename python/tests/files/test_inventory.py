@@ -166,6 +166,7 @@ def test_ports_are_those_of_all_unless_a_host_has_its_own(tmp_path: Path) -> Non
             inventory.load(place)
 
 
+@pytest.mark.thorough
 @pytest.mark.soak(4)
 @settings(max_examples=by_length(20, 300))
 @given(st.text(max_size=200))

@@ -245,6 +245,7 @@ def parts(text: str) -> list[ET.Element]:
     return pictures
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(documents(), st.integers(20, 200), st.booleans())
 def test_any_document_has_a_drawing_that_is_whole_and_claims_nothing_else(document, width, is_unicode):

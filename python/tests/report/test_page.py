@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from altair.utils import schemapi
 from helpers import pages
 from helpers.support import STUDY
 
@@ -42,7 +43,8 @@ def gathered(saved: Saved) -> material.Material:
 
 @pytest.fixture(scope="module")
 def found(varied: Saved) -> material.Material:
-    return gathered(varied)
+    with schemapi.debug_mode(True):  # every part of a chart is checked against the schema of Vega-Lite
+        return gathered(varied)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,7 @@ def test_the_page_carries_its_data_and_may_run_its_own_scripts_alone(found: mate
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src {named};" in policy
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_goes_wrong_on_the_invented_rack_has_a_page(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -192,6 +195,7 @@ def test_a_drawing_knows_the_page_s_colours_and_no_other(found: material.Materia
         assert draw.png(each.drawn).startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 def test_the_command_writes_what_is_asked_for(
     varied: Saved, found: material.Material, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ def test_fixed_intervals_hold_the_truth(name):
     assert 0.93 - chance(0.93, STUDIES) <= held <= 0.97 + chance(0.97, STUDIES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NOISES)
 def test_intervals_hold_the_truth_when_the_study_stopped_by_itself(name):
     draw = NOISES[name]

@@ -61,6 +61,7 @@ margins: {goodput: 1 %, latency_p50: 5 %, latency_p999: 5 %, transactions: 2 %, 
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("treatment", "mtu", "factor"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,7 +71,7 @@ def parse(
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
-        schema = json_schema(model, root)
+        schema = _schema(model, root)
         lines = [_problem(name, node, item, schema, root) for item in items]
         raise StudyError(list(dict.fromkeys(lines))) from None
     broken = [_described(name, node, problem, root) for problem in rules(found)]
@@ -91,9 +92,17 @@ def json_schema(model: type[BaseModel], root: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"framegauge {root}"} | schema
 
 
+# It takes far longer than reading a file, and programs that read many files need it for each bad one.
+@cache
+def _schema(model: type[BaseModel], root: str) -> Mapping[str, Any]:
+    return json_schema(model, root)
+
+
 def _composed(text: str, name: str) -> tuple[yaml.Node | None, object]:
     try:
-        return yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise StudyError([f"{name}:{line}: found {error.problem}, expected YAML"]) from None

@@ -12,6 +12,7 @@ from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils import schemapi
 
 __all__ = ["FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "finish", "for_page", "png", "standalone", "svg"]
 
@@ -44,6 +45,8 @@ _KEPT = {
 }  # fmt: skip
 _NOTHING = {"", "M0,0h0v0h0Z"}
 ElementTree.register_namespace("", _SVG)
+# Altair would check every part of a chart against its schema, in a third of the time of a page. Tests do.
+schemapi.disable_debug_mode()
 
 
 def finish(layers: Sequence[alt.Chart], height: float) -> alt.LayerChart:

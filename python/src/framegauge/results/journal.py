@@ -120,8 +120,12 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
+def _json(value: Mapping[str, Any]) -> bytes:
+    """JSON with a line per key: indentation would take the encoder ten times as long."""
+    lines = (
+        f" {json.dumps(key)}: {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for key, each in value.items()
+    )
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:

@@ -8,6 +8,7 @@ are skewed get a studentised bootstrap (`bootstrap`) where there are enough bloc
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,10 +78,15 @@ def blocks_to_settle(found: Ratio, margin: float) -> int | None:
     None: more than MOST_BLOCKS, or the spread is not known. Settled means that half the width of the interval is below
     the distance from the estimate to the nearest edge of the margin, in logarithms.
     """
-    if found.log_deviation is None:
+    deviation = found.log_deviation
+    if deviation is None:
         return None
     distance = abs(abs(math.log(found.ratio)) - math.log1p(margin))
-    counts = np.arange(found.blocks + 1, MOST_BLOCKS + 1)
-    widths = -special.stdtrit(counts - 1, found.alpha / 2) * found.log_deviation / np.sqrt(counts)
-    enough = np.nonzero(widths < distance)[0]
-    return int(counts[enough[0]]) if len(enough) else None
+
+    def settles(blocks: int) -> bool:
+        return quantile(blocks - 1, found.alpha) * deviation / math.sqrt(blocks) < distance
+
+    # The interval narrows with every block.
+    blocks = range(found.blocks + 1, MOST_BLOCKS + 1)
+    place = bisect.bisect_left(blocks, True, key=settles)
+    return blocks[place] if place < len(blocks) else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 __all__ = ["FIRST_LOOK", "StoppingRule", "looks"]
 
@@ -50,6 +50,8 @@ def _beyond(sums: np.ndarray, density: np.ndarray, spread: float, chance: float,
 @lru_cache(maxsize=4096)
 def _levels(alpha: float, planned: int) -> tuple[tuple[int, float], ...]:
     """The nominal two-sided level of each look."""
+    from scipy.optimize import brentq  # takes a quarter of a second, and only such studies need it
+
     grid, weights = np.polynomial.legendre.leggauss(NODES)
     found: list[tuple[int, float]] = []
     sums, density = np.zeros(1), np.ones(1)  # weighted density of the sum of the blocks so far, on `sums`
@@ -59,7 +61,7 @@ def _levels(alpha: float, planned: int) -> tuple[tuple[int, float], ...]:
         to_spend = _spent(alpha, blocks, planned) - spent
 
         excess = partial(_beyond, sums, density, spread, to_spend)
-        edge = float(optimize.brentq(excess, 0.0, 40.0 * math.sqrt(blocks), xtol=1e-10))
+        edge = float(brentq(excess, 0.0, 40.0 * math.sqrt(blocks), xtol=1e-10))
         found.append((blocks, 2 * float(special.ndtr(-edge / math.sqrt(blocks)))))
         places = grid * edge
         kernel = np.exp(-0.5 * ((places[:, None] - sums[None, :]) / spread) ** 2) / (spread * math.sqrt(2 * math.pi))

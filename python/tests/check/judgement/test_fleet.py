@@ -23,6 +23,7 @@ def test_a_healthy_fleet_has_no_finding():
     assert blame.blame(document) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", fleet.FAULTS)
 def test_one_fault_in_a_thousand_hosts_is_the_only_finding(kind):
     fault = fleet.draw_fault(FLEET, kind, random.Random(kind))

@@ -88,6 +88,7 @@ class BuiltRack:
     serving: dict[str, Json] = field(default_factory=dict)  # streams: the params of `stream.serve`, by host
     sending: dict[str, Json] = field(default_factory=dict)  # readings of a serving end's sending sockets
     nodelay: dict[str, bool] = field(default_factory=dict)
+    _ends: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -131,7 +132,9 @@ class BuiltRack:
 
     def ends(self, node: str) -> list[str]:
         """The ends of a host or a router, in order."""
-        return topologies.ends_of(self.links, node)
+        if node not in self._ends:
+            self._ends[node] = topologies.ends_of(self.links, node)
+        return self._ends[node]
 
     @functools.cached_property
     def _addresses(self) -> dict[str, str]:

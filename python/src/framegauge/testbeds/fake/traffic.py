@@ -348,24 +348,26 @@ def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
 def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:
     """The samples of sending sockets, every SAMPLE_SECONDS and at the end of each transfer; they share one queue
     evenly."""
-    tables, begin = [], 0.0
+    parts, begin = [], 0.0
     for index, one in enumerate(lengths):
-        within = np.tile(np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one), flows)
-        count, each = len(within), len(within) // flows
-        cwnd = np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100)
-        tables.append(pa.table(
-            {
-                "time_seconds": begin + within,
-                "round": pa.array(np.full(count, index), pa.uint32()),
-                "flow": pa.array(np.repeat(np.arange(flows), each), pa.uint32()),
-                "srtt_seconds": np.full(count, rtt + 0.001),
-                "cwnd_segments": pa.array(cwnd, pa.uint32(), safe=False),
-                "mss_bytes": pa.array(np.full(count, payload), pa.uint32()),
-                "bytes_acked": pa.array(size * within / one, pa.uint64(), safe=False),
-            }
-        ))  # fmt: skip
+        within = np.append(np.arange(SAMPLE_SECONDS, one, SAMPLE_SECONDS), one)
+        times = np.tile(within, flows)
+        of_flow = np.repeat(np.arange(flows), len(within))
+        parts.append(np.stack([begin + times, np.full(len(times), index), of_flow, times, size * times / one]))
         begin += one
-    return pa.concat_tables(tables)
+    seconds, number, flow, within, acked = np.concatenate(parts, axis=1)
+    cwnd = np.minimum(10 * 2 ** np.minimum(within / 0.01, 6), 100)
+    return pa.table(
+        {
+            "time_seconds": seconds,
+            "round": pa.array(number, pa.uint32()),
+            "flow": pa.array(flow, pa.uint32()),
+            "srtt_seconds": np.full(len(seconds), rtt + 0.001),
+            "cwnd_segments": pa.array(cwnd, pa.uint32(), safe=False),
+            "mss_bytes": pa.array(np.full(len(seconds), payload), pa.uint32()),
+            "bytes_acked": pa.array(acked, pa.uint64(), safe=False),
+        }
+    )
 
 
 def _transfers(lengths: Sequence[float], flows: int, connect: float, size: int) -> pa.Table:
