@@ -10,14 +10,16 @@ import select
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.cli import commands
+from framegauge.errors import AgentMissing
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
@@ -126,6 +128,23 @@ def _names(folder: str, prefix: str) -> set[str]:
     return {each.name for each in path.iterdir() if each.name.startswith(prefix)} if path.is_dir() else set()
 
 
+# Whatever these tests start has it in its environment, whoever becomes its parent.
+MARK = f"FRAMEGAUGE_TESTS={os.getpid()}"
+os.environ["FRAMEGAUGE_TESTS"] = str(os.getpid())
+
+
+def is_ours(process: int | str) -> bool:
+    """Whether these tests started a process, or it is an agent of this checkout. Other programs on this machine, such as
+    containers, may come and go meanwhile."""
+    place = Path("/proc", str(process))
+    try:
+        if MARK.encode() in (place / "environ").read_bytes().split(b"\0"):
+            return True
+        return str((place / "exe").readlink()).removesuffix(" (deleted)") == str(find_agent())
+    except (OSError, AgentMissing):
+        return False
+
+
 def agent_processes() -> dict[int, str]:
     """The command lines of the agents that run now, by process id."""
     found = {}
@@ -136,7 +155,8 @@ def agent_processes() -> dict[int, str]:
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if state != "Z" and (words[0].endswith(b"framegauge-agent") or words[1:2] == [b"host"]):
+            is_agent = state != "Z" and is_ours(entry.name)
+            if is_agent and (words[0].endswith(b"framegauge-agent") or words[1:2] == [b"host"]):
                 found[int(entry.name)] = b" ".join(words).decode(errors="replace")
     return found
 
@@ -149,11 +169,10 @@ def hosts_of(rack: int) -> list[int]:
 def traces() -> dict[str, Any]:
     """Everything on this machine that a rack could leave behind."""
     networks = set()
-    for entry in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
-        try:
-            networks.add(entry.readlink().name)
-        except OSError:
-            continue
+    for process in filter(is_ours, (entry.name for entry in Path("/proc").glob("[0-9]*"))):
+        for entry in Path("/proc", process, "task").glob("[0-9]*/ns/net"):
+            with suppress(OSError):
+                networks.add(entry.readlink().name)
 
     def listed(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,32 @@ def test_racks_up_and_down_leave_nothing(rack_agent: Agent) -> None:
         for _ in range(by_length(30, 100)):
             rack_agent.request("rack.up", UP)
             rack_agent.request("rack.down")
+
+
+def test_a_namespace_that_stays_is_noticed_and_one_of_others_is_not() -> None:
+    """Of a process without a parent, as an agent that was killed would leave."""
+    orphan = "setsid unshare --net sleep 60 >/dev/null 2>&1 & echo $!"
+    for environment, is_noticed in ((None, True), ({"PATH": os.environ["PATH"]}, False)):
+        started = []
+        try:
+            with pytest.raises(AssertionError) if is_noticed else nullcontext(), leaves_nothing():
+                done = subprocess.run(
+                    ["sh", "-c", orphan], stdout=subprocess.PIPE, text=True, check=True, env=environment
+                )
+                started.append(int(done.stdout))
+                await_program(started[0], "sleep")
+        finally:
+            for process in started:
+                os.kill(process, signal.SIGKILL)
+                await_end([process])
+
+
+def await_program(process: int, name: str) -> None:
+    """Wait until a process has become this program."""
+    until = time.monotonic() + 20
+    while Path(f"/proc/{process}/comm").read_text().strip() != name:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def namespaces() -> int:
