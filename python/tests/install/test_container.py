@@ -74,3 +74,16 @@ def test_what_the_entrypoint_makes_writable_is_required(environment: dict[str, s
     assert found.returncode == 1, found
     for name in ("cgroups", "sysctls"):
         assert f"missing {name}: " in found.stdout + found.stderr, found
+
+
+@pytest.mark.rack
+@pytest.mark.needs("setpriv", "unshare", "mount")
+@pytest.mark.usefixtures("root")
+def test_verbs_that_build_no_rack_say_nothing_of_one(environment: dict[str, str], tmp_path: Path) -> None:
+    apart = ["unshare", "--mount", "--net", "--uts", "--ipc", "--cgroup"]
+    words = [str(ROOT / "packaging/entrypoint"), "wire", "--mtu", "9000"]
+    found = subprocess.run(
+        [*apart, "sh", "-c", BOX, "box", "-all", *words],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (found.returncode, found.stderr) == (0, ""), found
