@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
+from random import Random
 
 import pytest
 from helpers.check_lab import Lab
 from helpers.schemas import conforms
-from helpers.support import ROOT
+from helpers.support import ROOT, by_length
 
 from framegauge.check.judgement import blame, schema
 from framegauge.check.judgement.document import Mesh, Pair
@@ -39,6 +41,24 @@ def test_a_bad_uplink_is_one_finding_however_many_hosts_are_behind_it(path):
     bad = {(each["source"], each["destination"], each["family"]) for each in document["pairs"] if each["flows"]["bad"]}
     assert {tuple(pair) for pair in found["pairs"]} == bad
     assert len(bad) == 256
+
+
+@pytest.mark.thorough
+@pytest.mark.soak(2)
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+@pytest.mark.parametrize("lost", [0.02, 0.1, 0.2])
+def test_it_stays_one_finding_where_more_answers_are_lost(path, lost):
+    """On a busy machine routers answer late, or not at all: pairs with few answers are no other fault."""
+    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    for seed in range(by_length(4, 40)):
+        random, document = Random(seed), copy.deepcopy(recorded)
+        for hop in (hop for pair in document["pairs"] for trace in pair["traces"] for hop in trace["hops"]):
+            for size in ("small", "large"):
+                if hop[size]["outcome"] == "expired" and random.random() < lost:
+                    hop[size] = {"outcome": "silent", "address": None, "mtu_bytes": None}
+        (found,) = faults(document)
+        assert "between router 10.78.18.253 and router 10.78.18.254, both directions" in found["where"]
+        assert len(found["pairs"]) == 256
 
 
 def traced(there: list[str | None], back: list[str | None]) -> Mesh:

@@ -94,11 +94,12 @@ def test_the_switch_tells_how_long_requests_waited(rack_agent: Agent, tmp_path: 
         workloads=[{"mixed": {"rr": asking, "bulk": {"rate": "300 Mb/s"}}}],
     )  # fmt: skip
     for level in (1500, 9000):
-        # Medians of six or more: a host that is held up for a moment sends its bulk in a clump, which is more than one frame.
+        # A host that is held up for a moment sends its bulk in a clump, which is more than one frame: no quantile of the
+        # median run shows it, but each mean does, more or less.
         readings = [each.readings for each in runs if each.level == level]
         waits = {
-            name: statistics.median(each[f"queue_wait_{name}_seconds"] for each in readings)
-            for name in ("mean", "p50", "p99")
+            name: middle(each[f"queue_wait_{name}_seconds"] for each in readings)
+            for name, middle in (("mean", min), ("p50", statistics.median), ("p99", statistics.median))
         }
         frame = 8 * (level + 38) / 1e9
         # A request meets a frame with the share of the link that bulk has, and waits for an even part of it.

@@ -14,6 +14,7 @@ __all__ = ["HINTS", "Case"]
 
 # So many traces that agree outweigh one that allows their place as well.
 AGREEING = 3
+FAR_AHEAD = 10  # times as many traces name one link as another, which has its name from silence alone then
 
 
 class Case:
@@ -132,6 +133,13 @@ def _places(
     for pair, _, each in traces:
         if each and links.is_known(each[0]):
             agreed[pair.path_mtu, pair.family, pair.is_partial].add(each[0])
+    # How many traces a known link explains: those that name it, and those whose silent hops allow it.
+    explained = Counter(
+        (pair.path_mtu, pair.is_partial, known)
+        for pair, trace, each in traces
+        for known in agreed[pair.path_mtu, pair.family, pair.is_partial]
+        if each and (each[0] == known or links.may_lose(pair, trace, known))
+    )
     places: dict[Key, set[Segment]] = defaultdict(set)
     for pair, trace, each in traces:
         if not each:
@@ -141,9 +149,12 @@ def _places(
         # Hops that kept silent may hide the link that the others name; that is no other place, only a vaguer one.
         alike = agreed[pair.path_mtu, pair.family, pair.is_partial]
         needed = AGREEING * (1 if place.hidden else votes(pair, place))
-        among = [known for known in alike if votes(pair, known) >= needed]
+        among = [known for known in alike if explained[pair.path_mtu, pair.is_partial, known] >= needed]
         among = [known for known in among if links.may_lose(pair, trace, known)]
-        places[pair.key].add(among[0] if len(among) == 1 else place)
+        among.sort(key=lambda known: (-votes(pair, known), known))
+        among = [known for known in among if votes(pair, known) * FAR_AHEAD > votes(pair, among[0])]
+        is_one = len({known.ends for known in among}) == 1  # both directions of a link are one
+        places[pair.key].add(among[0] if is_one else place)
     return places
 
 

@@ -87,9 +87,8 @@ class Links:
         return Segment(Node(False, near), segment.before)
 
     def completed(self, mesh: Mesh) -> Mesh:
-        """The document, with hops named that kept silent once: those that the next hop has a known link with."""
-        if not self._near:
-            return mesh
+        """The document, with hops named that kept silent once: those that the next hop has a known link with, and first
+        hops of a host that has one router only."""
         pairs = [
             replace(pair, traces=tuple(self._completed(pair, trace) for trace in pair.traces)) for pair in mesh.pairs
         ]  # fmt: skip
@@ -97,6 +96,10 @@ class Links:
 
     def _completed(self, pair: Pair, trace: Trace) -> Trace:
         hops = list(trace.hops)
+        if hops and hops[0].ttl == 1 and (hops[0].small, hops[0].large) == ("silent", "silent"):
+            routers = [each for each in self._behind.get((pair.source, 1), ()) if (":" in each) == (pair.family == 6)]
+            if len(routers) == 1:
+                hops[0] = replace(hops[0], small="expired", small_address=routers[0])
         for index in range(len(hops) - 1, 0, -1):
             hop, far = hops[index - 1], hops[index].address
             if (hop.small, hop.large) != ("silent", "silent") or far is None or hops[index].ttl != hop.ttl + 1:
