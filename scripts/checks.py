@@ -87,7 +87,7 @@ AGENTS = [
 ]
 
 
-def both(chosen: str) -> list[Check]:
+def without_racks(chosen: str) -> list[Check]:
     """All checks without a rack: Rust, and the `chosen` Python tests."""
     return [
         AGENT,
@@ -100,9 +100,9 @@ def both(chosen: str) -> list[Check]:
 
 GROUPS = {
     "lint": LINT,
-    "quick": both("not agent and not thorough"),
+    "quick": without_racks("not agent and not thorough"),
     "test": [
-        *both("not agent"),
+        *without_racks("not agent"),
         pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
         pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
     ],

@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 from helpers.support import ROOT, STUDY
+from scipy import integrate, stats
 
 from framegauge.experiment import forecast
+from framegauge.statistics import power
 from framegauge.statistics.power import reach
 from framegauge.statistics.ratio import quantile
 from framegauge.statistics.sequential import StoppingRule
@@ -34,6 +36,17 @@ def test_what_is_foretold_happens(spread, blocks, margin, comparisons, may_stop)
     assert better == pytest.approx(0.8, abs=0.01)
     assert equal == pytest.approx(found.equal_power, abs=0.01)
     assert math.log(found.half_width) == pytest.approx(half.mean(), rel=0.15)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 7, 40, 499])
+@pytest.mark.parametrize(("critical", "edge"), [(1.96, 3.0), (2.5, 8.0), (12.0, 20.0), (4.0, 0.5)])
+def test_the_chance_of_equality_is_the_integral_over_the_spread(degrees, critical, edge):
+    def part(chi):
+        inside = 2 * stats.norm.cdf(edge - critical * chi) - 1
+        return inside * stats.chi2.pdf(degrees * chi * chi, degrees) * 2 * degrees * chi
+
+    expected, _ = integrate.quad(part, 0.0, edge / critical, limit=200)
+    assert power._equal(critical, edge, degrees) == pytest.approx(expected, abs=1e-6)
 
 
 def test_no_spread_finds_everything():

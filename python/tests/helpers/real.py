@@ -129,8 +129,8 @@ def _names(folder: str, prefix: str) -> set[str]:
 
 
 # Whatever these tests start has it in its environment, whoever becomes its parent.
-MARK = f"FRAMEGAUGE_TESTS={os.getpid()}"
 os.environ["FRAMEGAUGE_TESTS"] = str(os.getpid())
+MARK = f"FRAMEGAUGE_TESTS={os.getpid()}".encode()
 
 
 def is_ours(process: int | str) -> bool:
@@ -138,7 +138,7 @@ def is_ours(process: int | str) -> bool:
     containers, may come and go meanwhile."""
     place = Path("/proc", str(process))
     try:
-        if MARK.encode() in (place / "environ").read_bytes().split(b"\0"):
+        if MARK in (place / "environ").read_bytes().split(b"\0"):
             return True
         return str((place / "exe").readlink()).removesuffix(" (deleted)") == str(find_agent())
     except (OSError, AgentMissing):

@@ -108,7 +108,7 @@ def test_cpu_is_a_part_only_where_it_was_the_limit_and_only_as_far_as_its_cost_g
 
 
 def test_the_share_of_frames_in_the_cost_is_amdahls():
-    # 1 s per GB of bytes and 2 µs a frame.
+    # 1 s per GB of bytes and 2 µs per frame.
     before, after = (Arm(frames_per_gigabyte=n, cpu_seconds_per_gigabyte=1 + 2e-6 * n) for n in (7e5, 1.2e5))
     assert frame_share(before, after) == pytest.approx(1.4 / 2.4)
     assert frame_share(before, before) is None

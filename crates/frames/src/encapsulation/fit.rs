@@ -46,7 +46,7 @@ pub struct InnerCeiling {
     pub mss_bytes: u32,
     /// TCP payload of a full segment (timestamps on), in bytes.
     pub segment_payload_bytes: u32,
-    /// Application bits delivered a second.
+    /// Application bits delivered per second.
     pub goodput_bits_per_second: Option<f64>,
     /// Full-size packets per second.
     pub packets_per_second: Option<f64>,

@@ -65,8 +65,8 @@ def _equal(critical: float, edge: float, degrees: int) -> float:
     It is an integral over s: for a given s the mean is normal. `chi`, the sample standard deviation over the true one,
     is looked at within SPREADS of its own standard deviations around 1.
     """
-    reach_of_chi = SPREADS / math.sqrt(2 * degrees)
-    low, high = max(0.0, 1 - reach_of_chi), min(edge / critical, 1 + reach_of_chi)
+    around = SPREADS / math.sqrt(2 * degrees)
+    low, high = max(0.0, 1 - around), min(edge / critical, 1 + around)
     if high <= low:
         return 0.0
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
