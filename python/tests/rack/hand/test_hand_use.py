@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,13 @@ def test_a_killed_keeper_or_agent_takes_the_rack_down(path: str, victim: str) ->
         assert rack("list").stderr == ""
 
 
+def kill(pids: Sequence[int]) -> None:
+    """All of them; those that another's end has taken along are gone already."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
     with leaves_nothing():
         state = up(path)
@@ -236,8 +244,7 @@ def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
-            for pid in processes(state):
-                os.kill(pid, signal.SIGKILL)
+            kill(processes(state))
             await_end(processes(state))
             try:
                 assert process.poll() is None
@@ -254,8 +261,7 @@ def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
 def test_another_process_of_the_same_number_is_not_the_keeper(path: str) -> None:
     with leaves_nothing():
         state = up(path)
-        for pid in processes(state):
-            os.kill(pid, signal.SIGKILL)
+        kill(processes(state))
         await_end(processes(state))
         # As if our own number had been the keeper's, and the host's.
         for each in (state["keeper"], *state["hosts"]):
