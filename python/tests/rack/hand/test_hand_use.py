@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -231,10 +230,10 @@ def test_a_killed_keeper_or_agent_takes_the_rack_down(path: str, victim: str) ->
 
 
 def kill(pids: Sequence[int]) -> None:
-    """All of them; those that another's end has taken along are gone already."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """All of them at once: stopped first, so that none can react to another's end."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
 
 
 def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
