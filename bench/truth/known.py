@@ -128,6 +128,12 @@ def once(case: str, seed: int) -> dict[str, Any]:
         ).summary
 
 
+def held_up(summary: dict[str, Any]) -> bool:
+    """Whether the study says itself that it is no evidence, and for no other reason than that the machine was busy."""
+    reasons = [reason for run in summary["excluded"] for reason in run["reasons"]]
+    return not summary["faithful"] and bool(reasons) and all(each.startswith("fidelity: ") for each in reasons)
+
+
 def wrong(case: str, summary: dict[str, Any]) -> list[str]:
     """What of a summary is not the truth."""
     lines = list(summary["suspect"])

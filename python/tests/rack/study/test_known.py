@@ -12,4 +12,9 @@ known = bench("truth.known")
 @pytest.mark.parametrize("seed", range(1, by_length(2, 21)))
 @pytest.mark.parametrize("case", list(known.ASKED))
 def test_a_study_finds_what_is_so(case: str, seed: int) -> None:
-    assert known.wrong(case, known.once(case, seed)) == []
+    """A study that lost its runs to a busy machine says that it is no evidence, and is made again."""
+    for _ in range(3):
+        found = known.once(case, seed)
+        if not known.held_up(found):
+            break
+    assert known.wrong(case, found) == []
