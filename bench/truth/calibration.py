@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from bench.common import save, say
 
-from framegauge.statistics.judge import Row, is_settled, judge
+from framegauge.statistics.judge import is_settled, judge
+from framegauge.statistics.pairs import Row
 from framegauge.statistics.ratio import estimate, quantile
 from framegauge.statistics.sequential import StoppingRule, looks
 from framegauge.statistics.verdict import SETTLED, Verdict, decide

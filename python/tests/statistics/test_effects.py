@@ -9,7 +9,8 @@ from framegauge.evidence.steady import trim
 from framegauge.report import causes
 from framegauge.results.journal import Run
 from framegauge.statistics.effects import effects
-from framegauge.statistics.judge import Row, judge
+from framegauge.statistics.judge import judge
+from framegauge.statistics.pairs import Row
 from framegauge.statistics.ratio import Ratio, estimate
 from framegauge.statistics.why import Arm, decompose, frame_share
 from framegauge.summary import interactions, why

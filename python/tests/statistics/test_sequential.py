@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from framegauge.statistics import family
-from framegauge.statistics.judge import Row, is_settled, judge
+from framegauge.statistics.judge import is_settled, judge
+from framegauge.statistics.pairs import Row
 from framegauge.statistics.ratio import quantile
 from framegauge.statistics.sequential import EXCESS, FIRST_LOOK, StoppingRule, _levels, looks
 
@@ -92,8 +93,8 @@ def test_one_of_many_comparisons_needs_more_than_one_alone():
 
 
 def test_a_study_is_settled_once_every_treatment_has_its_verdict():
-    assert is_settled(judge(rows([1.05, 1.0], 6, 0.001), {"goodput": 0.01}))
-    assert not is_settled(judge(rows([1.05, 1.01], 6, 0.001), {"goodput": 0.01}))
+    assert is_settled(judge(rows([1.05, 1.0], 8, 0.001), {"goodput": 0.01}))
+    assert not is_settled(judge(rows([1.05, 1.01], 8, 0.001), {"goodput": 0.01}))
     assert not is_settled([])
 
 

@@ -110,6 +110,9 @@ def resumed_study(folder: Path, given: Study | None) -> Study:
     """The study of a folder; InputError if another one is given."""
     read(folder)  # a folder that is no study, or of a newer version, says so first
     study = study_file.load(folder / "study.yaml")
+    if "order" not in study_file.keys(folder / "study.yaml"):  # from before orders were balanced
+        study = study.model_copy(update={"order": "random"})
+        given = given and given.model_copy(update={"order": "random"})
     if given is not None and given != study:
         raise InputError(
             f"{folder}: found another study, expected the one given: leave the file away, or choose another --out"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import special
 
-from framegauge.statistics import bootstrap, robust
+from framegauge.statistics import robust
 from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
 from framegauge.statistics.verdict import Verdict, decide
 
@@ -37,27 +37,28 @@ def warnings(
     margin: float,
     higher_is_better: bool,
     skewed: bool = False,
+    least: int = 0,
 ) -> list[str]:
-    """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict."""
+    """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict, `least` the number
+    of blocks that "no practical difference" needs."""
     logs = log_ratios(baseline, treatment)
     verdict = decide(judged, margin, higher_is_better)
     lines = []
     if judged.blocks < FEW_BLOCKS:
         blocks = counted(judged.blocks, "block")
         lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
-    elif skewed and not bootstrap.can(judged.blocks, judged.alpha):
-        few = f"{judged.blocks} blocks are too few for a bootstrap"
-        lines.append(f"{few}, which this skewed metric needs: the interval is that of the paired t test")
     if judged.log_deviation == 0:
         lines.append("the blocks do not vary at all: the interval has no width")
-    if verdict is Verdict.UNDECIDED:
+    if verdict is Verdict.NO_PRACTICAL_DIFFERENCE and judged.blocks < least:
+        lines.append(f"undecided: {verdict} needs {least} blocks, since fewer show too little of what happens seldom")
+    elif verdict is Verdict.UNDECIDED:
         lines.append(_to_settle(judged, margin))
     # Fewer blocks widen the interval anyway, so only a change from one settled verdict to another is worth a warning.
     elif judged.blocks > FEW_BLOCKS:
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            without = decide(estimate(rest, other, judged.alpha), margin, higher_is_better)
+            without = decide(estimate(rest, other, judged.alpha, skewed), margin, higher_is_better)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break

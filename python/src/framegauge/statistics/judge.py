@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family
-from framegauge.statistics.exclusions import Counts, Unequal, unequal
+from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import SETTLED, Verdict, decide
 
-__all__ = ["Comparison", "Row", "is_settled", "judge", "log_ratios_by_cell", "not_measured"]
+__all__ = ["LEAST_FOR_EQUALITY", "Comparison", "is_settled", "judge", "unseen_share"]
 
-MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
-
-
-@dataclass(frozen=True)
-class Row:
-    """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric."""
-
-    block: int
-    cell: int
-    arm: str
-    role: str
-    level: Any
-    workload: str
-    conditions: Mapping[str, Any]
-    metrics: Mapping[str, float]
-    excluded: bool
-    not_measured: Mapping[str, str] = field(default_factory=dict)
+# Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
+LEAST_FOR_EQUALITY = 8
+_DIFFERENT = (Verdict.BETTER, Verdict.WORSE)
 
 
 @dataclass(frozen=True)
@@ -42,7 +27,8 @@ class Comparison:
     """One metric of one arm against the baseline, within one cell.
 
     `ratio` has the 95 % interval of this comparison alone; `judged` has the interval that decides the verdict, wide
-    enough that any verdict of the study is wrong with a probability of 5 % at most.
+    enough that any verdict of the study is wrong with a probability of 5 % at most. `baseline` and `treatment` are
+    geometric means over the blocks, that of the baseline over its A/A control, too, where a treatment is compared.
     """
 
     cell: int
@@ -61,31 +47,9 @@ class Comparison:
     warnings: Sequence[str] = field(default=())
     judged: Ratio | None = None
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
+    excludes_equality: bool = False  # the 95 % interval of this comparison alone excludes 1
+    unseen_stalls: float | None = None  # the share of runs that may stall although none did in this comparison
     wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
-
-
-_Where = tuple[int | None, str]  # a cell (None: the whole study) and an arm
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """The paired values of a comparison, before the level at which it is judged is known."""
-
-    empty: Comparison
-    baseline: Sequence[float]
-    treatment: Sequence[float]
-    doubt: str | None  # why there is no verdict, whatever the values are
-    verdict: Verdict = Verdict.SUSPECT  # the verdict if there is a doubt
-    wants_runs: bool = False
-
-    def at(self, alpha: float, rule: StoppingRule) -> Ratio:
-        """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
-        nominal = rule.nominal(alpha, len(self.baseline))
-        return estimate(self.baseline, self.treatment, nominal, METRICS[self.empty.metric].skewed)
-
-    def decide(self, alpha: float, rule: StoppingRule) -> Verdict:
-        """The verdict at that level."""
-        return decide(self.at(alpha, rule), self.empty.margin, METRICS[self.empty.metric].higher_is_better)
 
 
 def judge(
@@ -97,14 +61,17 @@ def judge(
     most. Without `explain`, verdicts lack the warnings that weaken them, and take less time.
     """
     rule = rule or StoppingRule()
-    pairs = list(_all_pairs(rows, margins))
+    pairs = list(all_pairs(rows, margins))
     found: dict[int, Comparison] = {}
     for controls in (True, False):
-        mine = {index: each for index, each in enumerate(pairs) if (each.empty.role == "control") is controls}
-        claims = [partial(_claims, each, rule) for each in mine.values() if each.baseline]
-        levels = iter(family.levels(claims, ALPHA))
-        for index, each in mine.items():
-            found[index] = _judged(each, next(levels), rule, len(claims), explain) if each.baseline else _nothing(each)
+        mine = {index: each for index, each in enumerate(pairs) if each.is_control is controls}
+        able = {index: each for index, each in mine.items() if each.baseline}
+        levels = family.levels([partial(_claims, each, rule) for each in able.values()], ALPHA)
+        for (index, each), level in zip(able.items(), levels, strict=True):
+            found[index] = _judged(each, level, rule, len(able), explain)
+        if controls:
+            found |= _differing(able, found, rule)
+        found |= {index: _nothing(each) for index, each in mine.items() if index not in able}
     ordered = [found[index] for index in range(len(pairs))]
     return [each for cell in _cells(ordered) for each in _heed_control(cell)]
 
@@ -117,141 +84,94 @@ def is_settled(found: Sequence[Comparison]) -> bool:
     return done and not any(each.wants_runs for each in found)
 
 
-def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
-    """The metrics that have a margin but no value in any run, each with the reason that the runs give, if any."""
-    if all(row.excluded for row in rows):
-        return {}  # then every metric is listed as not judged
-    found = {}
-    for metric in margins:
-        if not any(metric in row.metrics for row in rows if not row.excluded):
-            given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
-            found[metric] = given[0] if given else "no workload of this study measures it"
-    return found
+def unseen_share(blocks: int) -> float:
+    """The largest share of runs that may stall, with 95 % confidence, where none of so many did (Clopper & Pearson
+    1934; about 3 over their number)."""
+    return 1 - math.pow(ALPHA, 1 / blocks)
 
 
-def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
-    """The log ratios of one arm against the baseline, by cell and block, from which interactions are computed."""
-    found: dict[int, dict[int, float]] = {}
-    for cell in sorted({row.cell for row in rows}):
-        inside = [row for row in rows if row.cell == cell]
-        before, after = (_above_zero(_values(inside, name, metric)) for name in ("baseline", arm))
-        blocks = sorted(before.keys() & after.keys())
-        if blocks:
-            found[cell] = {block: math.log(after[block] / before[block]) for block in blocks}
-    return found
+def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
+    """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
+    nominal = rule.nominal(alpha, len(pairs.baseline))
+    return estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].skewed)
 
 
-def _all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterable[_Pairs]:
-    lost = _exclusions(rows)
-    for cell in sorted({row.cell for row in rows}):
-        inside = [row for row in rows if row.cell == cell]
-        others = {row.arm: row for row in inside if row.role != "baseline"}
-        ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
-        for metric, margin in margins.items():
-            if not any(metric in row.metrics for row in inside if not row.excluded) and any(
-                not row.excluded for row in inside
-            ):
-                continue  # this workload does not have the metric
-            for example in ordered:
-                yield _pairs(inside, lost, example, metric, margin)
+def _decide(pairs: Pairs, found: Ratio) -> Verdict:
+    verdict = decide(found, pairs.margin, METRICS[pairs.metric].higher_is_better)
+    few = found.blocks < LEAST_FOR_EQUALITY and not pairs.is_control
+    return Verdict.UNDECIDED if few and verdict is Verdict.NO_PRACTICAL_DIFFERENCE else verdict
 
 
-def _geometric_mean(values: Sequence[float]) -> float | None:
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+def _claims(pairs: Pairs, rule: StoppingRule, alpha: float) -> bool:
+    return _decide(pairs, _at(pairs, alpha, rule)) in SETTLED
 
 
-def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
-    return {
-        row.block: row.metrics[metric] for row in rows if row.arm == arm and not row.excluded and metric in row.metrics
-    }
+def _excludes_equality(found: Ratio) -> bool:
+    return found.low is not None and found.high is not None and not found.low <= 1 <= found.high
 
 
-def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
-    """The values that have a logarithm."""
-    return {block: value for block, value in values.items() if value > 0}
-
-
-def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, metric: str, margin: float) -> _Pairs:
-    """One arm against the baseline; `inside` are the rows of the cell, `lost` the arms that lost runs unequally."""
-    before, after = _values(inside, "baseline", metric), _values(inside, example.arm, metric)
-    zeros = sum(value == 0 for values in (before, after) for value in values.values())
-    counted = len(before) + len(after)
-    before, after = _above_zero(before), _above_zero(after)
-    blocks = sorted(before.keys() & after.keys())
-    level = next((row.level for row in inside if row.role == "baseline"), None)
-    empty = Comparison(
-        example.cell, example.workload, example.conditions, metric, example.role, level, example.level,
-        None, None, None, margin, Verdict.NOT_JUDGED, 0,
+def _empty(pairs: Pairs) -> Comparison:
+    run = pairs.example
+    return Comparison(
+        run.cell, run.workload, run.conditions, pairs.metric, run.role, pairs.baseline_level, run.level,
+        None, None, None, pairs.margin, Verdict.NOT_JUDGED, 0,
     )  # fmt: skip
-    values = [before[block] for block in blocks], [after[block] for block in blocks]
-    if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
-        return _Pairs(empty, *values, doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
-    if zeros:  # the remaining values are not a random selection
-        line = f"{zeros} of {counted} values are 0, so there is no ratio"
-        return _Pairs(empty, *values, line, Verdict.NOT_JUDGED)
-    asked = {row.block for row in inside if row.arm in ("baseline", example.arm)}
-    if len(blocks) < (1 - MOST_LOST) * len(asked):
-        return _Pairs(empty, *values, _lost(inside, example.arm, blocks, len(asked)), Verdict.NOT_JUDGED)
-    return _Pairs(empty, *values, None)
 
 
-def _lost(inside: Sequence[Row], arm: str, blocks: Sequence[int], asked: int) -> str:
-    """Why so few blocks are left: their runs are excluded, or lack a value of the metric."""
-    here, there = ({row.block for row in inside if row.arm == each and not row.excluded} for each in ("baseline", arm))
-    unread, lost = len(here & there) - len(blocks), asked - len(blocks)
-    if unread == lost:
-        return f"{unread} of {asked} blocks lack this figure on a side: it was too small to measure, or not read"
-    return f"{lost} of {asked} blocks were lost: too many to judge the rest"
-
-
-def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
-    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study."""
-    counts: dict[_Where, list[int]] = {}
-    is_one_cell = len({row.cell for row in rows}) == 1
-    for row in rows:
-        for where in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
-            mine = counts.setdefault(where, [0, 0])
-            mine[0] += row.excluded
-            mine[1] += 1
-
-    def of(where: _Where) -> Counts:
-        excluded, attempted = counts.get(where, (0, 0))
-        return excluded, attempted
-
-    others = [where for where in counts if where[1] != "baseline"]
-    return unequal({(cell, arm): (of((cell, "baseline")), of((cell, arm))) for cell, arm in others})
-
-
-def _claims(pairs: _Pairs, rule: StoppingRule, alpha: float) -> bool:
-    return pairs.decide(alpha, rule) in SETTLED
-
-
-def _nothing(pairs: _Pairs) -> Comparison:
+def _nothing(pairs: Pairs) -> Comparison:
     lines = ("no pair of runs is left to compare", *([pairs.doubt] if pairs.doubt else []))
-    return replace(pairs.empty, warnings=lines, wants_runs=pairs.wants_runs)
+    return replace(_empty(pairs), warnings=lines, wants_runs=pairs.wants_runs)
 
 
-def _judged(pairs: _Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
     """The comparison with its verdict at level `alpha`, which corrects for a family of `count` comparisons."""
-    doubt = [pairs.doubt] if pairs.doubt else []
-    metric, margin = METRICS[pairs.empty.metric], pairs.empty.margin
-    alone, judged = pairs.at(ALPHA, rule), pairs.at(alpha, rule)
-    verdict = decide(judged, margin, metric.higher_is_better)
-    asked = (pairs.baseline, pairs.treatment, judged, margin, metric.higher_is_better, metric.skewed)
-    lines = doubts.warnings(*asked) if explain else []
-    if verdict is Verdict.UNDECIDED and (single := decide(alone, margin, metric.higher_is_better)) in SETTLED:
-        lines.insert(0, doubts.on_its_own(single, count))
+    alone, judged = _at(pairs, ALPHA, rule), _at(pairs, alpha, rule)
+    verdict = _decide(pairs, judged)
+    lines = [pairs.doubt] if pairs.doubt else []
+    if verdict is Verdict.UNDECIDED and (single := _decide(pairs, alone)) in SETTLED:
+        lines.append(doubts.on_its_own(single, count))
+    if explain:
+        metric = METRICS[pairs.metric]
+        least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
+        lines += doubts.warnings(
+            pairs.baseline, pairs.treatment, judged, pairs.margin, metric.higher_is_better, metric.skewed, least
+        )
+    if pairs.doubt:
+        verdict = Verdict.NOT_JUDGED if pairs.is_lost else Verdict.SUSPECT
+    is_equal = verdict is Verdict.NO_PRACTICAL_DIFFERENCE
     return replace(
-        pairs.empty,
+        _empty(pairs),
         baseline=_geometric_mean(pairs.baseline),
         treatment=_geometric_mean(pairs.treatment),
         ratio=alone,
         judged=judged,
-        verdict=pairs.verdict if doubt else verdict,
-        runs=2 * len(pairs.baseline),
-        warnings=(*doubt, *lines),
+        verdict=verdict,
+        runs=pairs.runs,
+        warnings=tuple(lines),
         wants_runs=pairs.wants_runs,
+        excludes_equality=_excludes_equality(alone),
+        unseen_stalls=unseen_share(judged.blocks) if is_equal else None,
     )
+
+
+def _differing(able: Mapping[int, Pairs], found: Mapping[int, Comparison], rule: StoppingRule) -> dict[int, Comparison]:
+    """The controls, marked where they differ: beyond the margin, or by an interval that excludes equality, corrected
+    for the number of controls (Holm), and is not within the margin either, where a difference does not matter."""
+
+    def excludes(pairs: Pairs, alpha: float) -> bool:
+        return _excludes_equality(_at(pairs, alpha, rule))
+
+    levels = family.levels([partial(excludes, each) for each in able.values()], ALPHA)
+    marked = {}
+    for (index, each), level in zip(able.items(), levels, strict=True):
+        verdict = found[index].verdict
+        differs = verdict in _DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(each, level))
+        marked[index] = replace(found[index], control_differs=differs)
+    return marked
 
 
 def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
@@ -263,11 +183,15 @@ def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
 
 
 def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
-    """If the A/A control differs from the baseline beyond the margin, every comparison of the cell is suspect."""
+    """If the A/A control differs from the baseline, every comparison of the cell is suspect."""
     control = next((each for each in compared if each.role == "control"), None)
-    if control is None or control.verdict not in (Verdict.BETTER, Verdict.WORSE):
+    if control is None or control.ratio is None or not control.control_differs:
         return list(compared)
-    line = f"the A/A control was {control.verdict} than the identical baseline: something besides the treatment acts"
+    interval = f"{control.ratio.low:.4f} to {control.ratio.high:.4f}"
+    line = (
+        f"the A/A control differs from the identical baseline (ratio {control.ratio.ratio:.4f}, {interval}): something "
+        f"besides the treatment acts"
+    )
     return [
         replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), control_differs=True)
         if each.verdict is not Verdict.NOT_JUDGED

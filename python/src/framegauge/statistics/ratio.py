@@ -3,7 +3,7 @@
 Assumption: the logarithms of the ratios of the blocks are independent and roughly normal. The block is the unit:
 a run counts once, however many transfers it holds. The estimate is the geometric mean of the ratios; the interval is
 Student's t on their logarithms (paired t test; Student 1908) with n - 1 degrees of freedom. Metrics whose logarithms
-are skewed get a studentised bootstrap (`bootstrap`) where there are enough blocks for it.
+are skewed get an interval that allows for skewness on one side (`skewness`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from framegauge.statistics import bootstrap
+from framegauge.statistics import skewness
 
 __all__ = ["Ratio", "blocks_to_settle", "estimate", "log_ratios"]
 
 ALPHA = 0.05
 MOST_BLOCKS = 10_000
 STUDENT = "log ratios of the blocks are independent and roughly normal (paired t)"
-BOOTSTRAP = "log ratios of the blocks are independent and alike (studentised bootstrap)"
+SKEWED = "log ratios of the blocks are independent and may be skewed (Hall's transformation, or paired t where wider)"
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,11 @@ def estimate(
     if count < 2:
         return Ratio(math.exp(centre), None, None, count, None, alpha)
     deviation = float(logs.std(ddof=1))
-    if skewed and deviation > 0 and bootstrap.can(count, alpha):
-        low, high = bootstrap.studentised(logs, alpha)
-        return Ratio(math.exp(centre), math.exp(low), math.exp(high), count, deviation, alpha, BOOTSTRAP)
-    half = quantile(count - 1, alpha) * deviation / math.sqrt(count) if deviation else 0.0
-    low, high = (math.exp(min(700.0, max(-700.0, centre + side * half))) for side in (-1, 1))
-    return Ratio(math.exp(centre), low, high, count, deviation, alpha)
+    critical = quantile(count - 1, alpha)
+    half = critical * deviation / math.sqrt(count) if deviation else 0.0
+    ends = skewness.hull(logs, critical) if skewed and deviation else (centre - half, centre + half)
+    low, high = (math.exp(min(700.0, max(-700.0, end))) for end in ends)
+    return Ratio(math.exp(centre), low, high, count, deviation, alpha, SKEWED if skewed else STUDENT)
 
 
 def blocks_to_settle(found: Ratio, margin: float) -> int | None:

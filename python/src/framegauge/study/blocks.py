@@ -27,18 +27,35 @@ class Slot:
 def block_order(study: Study, block: int) -> list[Slot]:
     """The slots of one block, in the order of their execution.
 
-    Cells come in random order, and the arms of each cell in random order one after the other: runs that are compared
-    are close in time, so that slow drift of the machine cancels in the ratio. Each block has its own generator, so that
-    a resumed study draws the same order.
+    Cells come in random order, and the arms of each cell one after the other: runs that are compared are close in time,
+    so that slow drift of the machine cancels in the ratio. Each block has its own generator, so that a resumed study
+    draws the same order.
     """
     # `random` hashes a text seed with SHA-512, the same on every platform and Python version.
     generator = random.Random(f"framegauge order {study.seed} {block}")
     planned: list[Slot] = []
     for cell in generator.sample(cells(study), len(cells(study))):
         chosen = arms(study)
-        generator.shuffle(chosen)
+        if study.order == "random":
+            generator.shuffle(chosen)
+        else:
+            chosen = _balanced(study.seed, block, cell.index, chosen)
         planned += [Slot(block, cell, arm) for arm in chosen]
     return planned
+
+
+def _balanced(seed: int, block: int, cell: int, chosen: list[Arm]) -> list[Arm]:
+    """The order of a cell's arms, such that each has every position once in as many blocks as there are arms.
+
+    The blocks of such a group are the rows of a random cyclic Latin square (two arms: AB then BA, or BA then AB), so
+    whatever the first run of a cell suffers from falls on all arms alike (Fisher 1935, The Design of Experiments,
+    chapter 5; for two arms, permuted blocks: Matts & Lachin 1988, Controlled Clinical Trials 9:327).
+    """
+    group, row = divmod(block, len(chosen))
+    generator = random.Random(f"framegauge square {seed} {group} {cell}")
+    square = generator.sample(chosen, len(chosen))
+    shift = generator.sample(range(len(chosen)), len(chosen))[row]
+    return square[shift:] + square[:shift]
 
 
 def order(study: Study) -> list[Slot]:

@@ -13,7 +13,7 @@ from framegauge.files import inventory, yaml as yaml_file
 from framegauge.files.machines import Machine
 from framegauge.study.model import Study
 
-__all__ = ["dump", "json_schema", "load", "load_preset", "parse", "presets"]
+__all__ = ["dump", "json_schema", "keys", "load", "load_preset", "parse", "presets"]
 
 
 def load(path: str | Path) -> Study:
@@ -24,6 +24,11 @@ def load(path: str | Path) -> Study:
         return inventory.load(folder / name, group)
 
     return yaml_file.parse(yaml_file.read(path, "a study file"), str(path), Study, "study", context={"hosts": hosts})
+
+
+def keys(path: str | Path) -> set[str]:
+    """The keys that a study file has; StudyError as for `load`."""
+    return yaml_file.keys(yaml_file.read(path, "a study file"), str(path))
 
 
 def presets() -> list[str]:

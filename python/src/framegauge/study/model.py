@@ -107,8 +107,9 @@ class Study(Model):
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
     before `blocks` once every comparison has its verdict (docs/why/statistics.md states the cost); up to half as many
-    more blocks are run if they are needed to tell whether the excluded runs were lost at random. `changes` are made
-    during every run, the same in all arms.
+    more blocks are run if they are needed to tell whether the excluded runs were lost at random. `order: random` draws
+    the order of arms in each block by itself, as studies did before `balanced`. `changes` are made during every run,
+    the same in all arms.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -117,8 +118,9 @@ class Study(Model):
     workloads: Annotated[list[Workload], Field(min_length=1)]
     treatment: TreatmentName = "mtu"
     control: StrictBool = True
-    blocks: Annotated[StrictInt, Field(ge=2, le=10_000)] = 6
+    blocks: Annotated[StrictInt, Field(ge=2, le=10_000)] = 8
     stop: Literal["settled", "blocks"] = "settled"
+    order: Literal["balanced", "random"] = "balanced"
     fraction: Annotated[StrictInt, Field(ge=1, le=16)] = 1
     budget: Seconds = 600.0
     margins: Margins = Field(default_factory=Margins.model_construct)

@@ -9,10 +9,8 @@ from typing import Any
 
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
-from framegauge.statistics.judge import (
-    Comparison,
-    not_measured,
-)
+from framegauge.statistics.judge import Comparison
+from framegauge.statistics.pairs import not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.summary import contention, flows
 from framegauge.summary.caveats import caveats

@@ -8,7 +8,7 @@ from typing import Any
 
 from framegauge.metrics import METRICS
 from framegauge.statistics.effects import AtLevel, Effect, effects
-from framegauge.statistics.judge import Row, log_ratios_by_cell
+from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.summary import words
 
 __all__ = ["interactions", "sentences"]

@@ -9,7 +9,8 @@ from typing import Any
 
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
-from framegauge.statistics.judge import Comparison, Row, is_settled as statistics_settled, judge, log_ratios_by_cell
+from framegauge.statistics.judge import Comparison, is_settled as statistics_settled, judge
+from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict
 
@@ -74,7 +75,7 @@ def row(run: Run) -> Row:
     """A run as a row for the statistics."""
     return Row(
         run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
-        bool(run.excluded), run.readings.get("not_measured", {}),
+        bool(run.excluded), run.readings.get("not_measured", {}), run.number,
     )  # fmt: skip
 
 

@@ -1,0 +1,196 @@
+"""From the runs of a study to the pairs of values that are compared, block by block.
+
+A treatment is compared with all runs of the baseline: where a study has an A/A control, the reference of a block is the
+geometric mean of the baseline's run and the control's, which both have the baseline's level. It varies less than
+either, and costs no run. The control itself is compared with the baseline's run alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from framegauge.statistics.exclusions import Counts, Unequal, unequal
+
+__all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured"]
+
+MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric.
+    `number`: its place in the order of all runs.
+    """
+
+    block: int
+    cell: int
+    arm: str
+    role: str
+    level: Any
+    workload: str
+    conditions: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    excluded: bool
+    not_measured: Mapping[str, str] = field(default_factory=dict)
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One metric of one arm of a cell and its reference, with a value of each per block.
+
+    `doubt` is the reason for which there is no verdict, whatever the values are: its values differ in kind (`is_lost`),
+    or more runs are needed to show whether those excluded were lost at random (`wants_runs`).
+    """
+
+    example: Row  # a run of the arm
+    baseline_level: Any
+    metric: str
+    margin: float
+    blocks: Sequence[int] = ()
+    baseline: Sequence[float] = ()
+    treatment: Sequence[float] = ()
+    runs: int = 0  # that these values are from
+    doubt: str | None = None
+    is_lost: bool = False
+    wants_runs: bool = False
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the baseline is compared with itself."""
+        return self.example.role == "control"
+
+
+_Where = tuple[int | None, str]  # a cell (None: the whole study) and an arm
+
+
+def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pairs]:
+    """The pairs of a study, cell by cell in its order, metric by metric, the A/A control before the treatments."""
+    lost = _exclusions(rows)
+    for cell in sorted({row.cell for row in rows}):
+        inside = [row for row in rows if row.cell == cell]
+        others = {row.arm: row for row in inside if row.role != "baseline"}
+        ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
+        counted = [row for row in inside if not row.excluded]
+        for metric, margin in margins.items():
+            if counted and not any(metric in row.metrics for row in counted):
+                continue  # this workload does not have the metric
+            for example in ordered:
+                yield _pairs(inside, lost, example, metric, margin)
+
+
+def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
+    """The metrics that have a margin but no value in any run, each with the reason that the runs give, if any."""
+    if all(row.excluded for row in rows):
+        return {}  # then every metric is listed as not judged
+    found = {}
+    for metric in margins:
+        if not any(metric in row.metrics for row in rows if not row.excluded):
+            given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
+            found[metric] = given[0] if given else "no workload of this study measures it"
+    return found
+
+
+def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
+    """The log ratios of one arm against its reference, by cell and block, from which interactions are computed."""
+    found: dict[int, dict[int, float]] = {}
+    for cell in sorted({row.cell for row in rows}):
+        inside = [row for row in rows if row.cell == cell]
+        before = _reference([_above_zero(_values(inside, name, metric)) for name in _references(inside, arm)])
+        after = _above_zero(_values(inside, arm, metric))
+        if blocks := sorted(before.keys() & after.keys()):
+            found[cell] = {block: math.log(after[block] / before[block]) for block in blocks}
+    return found
+
+
+def _references(inside: Sequence[Row], arm: str, lost: Collection[_Where] = ()) -> list[str]:
+    """The arms that an arm is compared with: those of the baseline's level, but itself and a control that lost its runs
+    otherwise than the baseline did."""
+    roles = {row.arm: row.role for row in inside}
+    cell = inside[0].cell
+    doubted = {arm, *(name for where, name in lost if where in (cell, None))}
+    return [name for name, role in roles.items() if role == "baseline" or (role == "control" and name not in doubted)]
+
+
+def _reference(arms: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """The geometric mean over arms of each block that any of them has."""
+    blocks = sorted({block for values in arms for block in values})
+    return {block: _geometric_mean([values[block] for values in arms if block in values]) for block in blocks}
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _values(rows: Iterable[Row], arm: str, metric: str) -> dict[int, float]:
+    return {
+        row.block: row.metrics[metric] for row in rows if row.arm == arm and not row.excluded and metric in row.metrics
+    }
+
+
+def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
+    """The values that have a logarithm."""
+    return {block: value for block, value in values.items() if value > 0}
+
+
+def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, metric: str, margin: float) -> Pairs:
+    """One arm and its reference; `inside` are the rows of the cell, `lost` the arms that lost runs unequally."""
+    names = _references(inside, example.arm, lost)
+    sides = [_values(inside, name, metric) for name in (*names, example.arm)]
+    zeros = sum(value == 0 for values in sides for value in values.values())
+    counted = sum(map(len, sides))
+    *references, after = map(_above_zero, sides)
+    before = _reference(references)
+    blocks = sorted(before.keys() & after.keys())
+    level = next((row.level for row in inside if row.role == "baseline"), None)
+    runs = len(blocks) + sum(block in values for values in references for block in blocks)
+    found = Pairs(
+        example,
+        level,
+        metric,
+        margin,
+        blocks,
+        [before[block] for block in blocks],
+        [after[block] for block in blocks],
+        runs,
+    )
+    if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
+        return replace(found, doubt=doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
+    if zeros:  # the remaining values are not a random selection
+        return replace(found, doubt=f"{zeros} of {counted} values are 0, so there is no ratio", is_lost=True)
+    asked = {row.block for row in inside if row.arm in (*names, example.arm)}
+    if len(blocks) < (1 - MOST_LOST) * len(asked):
+        return replace(found, doubt=_lost(inside, names, example.arm, blocks, len(asked)), is_lost=True)
+    return found
+
+
+def _lost(inside: Sequence[Row], names: Sequence[str], arm: str, blocks: Sequence[int], asked: int) -> str:
+    """Why so few blocks are left: their runs are excluded, or lack a value of the metric."""
+    here = {row.block for row in inside if row.arm in names and not row.excluded}
+    there = {row.block for row in inside if row.arm == arm and not row.excluded}
+    unread, lost = len(here & there) - len(blocks), asked - len(blocks)
+    if unread == lost:
+        return f"{unread} of {asked} blocks lack this figure on a side: it was too small to measure, or not read"
+    return f"{lost} of {asked} blocks were lost: too many to judge the rest"
+
+
+def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
+    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study."""
+    counts: dict[_Where, list[int]] = {}
+    is_one_cell = len({row.cell for row in rows}) == 1
+    for row in rows:
+        for where in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
+            mine = counts.setdefault(where, [0, 0])
+            mine[0] += row.excluded
+            mine[1] += 1
+
+    def of(where: _Where) -> Counts:
+        excluded, attempted = counts.get(where, (0, 0))
+        return excluded, attempted
+
+    others = [where for where in counts if where[1] != "baseline"]
+    return unequal({(cell, arm): (of((cell, "baseline")), of((cell, arm))) for cell, arm in others})
