@@ -126,7 +126,9 @@ def test_a_side_whose_control_differs_is_suspect(studies, tmp_path, capsys):
     (odd / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     document = compare(capsys, studies / "before", odd)
     assert {each["verdict"] for each in by_level(document).values()} == {"suspect"}
-    assert by_level(document)[9000]["warnings"][0].startswith("NEW: the A/A control was better")
+    assert by_level(document)[9000]["warnings"][0].startswith(
+        "NEW: the A/A control differs from the identical baseline"
+    )
 
 
 def timed(studies, folder, hours):

@@ -15,6 +15,7 @@ from helpers.support import ROOT
 from framegauge.cli import main as cli
 from framegauge.results import journal as results
 from framegauge.study import file as study_file
+from framegauge.summary.document import RULES
 from framegauge.summary.schema import comparison_schema, summary_schema
 
 DOCUMENTS = ROOT / "python/tests/documents"
@@ -66,12 +67,23 @@ def test_it_is_read_and_reported(folder, capsys):
     valid(summary_schema(), now)
     for each in then["verdicts"]:
         each["warnings"] = [reworded(line) for line in each["warnings"]]
-    # The verdicts are those that it had; what is new may have been added.
-    assert [
-        {key: each[key] for key in old} for each, old in zip(now["verdicts"], then["verdicts"], strict=True)
-    ] == then["verdicts"]
+    # The verdicts are those that it had; what is new may have been added. Controls are judged as they were, treatments
+    # against the control's runs, too.
+    assert (now["rules"]["version"], now["rules"]["before"]) == (RULES, 1)
+    for each, old in zip(now["verdicts"], then["verdicts"], strict=True):
+        if old["baseline"]["mtu"] == old["treatment"]["mtu"]:
+            judged = (old.get("judged") or {}).keys()
+            found = {**each, "judged": {key: each["judged"][key] for key in judged}}
+            assert {key: found[key] for key in old} == old
+        else:
+            assert old["verdict"] in (each["verdict"], "undecided")  # more runs decide more
+            assert each["conditions"] == old["conditions"]
+            assert each["ratio"] == pytest.approx(old["ratio"], rel=0.01)
+            assert each["runs"] == 1.5 * old["runs"]
     assert cli.main(["report", str(folder)]) == 0
-    assert "scope: invented; faithful" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "scope: invented; faithful" in said
+    assert f"Judged by rules of version {RULES}; this folder was judged before by version 1" in said
 
 
 @pytest.mark.parametrize("base", FOLDERS, ids=lambda path: path.name)

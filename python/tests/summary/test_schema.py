@@ -33,7 +33,7 @@ JUMBO = {
 
 @pytest.mark.parametrize("verdict", JUMBO)
 def test_every_kind_of_verdict(verdict, study, execute, tmp_path):
-    execute(study, JUMBO[verdict])
+    execute(study.model_copy(update={"blocks": 8}), JUMBO[verdict])
     found = json.loads(summary.text(summarise(read(tmp_path / "out"))))
     VALID.validate(found)
     assert verdict in [each["verdict"] for each in found["verdicts"] if each["treatment"]["mtu"] == 9000]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.summary import words
 
 __all__ = ["how_sure", "limits"]
 
+UNLIKELY = 0.01
 _SETTLED = {"better", "worse", "no practical difference"}
 _SCOPES = {
     "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
@@ -20,7 +21,8 @@ _SCOPES = {
 
 def how_sure(summary: Mapping[str, Any]) -> list[str]:
     """The error of all verdicts together, how the study ended, and the outcome of its controls and runs."""
-    return [line for part in (_family, _stopping, _controls, _runs) for line in part(summary)]
+    parts = (_family, _stopping, _controls, _unseen, _positions, _runs, _rules)
+    return [line for part in parts for line in part(summary)]
 
 
 def limits(summary: Mapping[str, Any]) -> list[str]:
@@ -79,12 +81,79 @@ def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "No A/A control: there is no check that two identical arms come out alike"
         return
     strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
+    unequal = [each for each in controls if each not in strayed and _excludes_equality(each)]
     if strayed:
-        yield f"{len(strayed)} of {len(controls)} A/A controls came out different, or lost runs not at random"
-    else:
+        yield (
+            f"{len(strayed)} of {len(controls)} A/A controls (the baseline against itself) came out different, or lost "
+            f"runs not at random{_furthest(strayed)}"
+        )
+    if unequal:
+        many = len(controls) > 1
+        yield (
+            f"{f'{len(unequal)} of {len(controls)} A/A controls' if many else 'The A/A control'} (the baseline against "
+            f"itself) {'has' if len(unequal) == 1 else 'have'} an interval without equality{_furthest(unequal)}: "
+            + _why_heard(unequal)
+        )
+    if not strayed and not unequal:
         counts = Counter(each["verdict"] for each in controls)
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
         yield f"No A/A control (the baseline against itself) came out different: {said}"
+
+
+def _excludes_equality(verdict: Mapping[str, Any]) -> bool:
+    interval = verdict["ci95"]
+    return interval is not None and not interval[0] <= 1 <= interval[1]
+
+
+def _furthest(controls: Sequence[Mapping[str, Any]]) -> str:
+    """The control that differs most, in words."""
+    known = [each for each in controls if each["ratio"] is not None]
+    if not known:
+        return ""
+    most = max(known, key=lambda each: max(each["ratio"], 1 / each["ratio"]))
+    change = f"{words.change(most['ratio'], most['ci95'])}, {words.change_interval(most['ci95'])}"
+    return f" ({words.metric(most['metric'])}, {words.of_cell(most)}: {change})"
+
+
+def _why_heard(controls: Sequence[Mapping[str, Any]]) -> str:
+    if all(each["verdict"] == "no practical difference" for each in controls):
+        return "within the margin, where a difference does not matter"
+    return "no more than chance explains among so many"
+
+
+def _unseen(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What "no practical difference" cannot exclude. Older summaries lack the key."""
+    shares = [each["unseen_stalls"] for each in summary["verdicts"] if each.get("unseen_stalls") is not None]
+    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
+    if shares and any(each["verdict"] == "no practical difference" for each in treated):
+        yield (
+            f"No practical difference is about what these runs show: stalls in up to {100 * max(shares):.0f} % of the "
+            "runs of an arm cannot be excluded"
+        )
+
+
+def _positions(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The positions that matter: their effect is no chance, and as large as half the margin."""
+    margins = {each["metric"]: each.get("margin") or 0.0 for each in summary["verdicts"]}
+    for each in summary.get("positions", ()):
+        size = max(each["ratios"]) / min(each["ratios"]) - 1
+        if each["chance"] < UNLIKELY and size > margins.get(each["metric"], 0.0) / 2:
+            said = ", ".join(f"{_ordinal(number)} {words.change(ratio)}" for number, ratio in enumerate(each["ratios"]))
+            yield (
+                f"The position of a run among those of its block changes its {words.metric(each['metric'])}: {said}; "
+                f"of no ratio is more than {words.margin(round(abs(each['tilt']), 4))} due to that"
+            )
+
+
+def _ordinal(number: int) -> str:
+    return ("first", "second", "third")[number] if number < 3 else f"{number + 1}th"
+
+
+def _rules(summary: Mapping[str, Any]) -> Iterator[str]:
+    rules = summary.get("rules")
+    if rules and rules["before"]:
+        now, before = rules["version"], rules["before"]
+        yield f"Judged by rules of version {now}; this folder was judged before by version {before}"
 
 
 def _runs(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -16,8 +16,8 @@ from framegauge.summary import words
 __all__ = ["PROOF_HEAD", "VERDICT_HEAD", "design", "environment", "excluded", "proof", "repeat", "verdicts", "warnings"]
 
 VERDICT_HEAD = (
-    "comparison", "metric", "baseline", "", "treatment", "", "change", "95 % interval", "judged interval", "margin",
-    "runs", "verdict",
+    "comparison", "metric", "baseline", "", "treatment", "", "change", "95 % interval", "interval that decides",
+    "margin", "runs", "verdict",
 )  # fmt: skip
 PROOF_HEAD = ("arm", "runs proven", "MTU of the hosts", "MSS in SYNs", "mean segment payload", "congestion control")
 
@@ -29,7 +29,7 @@ def verdicts(material: Material) -> Iterator[list[str]]:
         control = " (A/A)" if words.is_control(each) else ""
         judged, unit = each.get("judged"), each["unit"]
         marks = " ".join(f"[{notes.index(line) + 1}]" for line in each["warnings"])
-        strict = f"{words.change_interval(judged['interval'])} ({_percent(judged['confidence'])})" if judged else "-"
+        strict = words.change_interval(judged["interval"]) if judged else "-"
         yield [
             words.of_cell(each),
             words.metric(each["metric"]),
@@ -44,10 +44,6 @@ def verdicts(material: Material) -> Iterator[list[str]]:
             str(each["runs"]),
             f"{each['verdict']} {marks}".rstrip(),
         ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
 
 
 def warnings(material: Material) -> list[str]:

@@ -54,6 +54,7 @@ class Pairs:
     blocks: Sequence[int] = ()
     baseline: Sequence[float] = ()
     treatment: Sequence[float] = ()
+    references: Sequence[str] = ()  # the arms that the baseline's values are means of
     runs: int = 0  # that these values are from
     doubt: str | None = None
     is_lost: bool = False
@@ -156,6 +157,7 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         blocks,
         [before[block] for block in blocks],
         [after[block] for block in blocks],
+        names,
         runs,
     )
     if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
+from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
-from framegauge.statistics.pairs import not_measured
+from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.summary import contention, flows
 from framegauge.summary.caveats import caveats
@@ -21,6 +23,9 @@ from framegauge.summary.why import why
 __all__ = ["factor_key", "interval", "summarise", "text"]
 
 SCHEMA = 1
+# The rules of judging (docs/why/statistics.md has a table of them). 2: treatments are compared with the baseline and
+# its control together, a control that excludes equality is heard, no practical difference needs enough blocks.
+RULES = 2
 # The names of factors in `baseline` and `treatment`, with the unit where the value has one.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
@@ -41,6 +46,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "question": saved.plan["question"],
         "scope": saved.plan["scope"],
         "faithful": is_faithful(found),
+        "rules": {"version": RULES, "before": _before(saved)},
         "suspect": suspicions(found),
         "family": {
             "error": ALPHA,
@@ -58,6 +64,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             list(saved.plan["margins"]),
             factor_key(saved.plan["treatment"]),
         ),
+        "positions": list(_positions(saved)),
         "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
         "flows": contention.entries(flows.read(saved), factor_key(saved.plan["treatment"])),
         "not_measured": [
@@ -80,6 +87,33 @@ def summarise(saved: Saved) -> dict[str, Any]:
             if run.excluded
         ],
     }
+
+
+def _positions(saved: Saved) -> Iterator[dict[str, Any]]:
+    """The effect of the position on each metric, and the most of it that a comparison has in its ratio."""
+    rows = [row(run) for run in saved.runs]
+    places = positions.places(rows)
+    compared = list(all_pairs(rows, saved.plan["margins"]))
+    for metric in saved.plan["margins"]:
+        found = positions.estimate(rows, metric, places)
+        if found is not None:
+            tilts = [positions.tilt(each, found, places) for each in compared if each.metric == metric]
+            yield {
+                "metric": metric,
+                "ratios": [math.exp(each) for each in found.effects],
+                "chance": found.chance,
+                "tilt": max((math.expm1(each) for each in tilts), key=abs, default=0.0),
+            }
+
+
+def _before(saved: Saved) -> int | None:
+    """The version of the rules by which a folder was judged before, if it was an older one."""
+    try:
+        found = json.loads((saved.folder / "summary.json").read_text("utf-8")).get("rules") or {"version": 1}
+    except (OSError, ValueError, AttributeError):
+        return None
+    before = found.get("before") or found.get("version")
+    return before if isinstance(before, int) and before < RULES else None
 
 
 def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
@@ -105,7 +139,12 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
         "margin": found.margin,
         "judged": None
         if found.judged is None
-        else {"confidence": 1 - found.judged.alpha, "interval": interval(found.judged)},
+        else {
+            "confidence": 1 - found.judged.alpha,
+            "overall": 1 - ALPHA,
+            "interval": interval(found.judged),
+        },
+        "unseen_stalls": found.unseen_stalls,
         "assumption": None if found.judged is None else found.judged.assumption,
         "verdict": str(found.verdict),
         "runs": found.runs,
