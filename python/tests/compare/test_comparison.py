@@ -109,7 +109,7 @@ def test_runs_lost_on_one_side_make_it_suspect(studies, tmp_path, capsys):
         if line["level"] == 9000 and line["block"] < 3:
             line["excluded"] = ["proof: MTU of h2: requested 9000, found 1500"]
     (damaged / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    document = compare(capsys, studies / "before", damaged)
+    document = compare(capsys, studies / "before", damaged, code=3)
     found = by_level(document)
     assert found[9000]["verdict"] == "suspect"
     assert found[9000]["warnings"][0].startswith("0 of 6 runs were excluded in BASE and 3 of 6 in NEW")
@@ -124,7 +124,8 @@ def test_a_side_whose_control_differs_is_suspect(studies, tmp_path, capsys):
         if line["role"] == "control":
             line["metrics"]["goodput"] *= 1.1
     (odd / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    document = compare(capsys, studies / "before", odd)
+    document = compare(capsys, studies / "before", odd, code=3)
+    assert document["outcome"] == "not_all_judged"
     assert {each["verdict"] for each in by_level(document).values()} == {"suspect"}
     assert by_level(document)[9000]["warnings"][0].startswith(
         "NEW: the A/A control differs from the identical baseline"

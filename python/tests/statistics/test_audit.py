@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.support import by_length
 
+from framegauge.statistics import sides
 from framegauge.statistics.judge import LEAST_FOR_EQUALITY, is_settled, judge, unseen_share
 from framegauge.statistics.pairs import Row
 from framegauge.statistics.sequential import StoppingRule, looks
@@ -148,3 +149,50 @@ def test_no_practical_difference_needs_enough_blocks_and_says_what_it_did_not_se
     # The rule of three, exactly: 0.779 of 12 runs show no stall where 22.1 % of runs have one, in 5 % of studies.
     assert enough.unseen_stalls == pytest.approx(0.2209, abs=1e-4)
     assert (1 - unseen_share(12)) ** 12 == pytest.approx(0.05)
+
+
+# --- two sides that were measured apart
+
+
+def test_a_rise_from_0_is_worse():
+    """Retransmits: none in twelve runs, then 425 per GB in all twelve: it was "not judged", and nothing worse."""
+    random = np.random.default_rng(12)
+    rise = sides.Sets("retransmits", 0.05, [0.0] * 12, list(random.normal(425, 20, 12)))
+    one_zero = sides.Sets("retransmits", 0.05, [*random.normal(100, 5, 6), 0.0, *random.normal(100, 5, 5)], list(random.normal(425, 20, 12)))
+    fall = sides.Sets("retransmits", 0.05, list(random.normal(425, 20, 12)), [0.0] * 12)
+    none = sides.Sets("retransmits", 0.05, [0.0] * 12, [0.0] * 12)
+    for sets, verdict in ((rise, "worse"), (one_zero, "worse"), (fall, "better"), (none, "no practical difference")):
+        (found,) = sides.judge([sets])
+        assert found.verdict == verdict
+        assert found.ratio is None
+    assert sides.judge([rise])[0].new == pytest.approx(425, abs=20)
+
+
+def test_counts_that_are_alike_are_rarely_called_different():
+    random, studies, wrong = np.random.default_rng(9), by_length(200, 4000), 0
+    for _ in range(studies):
+        base, new = (list(random.poisson(1.0, 12).astype(float)) for _ in range(2))
+        (found,) = sides.judge([sides.Sets("retransmits", 0.001, base, new)])
+        wrong += found.verdict in (Verdict.BETTER, Verdict.WORSE)
+    assert wrong / studies <= 0.05 + chance(0.05, studies)
+
+
+def test_there_is_no_verdict_where_the_runs_of_a_side_drift():
+    """4 % over both folders, margin 1 %: "worse" in 94 % of comparisons of 12 and 12 runs, with a warning."""
+    random, drift = np.random.default_rng(10), np.linspace(0, -0.04, 24)
+    claims = 0
+    for _ in range(100):
+        values = list(np.exp(drift + random.normal(0, 0.003, 24)))
+        (found,) = sides.judge([sides.Sets("goodput", 0.01, values[:12], values[12:])])
+        claims += found.verdict is not Verdict.SUSPECT
+    assert claims <= 10
+    (few,) = sides.judge([sides.Sets("goodput", 0.01, values[:5], values[12:17])])
+    assert any("too few to show whether successive runs depend on each other" in line for line in few.warnings)
+
+
+def test_independent_runs_are_rarely_called_dependent():
+    random, suspects = np.random.default_rng(11), 0
+    for _ in range(300):
+        base, new = (list(np.exp(random.normal(0, 0.01, 12))) for _ in range(2))
+        suspects += sides.judge([sides.Sets("goodput", 0.01, base, new)])[0].verdict is Verdict.SUSPECT
+    assert suspects / 300 <= 0.04 + chance(0.04, 300)

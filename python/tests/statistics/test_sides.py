@@ -87,13 +87,13 @@ def test_one_run_a_side_is_undecided_and_two_have_an_interval_of_any_width():
     assert all(0 < each.judged.low < each.judged.high < math.inf for each in found)
 
 
-def test_what_has_no_ratio_is_not_judged_and_does_not_weaken_the_rest():
+def test_what_has_no_runs_is_not_judged_and_does_not_weaken_the_rest():
     sets = Sets("retransmits", 0.05, [0.0, 2.0], [0.0, 0.0])
     able = Sets("goodput", 0.02, [1.0, 1.001, 0.999], [1.1, 1.101, 1.099])
     zeros, better, empty = judge([sets, able, Sets("goodput", 0.02, [], [1.0])])
-    assert (zeros.verdict, zeros.base, zeros.new) == (Verdict.NOT_JUDGED, 1.0, 0.0)
-    assert zeros.warnings == ["3 of 4 values are 0, so there is no ratio; the means are shown"]
-    assert better.judged.alpha == 0.05
+    assert (zeros.verdict, zeros.base, zeros.new) == (Verdict.UNDECIDED, 1.0, 0.0)
+    assert zeros.warnings[0] == "3 of 4 values are 0: compared by ranks, and the means are shown"
+    assert better.judged.alpha == 0.025  # one of two that can be judged
     assert (empty.verdict, empty.base) == (Verdict.NOT_JUDGED, None)
 
 

@@ -35,11 +35,13 @@ examples:
   framegauge compare results/before results/after --json | jq '.verdicts[] | select(.verdict == "worse")'
 
 exit codes: 0 nothing is worse (what is undecided counts as not worse, and is said), 1 something is worse,
-2 cannot be compared (or bad input), 130 interrupted
+2 cannot be compared (or bad input), 3 nothing is worse among what has a verdict, but something has none (suspect, not
+judged; with --fail-on-undecided also undecided), 130 interrupted
 """
 CANNOT = 2
 WIDTH = 118  # of a file or pipe, for the lines that wrap
-CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT}
+OPEN = 3
+CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT, "not_all_judged": OPEN}
 
 
 def parser() -> Verb:
@@ -58,6 +60,9 @@ def parser() -> Verb:
         "--metric", action="append", default=[], metavar="METRIC",
         help="compare this metric only: the fewer comparisons, the narrower their intervals; may be repeated",
     )  # fmt: skip
+    whole.add_argument(
+        "--fail-on-undecided", action="store_true", help="exit with 3 where a comparison is undecided and none is worse"
+    )
     whole.add_argument("--json", action="store_true", help="print the document (framegauge schema compare)")
     return whole
 
@@ -86,6 +91,9 @@ def _run(words: Sequence[str]) -> int:
         from framegauge.compare import terminal as comparison_terminal
 
         print(f"framegauge: {comparison_terminal.conclusion(document)}", file=sys.stderr)
+    undecided = any(each["verdict"] == "undecided" for each in document["verdicts"])
+    if options.fail_on_undecided and undecided and document["outcome"] == "nothing_worse":
+        return OPEN
     return CODES[document["outcome"]]
 
 

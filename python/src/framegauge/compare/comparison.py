@@ -63,7 +63,7 @@ def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
         "new": _side(new),
         "assumption": unpaired.ASSUMPTION,
         "margins": {metric: _margin(metric, base, given) for metric in metrics},
-        "family": {"error": ALPHA, "comparisons": sum(found.judged is not None for found in judged)},
+        "family": {"error": ALPHA, "comparisons": sum(found.assumption is not None for found in judged)},
         "outcome": _outcome(verdicts),
         "verdicts": verdicts,
         "not_compared": alone,
@@ -142,8 +142,12 @@ def _verdict(pair: _Pair, found: Judged) -> dict[str, Any]:
         "margin": pair.sets.margin,
         "judged": None
         if found.judged is None
-        else {"confidence": 1 - found.judged.alpha, "interval": interval(found.judged)},
-        "assumption": None if found.judged is None else found.judged.assumption,
+        else {
+            "confidence": 1 - found.judged.alpha,
+            "overall": 1 - ALPHA,
+            "interval": interval(found.judged),
+        },
+        "assumption": found.assumption,
         "verdict": str(found.verdict),
         "runs": sum(runs),
         "runs_by_side": {"base": runs[0], "new": runs[1]},
@@ -155,7 +159,9 @@ def _outcome(verdicts: Sequence[Mapping[str, Any]]) -> str:
     found = {each["verdict"] for each in verdicts}
     if Verdict.WORSE in found:
         return "worse"
-    return "nothing_worse" if found & set(ANSWERS) else "not_comparable"
+    if not found & set(ANSWERS):
+        return "not_comparable"
+    return "nothing_worse" if found <= set(ANSWERS) else "not_all_judged"
 
 
 def _side(side: Side) -> dict[str, Any]:

@@ -15,6 +15,7 @@ __all__ = ["show"]
 
 _COLUMNS = ("metric", "BASE", "NEW", "ratio", "95 % interval", "runs", "verdict")
 FEW_LINES = 8
+_ANSWERS = ("better", "worse", "no practical difference", "undecided")
 _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "default"}
 
 
@@ -48,6 +49,9 @@ def conclusion(document: Mapping[str, Any]) -> str:
         return "cannot be compared: " + (f"no comparison has a verdict ({listed})" if listed else "nothing in common")
     if document["outcome"] == "worse":
         return f"NEW is worse: {listed}"
+    if document["outcome"] == "not_all_judged":
+        lost = len(document["verdicts"]) - sum(counts.get(word, 0) for word in _ANSWERS)
+        return f"{lost} of {len(document['verdicts'])} comparisons have no verdict, so NEW may be worse: {listed}"
     if counts.get("undecided"):
         return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
     return f"nothing is worse: {listed}"

@@ -12,7 +12,7 @@ from framegauge.statistics import robust
 from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
 from framegauge.statistics.verdict import Verdict, decide
 
-__all__ = ["FEW_BLOCKS", "counted", "on_its_own", "order", "warnings"]
+__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "warnings"]
 
 FEW_BLOCKS = 5
 SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order

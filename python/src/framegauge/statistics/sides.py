@@ -1,7 +1,8 @@
 """Verdicts on two sides whose runs were measured apart: before and after, two folders, two time windows.
 
-Each comparison is unpaired (`unpaired`: Welch's t on logarithms), and all of them are one family (`family`: Holm), so
-that together they make a false claim with a probability of 5 % at most. Values in, verdicts out; no files.
+Each comparison is unpaired (`unpaired`: Welch's t on logarithms; `ranks` where a value is 0), and all of them are one
+family (`family`: Holm), so that together they make a false claim with a probability of 5 % at most. There is no verdict
+where the runs of a side are shown to depend on each other. Values in, verdicts out; no files.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import doubts, family, robust, unpaired
+from framegauge.statistics import doubts, family, ranks, robust, unpaired
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
 from framegauge.statistics.verdict import SETTLED, Verdict, decide
 
@@ -40,20 +41,33 @@ class Sets:
         """The metric's direction."""
         return METRICS[self.metric].higher_is_better
 
-    def at(self, alpha: float) -> Ratio:
-        """The ratio with its interval at level `alpha`."""
-        return unpaired.estimate(self.base, self.new, alpha)
+    @property
+    def has_zeros(self) -> bool:
+        """Whether a value is 0: then there is no ratio."""
+        return any(value == 0 for value in (*self.base, *self.new))
+
+    def at(self, alpha: float) -> Ratio | None:
+        """The ratio with its interval at level `alpha`; None if a value is 0."""
+        return None if self.has_zeros else unpaired.estimate(self.base, self.new, alpha)
+
+    def verdict(self, alpha: float) -> Verdict:
+        """The verdict at level `alpha`."""
+        found = self.at(alpha)
+        if found is None:
+            return ranks.decide(self.base, self.new, self.margin, self.higher_is_better, alpha)
+        return decide(found, self.margin, self.higher_is_better)
 
     def settled(self, alpha: float) -> bool:
-        """Whether the interval at level `alpha` supports a verdict."""
-        return decide(self.at(alpha), self.margin, self.higher_is_better) in SETTLED
+        """Whether the values support a verdict at level `alpha`."""
+        return self.verdict(alpha) in SETTLED
 
 
 @dataclass(frozen=True)
 class Judged:
     """The outcome of a comparison. `base` and `new` are geometric means, or plain means if a value is 0.
 
-    `ratio` has the 95 % interval of this comparison alone; `judged` has the interval that decides the verdict.
+    `ratio` has the 95 % interval of this comparison alone; `judged` has the interval that decides the verdict. Both are
+    None if a value is 0. `assumption`: that of the verdict, None if there is none.
     """
 
     base: float | None
@@ -62,6 +76,7 @@ class Judged:
     judged: Ratio | None
     verdict: Verdict
     warnings: Sequence[str]
+    assumption: str | None = None
 
 
 def judge(compared: Sequence[Sets]) -> list[Judged]:
@@ -76,12 +91,7 @@ def judge(compared: Sequence[Sets]) -> list[Judged]:
 
 
 def _why_not(sets: Sets) -> str | None:
-    if not sets.base or not sets.new:
-        return "one side has no run that counts"
-    zeros = sum(value == 0 for value in (*sets.base, *sets.new))
-    if zeros:
-        return f"{zeros} of {len(sets.base) + len(sets.new)} values are 0, so there is no ratio; the means are shown"
-    return None
+    return None if sets.base and sets.new else "one side has no run that counts"
 
 
 def _nothing(sets: Sets) -> Judged:
@@ -92,36 +102,50 @@ def _nothing(sets: Sets) -> Judged:
 
 def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     """The comparison at level `alpha`, which corrects for a family of `count` comparisons."""
-    alone, judged = sets.at(ALPHA), sets.at(alpha)
-    verdict = decide(judged, sets.margin, sets.higher_is_better)
+    alone, judged, verdict = sets.at(ALPHA), sets.at(alpha), sets.verdict(alpha)
     lines = list(_warnings(sets, judged, verdict))
-    if verdict is Verdict.UNDECIDED and (single := decide(alone, sets.margin, sets.higher_is_better)) in SETTLED:
+    if verdict is Verdict.UNDECIDED and (single := sets.verdict(ALPHA)) in SETTLED:
         lines.insert(0, doubts.on_its_own(single, count))
-    if sets.doubt is not None:
-        verdict = Verdict.SUSPECT
-        lines.insert(0, sets.doubt)
+    dependent = list(_dependent(sets))
+    reasons = [*([sets.doubt] if sets.doubt is not None else []), *dependent]
+    if reasons:
+        verdict, lines = Verdict.SUSPECT, [*reasons, *lines]
+    if judged is None:
+        means = [math.fsum(values) / len(values) for values in (sets.base, sets.new)]
+        return Judged(means[0], means[1], None, None, verdict, lines, ranks.ASSUMPTION)
     means = [math.exp(float(np.log(values).mean())) for values in (sets.base, sets.new)]
-    return Judged(means[0], means[1], alone, judged, verdict, lines)
+    return Judged(means[0], means[1], alone, judged, verdict, lines, judged.assumption)
 
 
-def _warnings(sets: Sets, judged: Ratio, verdict: Verdict) -> Iterator[str]:
+def _dependent(sets: Sets) -> Iterator[str]:
+    """Why the runs of a side are no independent samples: they drift, or resemble their neighbours."""
+    for name, values in (("BASE", sets.base), ("NEW", sets.new)):
+        yield from doubts.order(np.asarray(values, dtype=float), name, sets.unit)
+
+
+def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[str]:
     """What weakens the verdict, one line for each reason."""
     fewest = min(len(sets.base), len(sets.new))
-    if fewest < doubts.FEW_BLOCKS:
-        few = f"only {doubts.counted(fewest, sets.unit)} on one side"
+    few = f"only {doubts.counted(fewest, sets.unit)} on one side"
+    if judged is None:
+        zeros = sum(value == 0 for value in (*sets.base, *sets.new))
+        yield f"{zeros} of {len(sets.base) + len(sets.new)} values are 0: compared by ranks, and the means are shown"
+    elif fewest < doubts.FEW_BLOCKS:
         yield f"{few}: the interval relies on the assumption of normal logarithms"
     elif METRICS[sets.metric].skewed:
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
-    if judged.log_deviation == 0:
+    if fewest < doubts.SERIES_BLOCKS:
+        yield f"{few}: too few to show whether successive {sets.unit}s depend on each other, which would make it wrong"
+    if judged is not None and judged.log_deviation == 0:
         yield f"the {sets.unit}s do not vary at all: the interval has no width"
-    if verdict is Verdict.UNDECIDED:
+    if judged is not None and verdict is Verdict.UNDECIDED:
         yield _to_settle(judged, sets)
     for name, values in (("BASE", sets.base), ("NEW", sets.new)):
-        logs = np.log(np.asarray(values, dtype=float))
-        if len(logs) >= doubts.FEW_BLOCKS and (far := robust.outliers(logs)):
+        if judged is None or len(values) < doubts.FEW_BLOCKS:
+            continue
+        if far := robust.outliers(np.log(np.asarray(values, dtype=float))):
             are = "is an outlier" if len(far) == 1 else "are outliers"
-            yield f"{len(far)} of {len(logs)} {sets.unit}s of {name} {are}, and kept"
-        yield from doubts.order(logs, name, sets.unit)
+            yield f"{len(far)} of {len(values)} {sets.unit}s of {name} {are}, and kept"
 
 
 def _to_settle(judged: Ratio, sets: Sets) -> str:
