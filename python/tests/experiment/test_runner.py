@@ -78,6 +78,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "ci95",
         "margin",
         "judged",
+        "together",
         "unseen_stalls",
         "assumption",
         "verdict",

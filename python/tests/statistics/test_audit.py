@@ -14,6 +14,7 @@ from framegauge.statistics.sequential import StoppingRule, looks
 from framegauge.statistics.verdict import Verdict
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
+from framegauge.summary import interactions
 
 ARMS = ("baseline", "control", "9000")
 EIGHT_CELLS = """
@@ -158,7 +159,12 @@ def test_a_rise_from_0_is_worse():
     """Retransmits: none in twelve runs, then 425 per GB in all twelve: it was "not judged", and nothing worse."""
     random = np.random.default_rng(12)
     rise = sides.Sets("retransmits", 0.05, [0.0] * 12, list(random.normal(425, 20, 12)))
-    one_zero = sides.Sets("retransmits", 0.05, [*random.normal(100, 5, 6), 0.0, *random.normal(100, 5, 5)], list(random.normal(425, 20, 12)))
+    one_zero = sides.Sets(
+        "retransmits",
+        0.05,
+        [*random.normal(100, 5, 6), 0.0, *random.normal(100, 5, 5)],
+        list(random.normal(425, 20, 12)),
+    )
     fall = sides.Sets("retransmits", 0.05, list(random.normal(425, 20, 12)), [0.0] * 12)
     none = sides.Sets("retransmits", 0.05, [0.0] * 12, [0.0] * 12)
     for sets, verdict in ((rise, "worse"), (one_zero, "worse"), (fall, "better"), (none, "no practical difference")):
@@ -196,3 +202,43 @@ def test_independent_runs_are_rarely_called_dependent():
         base, new = (list(np.exp(random.normal(0, 0.01, 12))) for _ in range(2))
         suspects += sides.judge([sides.Sets("goodput", 0.01, base, new)])[0].verdict is Verdict.SUSPECT
     assert suspects / 300 <= 0.04 + chance(0.04, 300)
+
+
+# --- what the words claim
+
+
+def factorial(random, blocks, cells, spread=0.01, effect=0.0):
+    """The runs of a factorial: `cells` are their conditions; the treatment has the same effect in each."""
+    return [
+        Row(block, cell, arm, arm if arm == "baseline" else "treatment", 9000 if arm == "9000" else 1500, "stream", conditions,
+            {name: math.exp((effect if arm == "9000" else 0) + random.normal(0, spread / math.sqrt(2)))
+             for name in ("goodput", "completion_time")},
+            excluded=False)
+        for cell, conditions in enumerate(cells) for block in range(blocks) for arm in ("baseline", "9000")
+    ]  # fmt: skip
+
+
+def test_sentences_on_what_the_effect_depends_on_are_rarely_false():
+    """No interaction at all, 3 x 2 x 2 levels and two metrics: a false sentence in 33 % of studies."""
+    cells = [
+        {"rtt_seconds": rtt, "lro": lro, "nagle": nagle}
+        for rtt in (0.001, 0.002, 0.003) for lro in (False, True) for nagle in (False, True)
+    ]  # fmt: skip
+    random, studies, wrong = np.random.default_rng(13), by_length(150, 2000), 0
+    for _ in range(studies):
+        runs = factorial(random, 8, cells)
+        entries = interactions.interactions(runs, ["goodput", "completion_time"], "mtu", StoppingRule(8))
+        wrong += any(True for _ in interactions.sentences(entries))
+    assert wrong / studies <= 0.05 + chance(0.05, studies)
+
+
+@pytest.mark.parametrize("count", [8, 24])
+def test_the_interval_of_the_largest_change_holds_the_truth(count):
+    """Equal effects of 2 %: the interval of the largest held it in 83 % (8 comparisons) and 62 % (24) of studies."""
+    random, studies, held = np.random.default_rng(14), by_length(150, 2000), 0
+    cells = [{"number": number} for number in range(count)]
+    for _ in range(studies):
+        found = judge(factorial(random, 12, cells, effect=0.02), {"goodput": 0.01}, explain=False)
+        largest = max(found, key=lambda each: each.ratio.ratio)
+        held += largest.together.low <= math.exp(0.02) <= largest.together.high
+    assert held / studies >= 0.95 - chance(0.95, studies)

@@ -21,7 +21,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         f"# {_text(material.summary['question'])}",
         f"**{_text(material.answer.text)}**",
         _table(
-            ("", "change", "95 % interval", "values"),
+            ("", "change", "95 %, all together", "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),
         ),
         "## How sure is that?",

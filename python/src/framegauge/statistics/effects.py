@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from framegauge.statistics.ratio import ALPHA, Ratio, quantile
+from framegauge.statistics.sequential import StoppingRule
 
-__all__ = ["AtLevel", "Effect", "effects"]
+__all__ = ["AtLevel", "Effect", "effects", "excludes_equality"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ def effects(logs: Logs, conditions: Mapping[int, Mapping[str, Any]], alpha: floa
         contrast = list(_contrasts(logs, [(groups[3][0], signs)], alpha))
         found.append(Effect(pair, list(_at(logs, groups, alpha)), contrast))
     return [each for each in found if each.at]
+
+
+def excludes_equality(found: Ratio, rule: StoppingRule, alpha: float) -> bool:
+    """Whether a contrast's interval excludes 1, at a level of `alpha` over all looks."""
+    if found.log_deviation is None or found.blocks < 2:
+        return False
+    nominal = rule.nominal(alpha, found.blocks)
+    half = quantile(found.blocks - 1, nominal) * found.log_deviation / math.sqrt(found.blocks)
+    return abs(math.log(found.ratio)) > half
 
 
 def _varied(conditions: Mapping[int, Mapping[str, Any]]) -> list[str]:

@@ -46,6 +46,7 @@ class Comparison:
     runs: int
     warnings: Sequence[str] = field(default=())
     judged: Ratio | None = None
+    together: Ratio | None = None  # with an interval that holds for all comparisons of its family at once (Bonferroni)
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
     excludes_equality: bool = False  # the 95 % interval of this comparison alone excludes 1
     unseen_stalls: float | None = None  # the share of runs that may stall although none did in this comparison
@@ -149,6 +150,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         treatment=_geometric_mean(pairs.treatment),
         ratio=alone,
         judged=judged,
+        together=_at(pairs, ALPHA / count, rule),
         verdict=verdict,
         runs=pairs.runs,
         warnings=tuple(lines),

@@ -17,7 +17,7 @@ from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.summary import contention, flows
 from framegauge.summary.caveats import caveats
 from framegauge.summary.interactions import interactions
-from framegauge.summary.judging import compare, is_faithful, row, suspicions
+from framegauge.summary.judging import compare, is_faithful, row, rule_of, suspicions
 from framegauge.summary.why import why
 
 __all__ = ["factor_key", "interval", "summarise", "text"]
@@ -63,6 +63,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             [row(run) for run in saved.runs],
             list(saved.plan["margins"]),
             factor_key(saved.plan["treatment"]),
+            rule_of(saved.plan),
         ),
         "positions": list(_positions(saved)),
         "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
@@ -144,6 +145,7 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
             "overall": 1 - ALPHA,
             "interval": interval(found.judged),
         },
+        "together": interval(found.together),
         "unseen_stalls": found.unseen_stalls,
         "assumption": None if found.judged is None else found.judged.assumption,
         "verdict": str(found.verdict),

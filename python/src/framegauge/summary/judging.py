@@ -14,7 +14,17 @@ from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict
 
-__all__ = ["compare", "is_evidence", "is_faithful", "is_settled", "row", "spreads", "suspicions", "wants_runs"]
+__all__ = [
+    "compare",
+    "is_evidence",
+    "is_faithful",
+    "is_settled",
+    "row",
+    "rule_of",
+    "spreads",
+    "suspicions",
+    "wants_runs",
+]
 
 MOST_LOST = 0.25  # a study that lost this share of its comparisons, or more, is not what was planned
 
@@ -25,7 +35,7 @@ def compare(saved: Saved) -> list[Comparison]:
     If more runs are needed to tell whether the excluded ones were lost at random, a comparison is undecided in a study
     that has not tried all planned runs yet, and suspect in one that has.
     """
-    found = judge([row(run) for run in saved.runs], saved.plan["margins"], _rule(saved.plan))
+    found = judge([row(run) for run in saved.runs], saved.plan["margins"], rule_of(saved.plan))
     if not _is_cut_off(saved):
         return found
     open_ = [each.wants_runs and each.verdict is Verdict.SUSPECT and not each.control_differs for each in found]
@@ -43,7 +53,7 @@ def _is_cut_off(saved: Saved) -> bool:
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
     """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
-    rule = _rule(plan)
+    rule = rule_of(plan)
     if not rule.looks_after(blocks):
         return False
     return statistics_settled(judge([row(run) for run in runs], plan["margins"], rule, explain=False))
@@ -51,7 +61,7 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
     """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
-    found = judge([row(run) for run in runs], plan["margins"], _rule(plan), explain=False)
+    found = judge([row(run) for run in runs], plan["margins"], rule_of(plan), explain=False)
     return any(each.wants_runs for each in found)
 
 
@@ -66,7 +76,7 @@ def spreads(saved: Saved) -> dict[str, list[float]]:
     return {metric: values for metric, values in found.items() if values}
 
 
-def _rule(plan: Mapping[str, Any]) -> StoppingRule:
+def rule_of(plan: Mapping[str, Any]) -> StoppingRule:
     """The stopping rule of a plan. Older folders, from before studies could stop early, lack the key."""
     return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
 

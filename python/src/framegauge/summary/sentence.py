@@ -51,7 +51,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Number:
-    """One figure behind the answer, as printed: its label, the change, the 95 % interval, and both values."""
+    """One figure behind the answer, as printed: its label, the change, the interval, and both values.
+
+    The interval of the largest of several holds for all of them at once (95 %): chosen for its size, it would often lie
+    outside of its own.
+    """
 
     label: str
     change: str
@@ -164,10 +168,11 @@ def _number(label: str, verdict: Verdict) -> Number:
         words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment")
     )
     levels = words.levels(verdict["treatment"]) + (" again" if words.is_control(verdict) else "")
+    interval = verdict.get("together") or verdict["ci95"]
     return Number(
         label,
-        words.change(verdict["ratio"], verdict["ci95"]),
-        words.change_interval(verdict["ci95"]),
+        words.change(verdict["ratio"], interval),
+        words.change_interval(interval),
         f"{values} ({words.of_cell(verdict)}; {words.levels(verdict['baseline'])} → {levels})",
     )
 

@@ -96,6 +96,6 @@ def _answer(material: Material) -> str:
 def _number(number: Number) -> str:
     return (
         f'<div><dt>{text(number.label)}</dt><dd><span class="big">{text(number.change)}</span> '
-        f'<span class="interval">95 % interval {text(number.interval)}</span> '
+        f'<span class="interval">{text(number.interval)} (95 %, all together)</span> '
         f'<span class="soft">{text(number.values)}</span></dd></div>\n'
     )
