@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, QuantityError
+
+if TYPE_CHECKING:
+    from framegauge.statistics.power import Spread
 
 __all__ = ["SUMMARY", "parser", "run"]
 
@@ -54,7 +58,7 @@ def run(words: Sequence[str]) -> None:
         if options.seed < 0:
             raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
         study = study.model_copy(update={"seed": options.seed})
-    pilot: Mapping[str, Sequence[float]] = {}
+    pilot: Mapping[str, Sequence[Spread]] = {}
     if options.pilot is not None:
         from framegauge.results.journal import read
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.quantities import print_seconds
-from framegauge.statistics.power import POWER, reach
+from framegauge.statistics.judge import LEAST_FOR_EQUALITY
+from framegauge.statistics.power import POWER, REFERENCE_OF_TWO, Spread, reach, upper_limit
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.study.blocks import Slot, order
 from framegauge.study.model import Study, arms, cells, level_text
@@ -26,8 +26,11 @@ ASSUMED: Mapping[str, float] = {
 MOST_BLOCKS = 500
 
 
-def forecast(study: Study, pilot: Mapping[str, Sequence[float]], given: Mapping[str, float]) -> dict[str, Any]:
-    """The forecast as `framegauge plan --json` prints it. `pilot`: measured spreads by metric; `given`: stated ones."""
+def forecast(study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping[str, float]) -> dict[str, Any]:
+    """The forecast as `framegauge plan --json` prints it. `pilot`: measured spreads by metric; `given`: stated ones.
+
+    Spreads are those of a run's log ratio to another. A pilot's is its upper limit (80 %).
+    """
     slots = order(study)
     margins = study.margin()
     comparisons = len(cells(study)) * sum(arm.role == "treatment" for arm in arms(study)) * len(margins)
@@ -47,9 +50,7 @@ def forecast(study: Study, pilot: Mapping[str, Sequence[float]], given: Mapping[
         "budget_seconds": study.budget,
         "comparisons": comparisons,
         "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
-        "reach": [
-            _reach(metric, margin, comparisons, study.blocks, rule, pilot, given) for metric, margin in margins.items()
-        ],
+        "reach": [_reach(metric, margin, comparisons, study, rule, pilot, given) for metric, margin in margins.items()],
     }
 
 
@@ -69,16 +70,17 @@ def _reach(
     metric: str,
     margin: float,
     comparisons: int,
-    blocks: int,
+    study: Study,
     rule: StoppingRule,
-    pilot: Mapping[str, Sequence[float]],
+    pilot: Mapping[str, Sequence[Spread]],
     given: Mapping[str, float],
 ) -> dict[str, Any]:
     """The effects that the study's blocks find in a metric, by the spread that is declared, measured, or assumed."""
     seen = pilot.get(metric)
     source = "given" if metric in given else "pilot" if seen else "assumed"
-    spread = given[metric] if metric in given else statistics.median(seen) if seen else ASSUMED[metric]
-    found = reach(spread, blocks, margin, comparisons, rule)
+    spread = given[metric] if metric in given else upper_limit(seen) if seen else ASSUMED[metric]
+    own = spread * (REFERENCE_OF_TWO if study.control else 1.0)
+    found = reach(own, study.blocks, margin, comparisons, rule)
     return {
         "metric": metric,
         "margin": margin,
@@ -87,14 +89,14 @@ def _reach(
         "confidence": 1 - found.alpha,
         "half_width": found.half_width - 1,
         "finds_better_from": found.better - 1,
-        "finds_equality_with_probability": found.equal_power,
-        "blocks_for_equality": _blocks_for(spread, margin, comparisons, rule.planned is not None),
+        "finds_equality_with_probability": found.equal_power if study.blocks >= LEAST_FOR_EQUALITY else 0.0,
+        "blocks_for_equality": _blocks_for(own, margin, comparisons, rule.planned is not None),
     }
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
     """The least number of blocks that shows equality with power 0.8; None if more than MOST_BLOCKS."""
-    low, high = 2, MOST_BLOCKS
+    low, high = LEAST_FOR_EQUALITY, MOST_BLOCKS
 
     def enough(blocks: int) -> bool:
         rule = StoppingRule(blocks if may_stop else None)

@@ -11,6 +11,7 @@ from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison, is_settled as statistics_settled, judge
 from framegauge.statistics.pairs import Row, log_ratios_by_cell
+from framegauge.statistics.power import REFERENCE_OF_TWO, Spread
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict
 
@@ -65,15 +66,21 @@ def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
     return any(each.wants_runs for each in found)
 
 
-def spreads(saved: Saved) -> dict[str, list[float]]:
-    """The standard deviations of the log ratios of blocks, by metric, for every cell and arm with at least three."""
+def spreads(saved: Saved) -> dict[str, list[Spread]]:
+    """The spread of the log ratios of a run to another by metric, of every cell and treatment with at least three
+    blocks; of the A/A controls in a study without treatments. What the mean of two runs of the baseline saves is added
+    again, since the study that is planned may have one."""
     rows = [row(run) for run in saved.runs]
-    found: dict[str, list[float]] = {}
+    roles = {row.arm: row.role for row in rows}
+    treated = [arm for arm, role in roles.items() if role == "treatment"]
+    factor = 1 / REFERENCE_OF_TWO if treated and "control" in roles.values() else 1.0
+    found: dict[str, list[Spread]] = {}
     for metric in METRICS:
-        for arm in {row.arm for row in rows if row.role != "baseline"}:
-            cells = log_ratios_by_cell(rows, metric, arm).values()
-            found.setdefault(metric, []).extend(statistics.stdev(logs.values()) for logs in cells if len(logs) > 2)
-    return {metric: values for metric, values in found.items() if values}
+        for arm in treated or [arm for arm, role in roles.items() if role == "control"]:
+            for logs in log_ratios_by_cell(rows, metric, arm).values():
+                if len(logs) > 2:
+                    found.setdefault(metric, []).append(Spread(factor * statistics.stdev(logs.values()), len(logs)))
+    return found
 
 
 def rule_of(plan: Mapping[str, Any]) -> StoppingRule:
