@@ -83,21 +83,22 @@ def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
     strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
     unequal = [each for each in controls if each not in strayed and _excludes_equality(each)]
     if strayed:
-        yield (
-            f"{len(strayed)} of {len(controls)} A/A controls (the baseline against itself) came out different, or lost "
-            f"runs not at random{_furthest(strayed)}"
-        )
+        differ = all(each["verdict"] != "suspect" or _excludes_equality(each) for each in strayed)
+        lost = "" if differ else ", or lost runs not at random"
+        yield f"{_share(strayed, controls)} came out different{lost}{_furthest(strayed)}"
     if unequal:
-        many = len(controls) > 1
-        yield (
-            f"{f'{len(unequal)} of {len(controls)} A/A controls' if many else 'The A/A control'} (the baseline against "
-            f"itself) {'has' if len(unequal) == 1 else 'have'} an interval without equality{_furthest(unequal)}: "
-            + _why_heard(unequal)
-        )
+        have = "has" if len(unequal) == 1 else "have"
+        which = _furthest(unequal)
+        yield f"{_share(unequal, controls)} {have} an interval without equality{which}: {_why_heard(unequal)}"
     if not strayed and not unequal:
         counts = Counter(each["verdict"] for each in controls)
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
         yield f"No A/A control (the baseline against itself) came out different: {said}"
+
+
+def _share(some: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]]) -> str:
+    who = "The A/A control" if len(controls) == 1 else f"{len(some)} of {len(controls)} A/A controls"
+    return f"{who} (the baseline against itself)"
 
 
 def _excludes_equality(verdict: Mapping[str, Any]) -> bool:

@@ -61,10 +61,12 @@ def design(material: Material) -> list[str]:
         f"{blocks} randomised complete block{'' if blocks == 1 else 's'} of {cells} x {len(material.looks)} runs: "
         "every arm once in every cell",
         "The order of runs within each block was drawn"
-        + (f" with seed {settings['seed']}" if "seed" in settings else ""),
+        + (f" with seed {settings['seed']}" if "seed" in settings else "")
+        + ("; the arms of a cell take turns in it" if settings.get("order") == "balanced" else ""),
         f"{len(runs)} runs, {seconds:.0f} s in all, each on fresh hosts; "
         f"{plan.get('planned_runs', 'an unknown number')} were planned, and excluded runs are repeated",
-        "Compared by block: the geometric mean of the ratios of treatment to baseline",
+        "Compared by block: the geometric mean of the ratios of treatment to baseline"
+        + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
     ]
     lines += _network(settings.get("testbed"))
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]

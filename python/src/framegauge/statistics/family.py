@@ -2,8 +2,10 @@
 
 Holm's step-down procedure (Holm 1979, Scandinavian Journal of Statistics 6:65). Each comparison claims at most one of
 better, worse and no practical difference, from a two-sided interval, so its claim is false with probability alpha at
-most; that a direction may be claimed as well follows from Shaffer (1980, Annals of Statistics 8:1342). With several
-looks it is the group sequential Holm procedure (Ye, Li, Liu & Yao 2013, Statistics in Medicine 32:1112).
+most. That a direction may be claimed as well is proved for independent comparisons only (Shaffer 1980, Annals of
+Statistics 8:1342; Finner 1999, Annals of Statistics 27:274). Those of a study share a baseline: in the worst dependence
+that an audit found, two comparisons together were wrong in 5.2 % instead of 5 %. With several looks it is the group
+sequential Holm procedure (Ye, Li, Liu & Yao 2013, Statistics in Medicine 32:1112).
 """
 
 from __future__ import annotations
