@@ -86,3 +86,33 @@ def test_the_real_agent_with_a_rate(monkeypatch, capsys):
     assert re.search(r"at 10 Gb/s: goodput at most 8\.988 Gb/s, 810,636 full packets per second", out)
     assert cli.main(["wire", "--mtu", "1279", "--encap", "vxlan,ipv6"]) == 2
     assert "vxlan: found an MTU of 1279 bytes around it, expected at least 1280 for ipv6" in capsys.readouterr().err
+
+
+@pytest.mark.agent
+def test_levels_are_the_closed_formula(monkeypatch, capsys):
+    """IPv4 and TCP with timestamps take 52 bytes of the MTU; header, FCS, preamble and gap add 38 to it."""
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    assert cli.main(["wire", "--levels", "9000,1500,4200", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["levels"]
+    assert [row["mtu"] for row in rows] == [1500, 4200, 9000]
+    shares = [(mtu - 52) / (mtu + 38) for mtu in (1500, 4200, 9000)]
+    for row, share in zip(rows, shares, strict=True):
+        assert row["payload_share"] == pytest.approx(share)
+        assert row["gain"] == pytest.approx(share / shares[0] - 1)
+        assert row["gain_of_largest"] == pytest.approx((share - shares[0]) / (shares[2] - shares[0]))
+        assert row["packets_per_gigabyte"] == pytest.approx(1e9 / (row["mtu"] - 52))
+    assert cli.main(["wire", "--levels", "--rate", "10 Gb/s"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ *4200 +9\.788 Gb/s +\+3\.96% +77% +241,080 +78%$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ("1500", '--levels: found "1500", expected at least two MTUs such as 1500,9000'),
+        ("1500,9k", '--levels: found "9k", expected a number of bytes such as 9000'),
+    ],
+)
+def test_bad_levels_are_one_line_and_exit_2(levels, message, capsys):
+    assert cli.main(["wire", "--levels", levels]) == 2
+    assert capsys.readouterr().err == f"framegauge: {message}\n"

@@ -13,23 +13,101 @@ from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, InputError
 from framegauge.quantities import print_bits_per_second
 
-__all__ = ["ask", "table"]
+__all__ = ["LEVELS", "ask", "compared", "levels_table", "table"]
 
 INVALID_PARAMS = -32602
+# What is usual: Ethernet, Azure, a page of payload, Google Cloud, jumbo frames, AWS.
+LEVELS = (1500, 3900, 4200, 8896, 9000, 9001)
+GIGABYTE = 1e9
 
 Row = tuple[str, int | str, str]
 
 
 def ask(mtu: int, encapsulations: Sequence[str], bits_per_second: int | None) -> dict[str, Any]:
     """The agent's sum; InputError if there is no such stack or too little room."""
-    asked = {"mtu": mtu, "encapsulations": list(encapsulations), "bits_per_second": bits_per_second}
     with Agent.open([find_agent(), "host"]) as agent:
-        try:
-            return agent.request("frames.wire", asked)
-        except AgentError as error:
-            if error.code == INVALID_PARAMS:
-                raise InputError(f"wire: {error.message.removeprefix('frames.wire: ')}") from None
-            raise
+        return _ask(agent, mtu, encapsulations, bits_per_second)
+
+
+def _ask(agent: Agent, mtu: int, encapsulations: Sequence[str], bits_per_second: int | None) -> dict[str, Any]:
+    asked = {"mtu": mtu, "encapsulations": list(encapsulations), "bits_per_second": bits_per_second}
+    try:
+        return agent.request("frames.wire", asked)
+    except AgentError as error:
+        if error.code == INVALID_PARAMS:
+            raise InputError(f"wire: {error.message.removeprefix('frames.wire: ')}") from None
+        raise
+
+
+def compared(mtus: Sequence[int], encapsulations: Sequence[str], bits_per_second: int | None) -> dict[str, Any]:
+    """The agent's sums for several MTUs, from the smallest on, and what each gains over the smallest, by arithmetic.
+
+    InputError if an MTU has too little room for the stack, or for TCP over the IP version that all others carry.
+    """
+    with Agent.open([find_agent(), "host"]) as agent:
+        found = [_ask(agent, mtu, encapsulations, bits_per_second) for mtu in sorted(set(mtus))]
+    first = found[0]["families"]
+    if not first:
+        raise InputError(f"--levels: found {found[0]['mtu']}, expected an MTU that can carry IP in this stack")
+    family = first[0]["family"]
+    inside = [next(each for each in one["families"] if each["family"] == family) for one in found]
+    payloads = [each["segment_payload_bytes"] for each in inside]
+    shares = [payload / one["wire_bytes"] for payload, one in zip(payloads, found, strict=True)]
+    packets = [GIGABYTE / payload for payload in payloads]
+    rows = [
+        {
+            "mtu": one["mtu"],
+            "payload_share": share,
+            "gain": share / shares[0] - 1,
+            "gain_of_largest": _part(share - shares[0], shares[-1] - shares[0]),
+            "packets_per_gigabyte": count,
+            "packets_saved_of_largest": _part(packets[0] - count, packets[0] - packets[-1]),
+            "goodput_bits_per_second": tcp["goodput_bits_per_second"],
+            "wire": one,
+        }
+        for one, tcp, share, count in zip(found, inside, shares, packets, strict=True)
+    ]
+    return {"family": family, "encapsulations": list(encapsulations), "levels": rows}
+
+
+def _part(of: float, whole: float) -> float | None:
+    return of / whole if whole else None
+
+
+def levels_table(found: dict[str, Any]) -> list[str]:
+    """Lines for people: the payload share of each MTU, its gain over the smallest, and its packets."""
+    rows = found["levels"]
+    smallest, largest = rows[0]["mtu"], rows[-1]["mtu"]
+    rate = [each["goodput_bits_per_second"] for each in rows]
+    head = (
+        "MTU",
+        "goodput" if rate[0] else "payload",
+        f"gain over {smallest}",
+        f"of the gain of {largest}",
+        "packets per GB",
+        "of those saved",
+    )
+    cells = [
+        (
+            str(each["mtu"]),
+            print_bits_per_second(goodput) if goodput else f"{each['payload_share']:.2%}",
+            f"{each['gain']:+.2%}", _percent(each["gain_of_largest"]),
+            f"{each['packets_per_gigabyte']:,.0f}", _percent(each["packets_saved_of_largest"]),
+        )
+        for each, goodput in zip(rows, rate, strict=True)
+    ]  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *cells)]
+    return [
+        f"TCP over IPv{found['family']} with timestamps, full segments"
+        + ("" if rate[0] else "; payload is its share of the wire"),
+        *lines,
+        "This is arithmetic alone: what hosts and applications make of it, only a study shows.",
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def table(found: dict[str, Any]) -> list[str]:

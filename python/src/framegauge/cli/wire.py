@@ -31,6 +31,8 @@ examples:
   framegauge wire --mtu 9000 --encap vlan,geneve:8,ipv6 --json | jq .inner_mtu
   framegauge wire --mtu 1500 --encap esp-transport,vxlan       VXLAN in IPsec
   framegauge wire --mtu 9000                                   no encapsulation at all
+  framegauge wire --levels                                     which MTU gives how much of the gain
+  framegauge wire --levels 1500,4200,9000 --encap vxlan
 """
 
 
@@ -40,7 +42,12 @@ def parser() -> Verb:
         "wire", SUMMARY, _MORE,
         "What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
     )  # fmt: skip
-    whole.add_argument("--mtu", required=True, metavar="BYTES", help="MTU of the link, such as 9000")
+    what = whole.add_mutually_exclusive_group(required=True)
+    what.add_argument("--mtu", metavar="BYTES", help="MTU of the link, such as 9000")
+    what.add_argument(
+        "--levels", nargs="?", const="", metavar="LIST",
+        help="compare MTUs, such as 1500,4200,9000 (default: the usual ones, those of the clouds included)",
+    )  # fmt: skip
     whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
     whole.add_argument("--json", action="store_true", help="print JSON (frames.wire in pipe/README.md)")
@@ -53,8 +60,13 @@ def run(words: Sequence[str]) -> None:
     from framegauge.quantities import parse_bits_per_second
 
     options = parser().parse_args(words)
-    if not (options.mtu.isascii() and options.mtu.isdecimal() and len(options.mtu) < 10):
-        raise InputError(f'--mtu: found "{options.mtu}", expected a number of bytes such as 9000')
+    mtus = list(wire.LEVELS)
+    if options.mtu is not None:
+        mtus = [_bytes("--mtu", options.mtu)]
+    elif options.levels:
+        mtus = [_bytes("--levels", each.strip()) for each in options.levels.split(",")]
+        if len(set(mtus)) < 2:
+            raise InputError(f'--levels: found "{options.levels}", expected at least two MTUs such as 1500,9000')
     try:
         rate = None if options.rate is None else parse_bits_per_second(options.rate)
     except InputError as error:
@@ -62,5 +74,16 @@ def run(words: Sequence[str]) -> None:
     if rate == 0:
         raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s')
     layers = options.encap.split(",") if options.encap.strip() else []
-    found = wire.ask(int(options.mtu), layers, rate)
-    print(json.dumps(found, indent=2) if options.json else "\n".join(wire.table(found)))
+    if options.mtu is not None:
+        found = wire.ask(mtus[0], layers, rate)
+        lines = wire.table(found)
+    else:
+        found = wire.compared(mtus, layers, rate)
+        lines = wire.levels_table(found)
+    print(json.dumps(found, indent=2) if options.json else "\n".join(lines))
+
+
+def _bytes(option: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InputError(f'{option}: found "{text}", expected a number of bytes such as 9000')
+    return int(text)

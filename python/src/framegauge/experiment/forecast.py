@@ -7,9 +7,9 @@ from typing import Any
 
 from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.quantities import print_seconds
-from framegauge.statistics.judge import LEAST_FOR_EQUALITY
 from framegauge.statistics.power import POWER, REFERENCE_OF_TWO, Spread, reach, upper_limit
 from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
 from framegauge.study.blocks import Slot, order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.summary import words

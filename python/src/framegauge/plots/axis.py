@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import altair as alt
 
-__all__ = ["ratio_domain", "ratio_ticks", "ratios"]
+__all__ = ["Place", "label", "ratio_domain", "ratio_ticks", "ratios"]
+
+Place = Callable[[float], float]  # a ratio's pixels from the top
 
 MOST_TICKS = 6
 CLOSEST = 0.09  # least distance between labels, as a share of the axis
@@ -49,7 +51,7 @@ def _apart(ticks: Sequence[float], least: float) -> bool:
 def ratios(low: float, high: float, title: str) -> alt.X:
     """A logarithmic axis of ratios from the field `x`, labelled by their change in percent."""
     values = ratio_ticks(low, high)
-    labels = [_label(value) for value in values]
+    labels = [label(value) for value in values]
     return alt.X(
         "x:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
@@ -59,7 +61,8 @@ def ratios(low: float, high: float, title: str) -> alt.X:
     )
 
 
-def _label(ratio: float) -> str:
+def label(ratio: float) -> str:
+    """The label of a tick: the change in percent, or the factor from 3 on."""
     if ratio == 1:
         return "same"
     return f"{100 * (ratio - 1):+.3g} %".replace("-", "\u2212") if ratio < 3 else f"× {ratio:g}"

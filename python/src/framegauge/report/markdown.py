@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from framegauge.printable import printable
 from framegauge.report import causes, evidence, method
 from framegauge.report.pictures.material import Material
+from framegauge.summary import levels
 from framegauge.summary.interactions import sentences
 
 __all__ = ["markdown"]
@@ -32,6 +33,8 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         _table(method.VERDICT_HEAD, method.verdicts(material)),
         "\n".join(f"{number}. {_text(line)}" for number, line in enumerate(method.warnings(material), 1)),
     ]
+    if said := list(levels.lines(material.summary)):
+        parts += ["## The smallest level that is enough", _list(said)]
     if said := list(sentences(material.summary.get("interactions", ()))):
         parts += ["## What the effect depends on", _list(said)]
     if said := causes.lines(material.summary):

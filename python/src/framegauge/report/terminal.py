@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence
-from framegauge.summary import contention, words
+from framegauge.summary import contention, levels, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -33,6 +33,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     titles = [words.of_cell(verdict) for verdict in summary["verdicts"]]
     table(console, _COLUMNS, (0, 1, 3), titles, rows, [verdict["verdict"] for verdict in summary["verdicts"]])
     show_notes(console, notes)
+    _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
     _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
     _few(console, "why:", causes.lines(summary))
     _few(console, "flows to one host:", list(contention.lines(summary)))

@@ -14,10 +14,10 @@ from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
-from framegauge.summary import contention, flows
+from framegauge.summary import contention, flows, levels
 from framegauge.summary.caveats import caveats
 from framegauge.summary.interactions import interactions
-from framegauge.summary.judging import compare, is_faithful, row, rule_of, suspicions
+from framegauge.summary.judging import compare, is_faithful, row, rule_of, smallest_levels, suspicions
 from framegauge.summary.why import why
 
 __all__ = ["factor_key", "interval", "summarise", "text"]
@@ -39,7 +39,7 @@ def factor_key(treatment: str) -> str:
 
 def summarise(saved: Saved) -> dict[str, Any]:
     """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
-    found = compare(saved)
+    found, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     return {
         "schema": SCHEMA,
@@ -58,19 +58,14 @@ def summarise(saved: Saved) -> dict[str, Any]:
             "planned_blocks": saved.plan.get("planned_blocks"),
             "blocks": 1 + max((run.block for run in saved.runs), default=-1),
         },
+        "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": [_verdict(each, saved.plan["treatment"], degraded) for each in found],
-        "interactions": interactions(
-            [row(run) for run in saved.runs],
-            list(saved.plan["margins"]),
-            factor_key(saved.plan["treatment"]),
-            rule_of(saved.plan),
-        ),
+        "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
-        "why": why(saved.runs, found, factor_key(saved.plan["treatment"])),
-        "flows": contention.entries(flows.read(saved), factor_key(saved.plan["treatment"])),
+        "why": why(saved.runs, found, key),
+        "flows": contention.entries(flows.read(saved), key),
         "not_measured": [
-            {"metric": metric, "why": why}
-            for metric, why in not_measured([row(run) for run in saved.runs], saved.plan["margins"]).items()
+            {"metric": metric, "why": why} for metric, why in not_measured(rows, saved.plan["margins"]).items()
         ],
         "cpu": _cpu(saved.runs),
         "caveats": caveats(saved.plan["margins"], saved.plan["scope"], saved.runs),
@@ -81,7 +76,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
                 "arm": run.arm,
                 "workload": run.workload,
                 "conditions": dict(run.conditions),
-                factor_key(saved.plan["treatment"]): run.level,
+                key: run.level,
                 "reasons": list(run.excluded),
             }
             for run in saved.runs

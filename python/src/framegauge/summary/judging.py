@@ -10,6 +10,7 @@ from typing import Any
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison, is_settled as statistics_settled, judge
+from framegauge.statistics.ordered import Smallest, smallest
 from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.power import REFERENCE_OF_TWO, Spread
 from framegauge.statistics.sequential import StoppingRule
@@ -22,11 +23,13 @@ __all__ = [
     "is_settled",
     "row",
     "rule_of",
+    "smallest_levels",
     "spreads",
     "suspicions",
     "wants_runs",
 ]
 
+ORDERED = ("mtu", "buffer", "moderation")  # treatments whose smallest sufficient level is asked for
 MOST_LOST = 0.25  # a study that lost this share of its comparisons, or more, is not what was planned
 
 
@@ -54,10 +57,22 @@ def _is_cut_off(saved: Saved) -> bool:
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
     """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
-    rule = rule_of(plan)
+    rule, rows = rule_of(plan), [row(run) for run in runs]
     if not rule.looks_after(blocks):
         return False
-    return statistics_settled(judge([row(run) for run in runs], plan["margins"], rule, explain=False))
+    found = judge(rows, plan["margins"], rule, explain=False)
+    return statistics_settled(found) and all(
+        each.is_settled for each in smallest_levels(plan, rows, found) if each.cell is None
+    )
+
+
+def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Comparison]) -> list[Smallest]:
+    """The smallest sufficient level of a treatment of which a larger level asks more of the network; `found` are the
+    comparisons of these rows."""
+    if plan["treatment"] not in ORDERED:
+        return []
+    doubted = {(each.cell, each.metric) for each in found if each.control_differs}
+    return smallest(rows, plan["margins"], rule_of(plan), doubted)
 
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:

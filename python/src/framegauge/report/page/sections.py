@@ -14,7 +14,7 @@ from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
-from framegauge.summary import words
+from framegauge.summary import levels, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.units import unit_scale
 
@@ -43,6 +43,21 @@ def _effects(material: Material) -> str:
     listed = f"<p>Notes:</p>\n<ol>{notes}</ol>\n" if notes else ""
     verdicts = table("All comparisons and their verdicts", method.VERDICT_HEAD, rows)
     return section("effects", "Effects", key * bool(rows) + _grid(material, "effects") + verdicts + listed)
+
+
+def _levels(material: Material) -> str:
+    said = list(levels.lines(material.summary))
+    if not said:
+        return ""
+    key = (
+        '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
+        "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
+        f"{words.margin(material.summary['family']['error'])} of such studies call a level enough that is not. "
+        "Bars: 95 % intervals against the baseline. Dashed: what the headers alone would give, from the goodput "
+        "ceilings.</p>\n"
+    )
+    inside = items(said) + _grid(material, "levels") + key
+    return section("levels", "The smallest level that is enough", inside)
 
 
 def _interactions(material: Material) -> str:
@@ -247,6 +262,6 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    _effects, _levels, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
     changes_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
 )  # fmt: skip

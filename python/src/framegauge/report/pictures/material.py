@@ -14,6 +14,7 @@ from framegauge.report.pictures import (
     changes as changes_charts,
     charts,
     flows as contention_charts,
+    levels as levels_charts,
     records,
     series,
 )
@@ -65,7 +66,12 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
         answer=sentence.answer(summary),
         numbers=sentence.numbers(summary),
         looks=looks,
-        pictures=[*charts.pictures(saved, summary, readings), *contended, *changed],
+        pictures=[
+            *charts.pictures(saved, summary, readings),
+            *levels_charts.pictures(saved, summary),
+            *contended,
+            *changed,
+        ],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
         environment=_mapping(_text(saved, "environment.json"), json.loads),

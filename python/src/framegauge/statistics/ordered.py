@@ -1,0 +1,203 @@
+"""The smallest sufficient level of an ordered treatment, such as the smallest MTU that already gives what the largest
+does.
+
+A level is enough if it is not worse than the largest level by more than the margin (non-inferiority: its interval
+excludes the margin's edge on the worse side). Levels are tested in a fixed sequence, from the largest down, and the
+first that is not shown to be enough ends it. So no level needs a correction for the others: an insufficient level is
+called enough with a probability of half the interval's level at most (fixed-sequence test: Maurer, Hothorn & Lehmacher
+1995; Westfall & Krishen 2001, J. Statistical Planning and Inference 99:25).
+
+Over several cells, a level is enough for a metric where it is enough in every cell, which needs no correction for the
+cells (intersection-union test: Berger 1982, Technometrics 24:295). Metrics share the error equally, and so do the cells
+where the answer is given for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from framegauge.metrics import METRICS
+from framegauge.statistics.pairs import Pairs, Row, all_pairs
+from framegauge.statistics.ratio import ALPHA, Ratio, estimate
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
+
+__all__ = ["Enough", "Smallest", "Step", "smallest"]
+
+LEAST_LEVELS = 3
+
+
+class Enough(StrEnum):
+    """Whether a level is enough."""
+
+    YES = "enough"
+    NO = "not enough"  # worse than the largest by more than the margin
+    OPEN = "undecided"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A level against the largest one; `ratio` is that of the cell in which it is worst."""
+
+    level: Any
+    enough: Enough
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The answer for one metric, in one cell, or in all (`cell` is None).
+
+    `steps` go from the level next to the largest down, and end with the first that is not enough.
+    """
+
+    metric: str
+    margin: float
+    cell: int | None
+    largest: Any
+    steps: Sequence[Step]
+    workload: str | None = None
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def level(self) -> Any:
+        """The smallest level that is shown to be enough; the largest if no other is."""
+        enough = [step.level for step in self.steps if step.enough is Enough.YES]
+        return enough[-1] if enough else self.largest
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the next smaller level is shown not to be enough, or there is none."""
+        return not any(step.enough is Enough.OPEN for step in self.steps)
+
+
+def smallest(
+    rows: Sequence[Row],
+    margins: Mapping[str, float],
+    rule: StoppingRule | None = None,
+    doubted: Collection[tuple[int, str]] = (),
+) -> list[Smallest]:
+    """The smallest sufficient level by metric, over all cells and then in each; empty unless the treatment has at least
+    three levels, which are numbers.
+
+    `doubted`: the cells and metrics that have no verdict, since their A/A control differs.
+    """
+    rule, levels = rule or StoppingRule(), _levels(rows)
+    chains: dict[str, list[_Chain]] = {}
+    for chain in _chains(rows, margins, levels, doubted) if levels else ():
+        chains.setdefault(chain.metric, []).append(chain)
+    found = []
+    for mine in chains.values():
+        alpha = ALPHA / len(chains)
+        found.append(_over_all(mine, levels, alpha, rule))
+        found += [_in_one(chain, levels, alpha / len(mine), rule) for chain in mine if len(mine) > 1]
+    return found
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """One metric of a cell: by level, the values of the largest level and of this one, one of each per block."""
+
+    metric: str
+    margin: float
+    example: Row
+    values: Mapping[Any, tuple[Sequence[float], Sequence[float]]]
+
+
+def _levels(rows: Sequence[Row]) -> list[Any]:
+    """The levels from the largest down; empty if they have no order."""
+    if not all(_is_number(row.level) for row in rows):
+        return []
+    found = sorted({row.level for row in rows}, reverse=True)
+    return found if len(found) >= LEAST_LEVELS else []
+
+
+def _chains(
+    rows: Sequence[Row], margins: Mapping[str, float], levels: Sequence[Any], doubted: Collection[tuple[int, str]]
+) -> Iterator[_Chain]:
+    compared: dict[tuple[int, str], list[Pairs]] = {}
+    for pairs in all_pairs(rows, margins):
+        if not pairs.is_control:
+            compared.setdefault((pairs.example.cell, pairs.metric), []).append(pairs)
+    for where, mine in compared.items():
+        values: dict[Any, tuple[Sequence[float], Sequence[float]]] = {}
+        by_level = {} if where in doubted else _by_level(mine)
+        if last := by_level.get(levels[0]):
+            for level, here in by_level.items():
+                common = sorted(last.keys() & here.keys())
+                values[level] = [last[each] for each in common], [here[each] for each in common]
+        yield _Chain(mine[0].metric, mine[0].margin, mine[0].example, values)
+
+
+def _by_level(compared: Sequence[Pairs]) -> dict[Any, dict[int, float]]:
+    """The values of a cell by level and block; a level whose runs are in doubt has none."""
+    sound = [pairs for pairs in compared if pairs.doubt is None]
+    found: dict[Any, dict[int, float]] = {}
+    for pairs in sound:
+        found[pairs.example.level] = dict(zip(pairs.blocks, pairs.treatment, strict=True))
+        found.setdefault(pairs.baseline_level, {}).update(zip(pairs.blocks, pairs.baseline, strict=True))
+    return found
+
+
+def _is_number(level: object) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
+
+
+def _judge(chain: _Chain, level: Any, alpha: float, rule: StoppingRule) -> tuple[Enough, Ratio | None]:
+    """Whether a level of a cell is enough, and its ratio to the largest."""
+    last, here = chain.values.get(level, ((), ()))
+    if not here:
+        return Enough.OPEN, None
+    metric = METRICS[chain.metric]
+    found = estimate(last, here, rule.nominal(alpha, len(here)), metric.skewed)
+    if found.low is None or found.high is None:
+        return Enough.OPEN, found
+    edge = 1 + chain.margin
+    holds, fails = (
+        (found.low >= 1 / edge, found.high < 1 / edge)
+        if metric.higher_is_better
+        else (found.high <= edge, found.low > edge)
+    )
+    if holds and found.blocks >= LEAST_FOR_EQUALITY:
+        return Enough.YES, found
+    return (Enough.NO if fails else Enough.OPEN), found
+
+
+def _in_one(chain: _Chain, levels: Sequence[Any], alpha: float, rule: StoppingRule) -> Smallest:
+    steps: list[Step] = []
+    for level in levels[1:]:
+        steps.append(Step(level, *_judge(chain, level, alpha, rule)))
+        if steps[-1].enough is not Enough.YES:
+            break
+    run = chain.example
+    return Smallest(chain.metric, chain.margin, run.cell, levels[0], steps, run.workload, run.conditions)
+
+
+def _over_all(chains: Sequence[_Chain], levels: Sequence[Any], alpha: float, rule: StoppingRule) -> Smallest:
+    """The answer that holds in every cell. That a level is not enough is a claim on any of them, so it is corrected for
+    their number."""
+    steps: list[Step] = []
+    for level in levels[1:]:
+        found = [_judge(chain, level, alpha, rule) for chain in chains]
+        strict = [_judge(chain, level, alpha / len(chains), rule)[0] for chain in chains]
+        enough = (
+            Enough.NO if Enough.NO in strict
+            else Enough.YES if all(each is Enough.YES for each, _ in found)
+            else Enough.OPEN
+        )  # fmt: skip
+        steps.append(Step(level, enough, _worst([ratio for _, ratio in found], chains[0].metric)))
+        if enough is not Enough.YES:
+            break
+    first = chains[0]
+    only = (first.example.workload, first.example.conditions) if len(chains) == 1 else (None, {})
+    return Smallest(first.metric, first.margin, None, levels[0], steps, *only)
+
+
+def _worst(ratios: Sequence[Ratio | None], metric: str) -> Ratio | None:
+    known = [each for each in ratios if each is not None]
+    if not known:
+        return None
+    return (min if METRICS[metric].higher_is_better else max)(known, key=lambda each: each.ratio)
