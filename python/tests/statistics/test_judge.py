@@ -7,6 +7,7 @@ from helpers.support import by_length
 from hypothesis import given, strategies as st
 from scipy import stats
 
+from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, robust, unpaired
 from framegauge.statistics.exclusions import exclusions_differ, unequal
 from framegauge.statistics.judge import judge
@@ -17,7 +18,8 @@ from framegauge.summary import judging
 
 
 def warnings(before, after, margin, higher_is_better):
-    return doubts.warnings(before, after, estimate(before, after), margin, higher_is_better)
+    metric = METRICS["goodput" if higher_is_better else "completion_time"]
+    return doubts.warnings(before, after, estimate(before, after), margin, metric)
 
 
 def test_interval_matches_a_worked_example():

@@ -25,6 +25,7 @@ JUMBO = {
     "better": FakeModel(),
     "worse": FakeModel(goodput_loss=0.2),
     "no practical difference": FakeModel(goodput_loss=0.049, noise=0.0005),
+    "not worse": FakeModel(goodput_loss=0.042, noise=0.008),  # +1 %: on the edge of the margin that is better
     "undecided": FakeModel(goodput_loss=0.04, noise=0.02),
     "suspect": FakeModel(faults=[Fault("late", lambda up, number: up["hosts"][0]["mtu"] == 9000 and number % 3 < 2)]),
     "not judged": FakeModel(faults=[Fault("late")]),
@@ -33,7 +34,8 @@ JUMBO = {
 
 @pytest.mark.parametrize("verdict", JUMBO)
 def test_every_kind_of_verdict(verdict, study, execute, tmp_path):
-    execute(study.model_copy(update={"blocks": 8}), JUMBO[verdict])
+    ask = "not worse" if verdict == "not worse" else "difference"
+    execute(study.model_copy(update={"blocks": 8, "ask": ask}), JUMBO[verdict])
     found = json.loads(summary.text(summarise(read(tmp_path / "out"))))
     VALID.validate(found)
     assert verdict in [each["verdict"] for each in found["verdicts"] if each["treatment"]["mtu"] == 9000]

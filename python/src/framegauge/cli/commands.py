@@ -135,6 +135,8 @@ def run_study(
         "scope": SCOPES.get(study.testbed.kind, "emulated"),
         "treatment": study.treatment,
         "margins": study.margin(),
+        "primary": study.primary,
+        "ask": study.ask,
         "planned_runs": len(order(study)),
         "planned_blocks": study.blocks,
         "stop": study.stop,

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import special
 
+from framegauge.metrics import Metric
 from framegauge.statistics import robust
 from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
-from framegauge.statistics.verdict import Verdict, decide
+from framegauge.statistics.verdict import EQUAL, Verdict, decide
 
 __all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "warnings"]
 
@@ -35,21 +36,21 @@ def warnings(
     treatment: Sequence[float],
     judged: Ratio,
     margin: float,
-    higher_is_better: bool,
-    skewed: bool = False,
+    metric: Metric,
     least: int = 0,
+    not_worse: bool = False,
 ) -> list[str]:
     """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict, `least` the number
-    of blocks that "no practical difference" needs."""
+    of blocks that "no practical difference" needs, `not_worse` what is asked."""
     logs = log_ratios(baseline, treatment)
-    verdict = decide(judged, margin, higher_is_better)
+    verdict = decide(judged, margin, metric.higher_is_better, not_worse)
     lines = []
     if judged.blocks < FEW_BLOCKS:
         blocks = counted(judged.blocks, "block")
         lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
     if judged.log_deviation == 0:
         lines.append("the blocks do not vary at all: the interval has no width")
-    if verdict is Verdict.NO_PRACTICAL_DIFFERENCE and judged.blocks < least:
+    if verdict in EQUAL and judged.blocks < least:
         lines.append(f"undecided: {verdict} needs {least} blocks, since fewer show too little of what happens seldom")
     elif verdict is Verdict.UNDECIDED:
         lines.append(_to_settle(judged, margin))
@@ -58,7 +59,8 @@ def warnings(
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            without = decide(estimate(rest, other, judged.alpha, skewed), margin, higher_is_better)
+            found = estimate(rest, other, judged.alpha, metric.skewed)
+            without = decide(found, margin, metric.higher_is_better, not_worse)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import doubts, family
+from framegauge.statistics import differences, doubts, family
+from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
-from framegauge.statistics.verdict import LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
+from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
 
 __all__ = ["Comparison", "is_settled", "judge", "unseen_share"]
 
@@ -44,6 +45,7 @@ class Comparison:
     runs: int
     warnings: Sequence[str] = field(default=())
     judged: Ratio | None = None
+    difference: Difference | None = None  # on the metric's own scale
     together: Ratio | None = None  # with an interval that holds for all comparisons of its family at once (Bonferroni)
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
     excludes_equality: bool = False  # the 95 % interval of this comparison alone excludes 1
@@ -52,27 +54,54 @@ class Comparison:
 
 
 def judge(
-    rows: Sequence[Row], margins: Mapping[str, float], rule: StoppingRule | None = None, explain: bool = True
+    rows: Sequence[Row],
+    margins: Mapping[str, float],
+    rule: StoppingRule | None = None,
+    explain: bool = True,
+    primary: Collection[str] = (),
+    not_worse: bool = False,
 ) -> list[Comparison]:
     """All comparisons, cell by cell in the study's order, the A/A control before the treatments.
 
     The treatments are one family, the A/A controls another; each makes a false claim with a probability of 5 % at
-    most. Without `explain`, verdicts lack the warnings that weaken them, and take less time.
+    most. `primary`: the metrics that come first; the others have a verdict only once all of these have theirs, which
+    needs no further correction (serial gatekeeping: Westfall & Krishen 2001; Dmitrienko & Tamhane 2007). `not_worse`:
+    it is only asked whether treatments are not worse. Without `explain`, verdicts lack the warnings that weaken them,
+    and take less time.
     """
     rule = rule or StoppingRule()
-    pairs = list(all_pairs(rows, margins))
+    pairs = [replace(each, not_worse=not_worse and not each.is_control) for each in all_pairs(rows, margins)]
     found: dict[int, Comparison] = {}
-    for controls in (True, False):
-        mine = {index: each for index, each in enumerate(pairs) if each.is_control is controls}
+    for number, mine in enumerate(_families(pairs, primary)):
         able = {index: each for index, each in mine.items() if each.baseline}
         levels = family.levels([partial(_claims, each, rule) for each in able.values()], ALPHA)
-        for (index, each), level in zip(able.items(), levels, strict=True):
-            found[index] = _judged(each, level, rule, len(able), explain)
-        if controls:
-            found |= _differing(able, found, rule)
-        found |= {index: _nothing(each) for index, each in mine.items() if index not in able}
+        judged = {
+            index: _judged(each, level, rule, len(able), explain)
+            for (index, each), level in zip(able.items(), levels, strict=True)
+        }
+        if number == 0:
+            judged |= _differing(able, judged, rule)
+        if number == 2 and any(each.role != "control" and each.verdict not in SETTLED for each in found.values()):
+            judged = {index: _held(each) for index, each in judged.items()}
+        found |= judged | {index: _nothing(each) for index, each in mine.items() if index not in able}
     ordered = [found[index] for index in range(len(pairs))]
     return [each for cell in _cells(ordered) for each in _heed_control(cell)]
+
+
+def _families(pairs: Sequence[Pairs], primary: Collection[str]) -> list[dict[int, Pairs]]:
+    """The comparisons by their place, in three families: A/A controls, primary metrics, the others."""
+    families: list[dict[int, Pairs]] = [{}, {}, {}]
+    for index, each in enumerate(pairs):
+        families[0 if each.is_control else 1 if not primary or each.metric in primary else 2][index] = each
+    return families
+
+
+def _held(found: Comparison) -> Comparison:
+    """A secondary comparison while a primary one has no verdict."""
+    if found.verdict not in SETTLED:
+        return found
+    line = f"secondary: {found.verdict}, if the primary metrics had their verdicts"
+    return replace(found, verdict=Verdict.UNDECIDED, warnings=(line, *found.warnings), unseen_stalls=None)
 
 
 def is_settled(found: Sequence[Comparison]) -> bool:
@@ -96,9 +125,9 @@ def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
-    verdict = decide(found, pairs.margin, METRICS[pairs.metric].higher_is_better)
+    verdict = decide(found, pairs.margin, METRICS[pairs.metric].higher_is_better, pairs.not_worse)
     few = found.blocks < LEAST_FOR_EQUALITY and not pairs.is_control
-    return Verdict.UNDECIDED if few and verdict is Verdict.NO_PRACTICAL_DIFFERENCE else verdict
+    return Verdict.UNDECIDED if few and verdict in EQUAL else verdict
 
 
 def _claims(pairs: Pairs, rule: StoppingRule, alpha: float) -> bool:
@@ -136,18 +165,19 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
     if explain:
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
-        lines += doubts.warnings(
-            pairs.baseline, pairs.treatment, judged, pairs.margin, metric.higher_is_better, metric.skewed, least
-        )
+        lines += doubts.warnings(pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse)
     if pairs.doubt:
         verdict = Verdict.NOT_JUDGED if pairs.is_lost else Verdict.SUSPECT
-    is_equal = verdict is Verdict.NO_PRACTICAL_DIFFERENCE
+    is_equal = verdict in EQUAL
     return replace(
         _empty(pairs),
         baseline=_geometric_mean(pairs.baseline),
         treatment=_geometric_mean(pairs.treatment),
         ratio=alone,
         judged=judged,
+        difference=differences.estimate(
+            pairs.baseline, pairs.treatment, rule.nominal(ALPHA, len(pairs.baseline)), METRICS[pairs.metric].skewed
+        ),
         together=_at(pairs, ALPHA / count, rule),
         verdict=verdict,
         runs=pairs.runs,

@@ -59,6 +59,7 @@ class Pairs:
     doubt: str | None = None
     is_lost: bool = False
     wants_runs: bool = False
+    not_worse: bool = False  # it is only asked whether the treatment is not worse
 
     @property
     def is_control(self) -> bool:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["LEAST_FOR_EQUALITY", "SETTLED", "Verdict", "decide"]
+__all__ = ["EQUAL", "LEAST_FOR_EQUALITY", "SETTLED", "Verdict", "decide"]
 
 # Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
 LEAST_FOR_EQUALITY = 8
@@ -18,19 +18,22 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     NO_PRACTICAL_DIFFERENCE = "no practical difference"
+    NOT_WORSE = "not worse"  # by more than the margin: only where a study asks no more than that
     UNDECIDED = "undecided"
     SUSPECT = "suspect"  # exclusions differ between the arms, or the A/A control differs from the baseline
     NOT_JUDGED = "not judged"  # no pair of runs was left, or too many were lost
 
 
-SETTLED = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE)
+EQUAL = (Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)  # these need LEAST_FOR_EQUALITY blocks
+SETTLED = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)
 
 
-def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
+def decide(found: Ratio, margin: float, higher_is_better: bool, not_worse: bool = False) -> Verdict:
     """The verdict on an interval. The margin is symmetrical as a factor: 1/(1 + margin) … 1 + margin.
 
     An interval wholly inside the margin shows equivalence, which the lack of a significant difference would not
-    (Schuirmann 1987; at the interval's level this is twice as strict as two one-sided tests).
+    (Schuirmann 1987; at the interval's level this is twice as strict as two one-sided tests). With `not_worse`, it is
+    enough that the interval excludes the edge on the worse side (non-inferiority; ICH E9 asks for the same level).
     """
     if found.low is None or found.high is None:
         return Verdict.UNDECIDED
@@ -41,4 +44,6 @@ def decide(found: Ratio, margin: float, higher_is_better: bool) -> Verdict:
         return Verdict.WORSE if higher_is_better else Verdict.BETTER
     if low_edge <= found.low and found.high <= high_edge:
         return Verdict.NO_PRACTICAL_DIFFERENCE
+    if not_worse and (found.low >= low_edge if higher_is_better else found.high <= high_edge):
+        return Verdict.NOT_WORSE
     return Verdict.UNDECIDED

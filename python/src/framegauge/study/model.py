@@ -108,8 +108,10 @@ class Study(Model):
     `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
     before `blocks` once every comparison has its verdict (docs/why/statistics.md states the cost); up to half as many
     more blocks are run if they are needed to tell whether the excluded runs were lost at random. `order: random` draws
-    the order of arms in each block by itself, as studies did before `balanced`. `changes` are made during every run,
-    the same in all arms.
+    the order of arms in each block by itself, as studies did before `balanced`. `primary` names the metrics that
+    decide: the others have a verdict only once every comparison of these has one. `ask: not worse` asks no more than
+    whether the treatment is not worse by more than the margin. `changes` are made during every run, the same in all
+    arms.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -124,6 +126,8 @@ class Study(Model):
     fraction: Annotated[StrictInt, Field(ge=1, le=16)] = 1
     budget: Seconds = 600.0
     margins: Margins = Field(default_factory=Margins.model_construct)
+    primary: list[StrictStr] = []
+    ask: Literal["difference", "not worse"] = "difference"
     seed: Annotated[StrictInt, Field(ge=0)] = 1
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     meters: Meters = Field(default_factory=Meters)
@@ -150,6 +154,7 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
+            _primary_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -252,6 +257,11 @@ def _change_problems(study: Study) -> Iterator[Problem]:
     each = [one for work in study.workloads for one in work.parameters.conditions()]
     durations = [one["duration_seconds"] for one in each if "duration_seconds" in one]
     yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), durations)
+
+
+def _primary_problems(study: Study) -> Iterator[Problem]:
+    if strange := [name for name in study.primary if name not in study.margin()]:
+        yield Problem(("primary",), ", ".join(strange), f"metrics with a margin ({', '.join(study.margin())})")
 
 
 def _on(value: bool) -> str:

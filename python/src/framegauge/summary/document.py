@@ -11,6 +11,7 @@ from typing import Any
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics import positions
+from framegauge.statistics.differences import Difference
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
@@ -45,6 +46,8 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "schema": SCHEMA,
         "question": saved.plan["question"],
         "scope": saved.plan["scope"],
+        "ask": saved.plan.get("ask", "difference"),
+        "primary": list(saved.plan.get("primary", ())),
         "faithful": is_faithful(found),
         "rules": {"version": RULES, "before": _before(saved)},
         "suspect": suspicions(found),
@@ -132,6 +135,9 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
         "treatment": {key: found.treatment_level, "estimate": found.treatment},
         "ratio": None if ratio is None else ratio.ratio,
         "ci95": interval(ratio),
+        "difference": None
+        if found.difference is None
+        else {"mean": found.difference.mean, "ci95": interval(found.difference)},
         "margin": found.margin,
         "judged": None
         if found.judged is None
@@ -149,7 +155,7 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
     }
 
 
-def interval(found: Ratio | None) -> list[float] | None:
+def interval(found: Ratio | Difference | None) -> list[float] | None:
     """An interval as it is written: low and high, or None."""
     return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 

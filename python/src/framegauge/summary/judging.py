@@ -39,7 +39,7 @@ def compare(saved: Saved) -> list[Comparison]:
     If more runs are needed to tell whether the excluded ones were lost at random, a comparison is undecided in a study
     that has not tried all planned runs yet, and suspect in one that has.
     """
-    found = judge([row(run) for run in saved.runs], saved.plan["margins"], rule_of(saved.plan))
+    found = _judged(saved.plan, [row(run) for run in saved.runs])
     if not _is_cut_off(saved):
         return found
     open_ = [each.wants_runs and each.verdict is Verdict.SUSPECT and not each.control_differs for each in found]
@@ -47,6 +47,12 @@ def compare(saved: Saved) -> list[Comparison]:
         replace(each, verdict=Verdict.UNDECIDED) if is_open else each
         for each, is_open in zip(found, open_, strict=True)
     ]  # fmt: skip
+
+
+def _judged(plan: Mapping[str, Any], rows: Sequence[Row], explain: bool = True) -> list[Comparison]:
+    """The comparisons of these rows by a plan; older ones lack some of its keys."""
+    not_worse = plan.get("ask") == "not worse"
+    return judge(rows, plan["margins"], rule_of(plan), explain, plan.get("primary", ()), not_worse)
 
 
 def _is_cut_off(saved: Saved) -> bool:
@@ -57,10 +63,10 @@ def _is_cut_off(saved: Saved) -> bool:
 
 def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> bool:
     """Whether a study may stop after this many blocks: its plan has a look here, and everything has its verdict."""
-    rule, rows = rule_of(plan), [row(run) for run in runs]
-    if not rule.looks_after(blocks):
+    rows = [row(run) for run in runs]
+    if not rule_of(plan).looks_after(blocks):
         return False
-    found = judge(rows, plan["margins"], rule, explain=False)
+    found = _judged(plan, rows, explain=False)
     return statistics_settled(found) and all(
         each.is_settled for each in smallest_levels(plan, rows, found) if each.cell is None
     )
@@ -77,7 +83,7 @@ def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequenc
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
     """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
-    found = judge([row(run) for run in runs], plan["margins"], rule_of(plan), explain=False)
+    found = _judged(plan, [row(run) for run in runs], explain=False)
     return any(each.wants_runs for each in found)
 
 

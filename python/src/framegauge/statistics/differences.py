@@ -1,0 +1,42 @@
+"""The difference of paired values on their own scale: megabits per second, microseconds, core-seconds per gigabyte.
+
+It describes beside the ratio, which is judged: a change of 5 % is another matter for 20 us than for 20 ms. The mean of
+the blocks' differences with Student's interval, or its hull with Hall's for skewed metrics (`skewness`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from framegauge.statistics import skewness
+from framegauge.statistics.ratio import ALPHA, quantile
+
+__all__ = ["Difference", "estimate"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Treatment less baseline in the metric's unit, with its interval; `low` and `high` are None below two blocks."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def estimate(
+    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, skewed: bool = False
+) -> Difference:
+    """The mean difference of paired values, one pair per block, with its interval at level `alpha`."""
+    values = np.asarray(treatment, dtype=float) - np.asarray(baseline, dtype=float)
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return Difference(mean, None, None)
+    critical, deviation = quantile(count - 1, alpha), float(values.std(ddof=1))
+    if skewed and deviation:
+        return Difference(mean, *skewness.hull(values, critical))
+    half = critical * deviation / math.sqrt(count) if deviation else 0.0
+    return Difference(mean, mean - half, mean + half)
