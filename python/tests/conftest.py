@@ -101,6 +101,8 @@ def execute(tmp_path: Path) -> Execute:
             "scope": "invented",
             "treatment": study.treatment,
             "margins": study.margin(),
+            "primary": study.primary,
+            "ask": study.ask,
         }
         kind = "kernel" if study.testbed.kind == "veth" else "fabric"
         with Journal.create(tmp_path / name, study_file.dump(study), plan) as journal:

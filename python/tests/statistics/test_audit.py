@@ -242,3 +242,42 @@ def test_the_interval_of_the_largest_change_holds_the_truth(count):
         largest = max(found, key=lambda each: each.ratio.ratio)
         held += largest.together.low <= math.exp(0.02) <= largest.together.high
     assert held / studies >= 0.95 - chance(0.95, studies)
+
+
+# --- excluded runs
+
+
+def test_runs_lost_for_their_value_are_bounded_and_named():
+    """The lowest 30 % of the treated runs are lost, and as many others at random: no test of their numbers shows it."""
+    random = np.random.default_rng(5)
+    held = alone = 0
+    for _ in range(100):
+        logs = random.normal(0, 0.01, (20, 3))
+        found = rows(logs)
+        lowest = {int(block) for block in np.argsort(logs[:, 2])[:6]}
+        other = {int(block) for block in random.choice(20, 6, replace=False)}
+        found = [
+            replace(
+                each, excluded=each.block in (lowest if each.role == "treatment" else other) and each.role != "control"
+            )
+            for each in found
+        ]
+        treatment = judge(found, {"goodput": 0.01})[1]
+        assert treatment.worst_case is not None
+        assert treatment.worst_case.lost == (6, 6)
+        held += treatment.worst_case.low <= 1 <= treatment.worst_case.high
+        alone += treatment.ratio.low <= 1 <= treatment.ratio.high
+    # The bound is about the lost runs alone, and has no sampling error in it.
+    assert alone < 85, "the interval takes the runs that are left for a random choice"
+    assert held > 90
+
+
+def test_a_verdict_that_hangs_on_excluded_runs_says_so():
+    logs = np.tile([0.0, 0.0, 0.03], (12, 1)) + np.linspace(0, 0.01, 36).reshape(12, 3)
+    whole = rows(logs)
+    assert judge(whole, {"goodput": 0.01})[1].worst_case is None
+    low = Row(3, 0, "9000", "treatment", 9000, "stream", {}, {"goodput": 0.5e9}, excluded=True, number=99)
+    found = judge([*whole, low], {"goodput": 0.01})[1]
+    assert found.verdict is Verdict.BETTER
+    (line,) = [line for line in found.warnings if line.startswith("had the")]
+    assert line.startswith("had the 1 excluded run been as low or as high as any of their arm, the ratio could be 0.97")

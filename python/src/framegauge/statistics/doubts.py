@@ -11,9 +11,10 @@ from scipy import special
 from framegauge.metrics import Metric
 from framegauge.statistics import robust
 from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
-from framegauge.statistics.verdict import EQUAL, Verdict, decide
+from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
+from framegauge.statistics.worst_case import Bound
 
-__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "warnings"]
+__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "warnings", "worst_case"]
 
 FEW_BLOCKS = 5
 SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order
@@ -65,6 +66,20 @@ def warnings(
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break
     return [*lines, *_outliers(logs, judged), *order(logs)]
+
+
+def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, not_worse: bool) -> Iterator[str]:
+    """The warning that a verdict hangs on the excluded runs: at worst the ratio would not lie where it claims."""
+    at_worst = {
+        decide(Ratio(ratio, ratio, ratio, 2, 0.0), margin, metric.higher_is_better, not_worse)
+        for ratio in (found.low, found.high)
+    }
+    if verdict in SETTLED and at_worst != {verdict}:
+        lost = counted(sum(found.lost), "excluded run")
+        yield (
+            f"had the {lost} been as low or as high as any of their arm, the ratio could be {found.low:.4f} to "
+            f"{found.high:.4f}: the verdict supposes that they were lost at random"
+        )
 
 
 def _to_settle(judged: Ratio, margin: float) -> str:

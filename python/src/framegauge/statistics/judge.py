@@ -15,6 +15,7 @@ from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
+from framegauge.statistics.worst_case import Bound, bound
 
 __all__ = ["Comparison", "is_settled", "judge", "unseen_share"]
 
@@ -49,6 +50,7 @@ class Comparison:
     together: Ratio | None = None  # with an interval that holds for all comparisons of its family at once (Bonferroni)
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
     excludes_equality: bool = False  # the 95 % interval of this comparison alone excludes 1
+    worst_case: Bound | None = None  # where runs were excluded: how far they could move the ratio
     unseen_stalls: float | None = None  # the share of runs that may stall although none did in this comparison
     wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
 
@@ -166,6 +168,9 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
         lines += doubts.warnings(pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse)
+    worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
+    if worst is not None and explain:
+        lines += doubts.worst_case(worst, verdict, pairs.margin, METRICS[pairs.metric], pairs.not_worse)
     if pairs.doubt:
         verdict = Verdict.NOT_JUDGED if pairs.is_lost else Verdict.SUSPECT
     is_equal = verdict in EQUAL
@@ -178,6 +183,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         difference=differences.estimate(
             pairs.baseline, pairs.treatment, rule.nominal(ALPHA, len(pairs.baseline)), METRICS[pairs.metric].skewed
         ),
+        worst_case=worst,
         together=_at(pairs, ALPHA / count, rule),
         verdict=verdict,
         runs=pairs.runs,

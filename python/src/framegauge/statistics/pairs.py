@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from framegauge.statistics.exclusions import Counts, Unequal, unequal
+from framegauge.statistics.worst_case import Arm
 
 __all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured"]
 
@@ -59,6 +60,7 @@ class Pairs:
     doubt: str | None = None
     is_lost: bool = False
     wants_runs: bool = False
+    arms: tuple[Arm, Arm] | None = None  # of the baseline's level, and of the treatment's, with their excluded runs
     not_worse: bool = False  # it is only asked whether the treatment is not worse
 
     @property
@@ -160,6 +162,7 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         [after[block] for block in blocks],
         names,
         runs,
+        arms=(_arm(inside, names, metric), _arm(inside, [example.arm], metric)),
     )
     if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
         return replace(found, doubt=doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
@@ -169,6 +172,15 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     if len(blocks) < (1 - MOST_LOST) * len(asked):
         return replace(found, doubt=_lost(inside, names, example.arm, blocks, len(asked)), is_lost=True)
     return found
+
+
+def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
+    mine = [row for row in inside if row.arm in names]
+    counted, excluded = (
+        [row.metrics[metric] for row in mine if row.excluded is lost and row.metrics.get(metric, 0.0) > 0]
+        for lost in (False, True)
+    )
+    return Arm(counted, excluded, sum(row.excluded for row in mine))
 
 
 def _lost(inside: Sequence[Row], names: Sequence[str], arm: str, blocks: Sequence[int], asked: int) -> str:

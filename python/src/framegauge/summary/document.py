@@ -15,6 +15,7 @@ from framegauge.statistics.differences import Difference
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
+from framegauge.statistics.worst_case import Bound
 from framegauge.summary import contention, flows, levels
 from framegauge.summary.caveats import caveats
 from framegauge.summary.interactions import interactions
@@ -147,6 +148,9 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
             "interval": interval(found.judged),
         },
         "together": interval(found.together),
+        "worst_case": None
+        if found.worst_case is None
+        else {"interval": interval(found.worst_case), "lost": list(found.worst_case.lost)},
         "unseen_stalls": found.unseen_stalls,
         "assumption": None if found.judged is None else found.judged.assumption,
         "verdict": str(found.verdict),
@@ -155,7 +159,7 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
     }
 
 
-def interval(found: Ratio | Difference | None) -> list[float] | None:
+def interval(found: Ratio | Difference | Bound | None) -> list[float] | None:
     """An interval as it is written: low and high, or None."""
     return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 
