@@ -6,11 +6,15 @@ The kind of answer follows from the verdicts on treatments alone (A/A controls c
     lost at random in a quarter of the
     comparisons                                suspect
     as many could not be judged                no answer
-    half or more are undecided                 undecided
-    all others better / worse / inside         yes / no / no practical difference, and how many are undecided
+    nothing is better or worse, and half or
+    more are undecided                         undecided
+    all others better / worse / inside         yes / no / no practical difference, as far as decided
     better and worse, or one of them and
     inside                                     it depends, and on what, if one thing explains it;
                                                some metrics better and the others inside is yes
+
+The sentence says what is better, where and by how much; then what is worse; then where there is no practical difference;
+and then what is open, with the intervals.
 """
 
 from __future__ import annotations
@@ -22,9 +26,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.summary import words
+from framegauge.summary import claims, phrases, words
+from framegauge.summary.claims import Claim, metrics_of
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
+
+MOST_CLAIMS = 3  # of one kind; of more the metrics are named
+MOST_BLOCKS = 1000  # a larger number of blocks is no advice
+_MORE_BLOCKS = re.compile(r"about (\d+) more block")  # in the warnings of statistics.doubts
 
 Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
 
@@ -65,40 +74,6 @@ class Number:
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
 _SETTLED = (BETTER, WORSE, INSIDE)
-_WHAT = {
-    "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
-    "mixed": "requests alongside bulk transfers",
-}  # fmt: skip
-# By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
-_PHRASES = {
-    "goodput": ("move", "{what} {x} faster", "{what} {x} more slowly"),
-    "completion_time": ("let", "{what} finish in {x} less time", "{what} take {x} more time"),
-    "fairness": ("share", "the link {x} more evenly", "the link {x} less evenly"),
-    "smallest_goodput": ("move", "the slowest flow {x} faster", "the slowest flow {x} more slowly"),
-    "transactions": ("give", "{x} more transactions per second", "{x} fewer transactions per second"),
-    "latency_p50": ("give", "{what} {x} less latency in the median", "{what} {x} more latency in the median"),
-    "latency_p99": ("give", "{what} {x} less latency at 99 %", "{what} {x} more latency at 99 %"),
-    "latency_p999": ("give", "{what} {x} less latency at 99.9 %", "{what} {x} more latency at 99.9 %"),
-    **{
-        f"{side}_{name}": (
-            "cost", f"the {side} {{x}} {less} {noun} per gigabyte", f"the {side} {{x}} more {noun} per gigabyte",
-        )
-        for side in ("receiver", "sender")
-        for name, less, noun in (
-            ("cpu_cost", "less", "CPU time"), ("instructions", "fewer", "instructions"), ("cycles", "fewer", "cycles"),
-        )
-    },
-    # These come from files of other tools.
-    **{
-        f"{side}_cpu_cost": (
-            "cost", f"{end} {{x}} less CPU time per gigabyte", f"{end} {{x}} more CPU time per gigabyte",
-        )
-        for side, end in (("local", "the local end"), ("remote", "the far end"))
-    },
-    "retransmits": ("cause", "{x} fewer retransmits per gigabyte", "{x} more retransmits per gigabyte"),
-}  # fmt: skip
-
-
 def answer(summary: Mapping[str, Any]) -> Answer:
     """The answer to the question of a summary."""
     treated = [each for each in summary["verdicts"] if not words.is_control(each)]
@@ -106,7 +81,6 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         return _answer(Kind.SUSPECT, f"this study is not evidence, because {reason}")
     if (reason := _why_not_judged(summary, treated)) is not None:
         return _answer(Kind.NO_ANSWER, reason)
-    subject = _Subject(summary, treated)
     undecided = [each for each in treated if each["verdict"] == UNDECIDED]
     settled = [each for each in treated if each["verdict"] in _SETTLED]
     lost = len(treated) - len(settled) - len(undecided)
@@ -114,22 +88,22 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
     why = "because too many of their runs were lost, or not at random"
     rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
-    if 2 * len(undecided) >= len(settled) + len(undecided):
-        return _answer(Kind.UNDECIDED, _undecided(subject, settled, undecided) + rest)
+    text = _Told(summary, treated).text() + rest
+    kind, on = _kind(settled, undecided)
+    return _answer(kind, text, on + (", as far as decided" if undecided and kind is not Kind.UNDECIDED else ""))
+
+
+def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict]) -> tuple[Kind, str]:
+    """The kind of the answer, and what it depends on."""
     kinds = [kind for kind in _SETTLED if any(each["verdict"] == kind for each in settled)]
-    rest = (f"; undecided in {len(undecided)} of {len(treated)} comparisons" if undecided else "") + rest
-    so_far = ", as far as decided" if undecided else ""
+    if not set(kinds) & {BETTER, WORSE} and len(undecided) >= len(settled):
+        return Kind.UNDECIDED, ""
     if kinds == [INSIDE]:
-        return _answer(Kind.NO_DIFFERENCE, subject.stays_inside(settled) + rest, so_far)
-    by_metric = _grouped(settled, ("metric",))
-    if len(kinds) == 1 or (INSIDE in kinds and len(kinds) == 2 and by_metric is not None):
-        won = [each for each in settled if each["verdict"] == kinds[0]]
-        inside = [words.metric(metric) for metric in _metrics(settled) if metric not in _metrics(won)]
-        tail = f"; no practical difference in {_join(inside)}" if inside else _in_all(won, treated)
-        kind = Kind.YES if kinds[0] == BETTER else Kind.NO
-        return _answer(kind, subject.does(won) + tail + rest, so_far)
-    on, text = _depends(subject, settled, len(treated))
-    return _answer(Kind.DEPENDS, text + rest, on)
+        return Kind.NO_DIFFERENCE, ""
+    if len(kinds) == 1 or (INSIDE in kinds and len(kinds) == 2 and _explains(settled, ("metric",))):
+        return (Kind.YES if kinds[0] == BETTER else Kind.NO), ""
+    on = next((f" on {name}" for path, name in _things(settled) if _explains(settled, path)), "")
+    return Kind.DEPENDS, on
 
 
 def numbers(summary: Mapping[str, Any]) -> list[Number]:
@@ -140,7 +114,7 @@ def numbers(summary: Mapping[str, Any]) -> list[Number]:
     treated = [each for each in judged if not words.is_control(each)]
     controls = [each for each in judged if words.is_control(each)]
     chosen: list[tuple[str, Verdict]] = []
-    for metric in _metrics(treated):
+    for metric in metrics_of(treated):
         mine = sorted((each for each in treated if each["metric"] == metric), key=_size)
         several = len(mine) > 1
         chosen.append((f"largest change of {words.metric(metric)}" if several else words.metric(metric), mine[-1]))
@@ -150,7 +124,9 @@ def numbers(summary: Mapping[str, Any]) -> list[Number]:
     if controls:
         furthest = max(controls, key=_size)
         chosen.append((f"A/A control (nothing changed), {words.metric(furthest['metric'])}", furthest))
-    return [_number(label, each) for label, each in chosen]
+    cells = words.Cells(summary["verdicts"])
+    several = len({claims.level_of(each) for each in treated}) > 1
+    return [_number(label, each, cells, several) for label, each in chosen]
 
 
 def _answer(kind: Kind, rest: str, more: str = "") -> Answer:
@@ -163,17 +139,20 @@ def _size(verdict: Verdict) -> float:
     return max(ratio, 1 / ratio)
 
 
-def _number(label: str, verdict: Verdict) -> Number:
+def _number(label: str, verdict: Verdict, cells: words.Cells, several: bool) -> Number:
+    """One figure; the levels of the treatment are named if it has `several`."""
     values = " → ".join(
         words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment")
     )
-    levels = words.levels(verdict["treatment"]) + (" again" if words.is_control(verdict) else "")
+    levels = " → ".join(words.levels(verdict[side]) for side in ("baseline", "treatment"))
+    told = [cells.of(verdict), levels if several and not words.is_control(verdict) else ""]
+    where = "; ".join(filter(None, told))
     interval = verdict.get("together") or verdict["ci95"]
     return Number(
         label,
         words.change(verdict["ratio"], interval),
         words.change_interval(interval),
-        f"{values} ({words.of_cell(verdict)}; {words.levels(verdict['baseline'])} → {levels})",
+        f"{values} ({where})" if where else values,
     )
 
 
@@ -202,138 +181,147 @@ def _why_not_judged(summary: Mapping[str, Any], treated: Sequence[Verdict]) -> s
     return text + (f" ({why[0]})" if why else "") + first
 
 
-class _Subject:
-    """The two sides of the comparison, and the place: "jumbo frames (MTU 9000)", "MTU 1500", "here"."""
+class _Told:
+    """The verdicts on treatments, told: "jumbo frames (MTU 9000) move …; but they …; not decided: …"."""
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
-        self.here = "on this invented network" if summary["scope"] == "invented" else "here"
-        self.baseline = words.levels(treated[0]["baseline"])
-        names = list(dict.fromkeys(words.levels(each["treatment"]) for each in treated))
+        self._treated = treated
+        self._label = words.interval_label(summary)
+        here = "on this invented network" if summary["scope"] == "invented" else "here"
+        self._against = f" {here}, compared with {words.levels(treated[0]['baseline'])}"
+        self._levels = tuple(dict.fromkeys(map(claims.level_of, treated)))
         mtus = [each["treatment"].get("mtu") for each in treated]
-        self.is_plural = all(isinstance(mtu, int) and mtu > 1500 for mtu in mtus)
-        together = names[0] + "".join(f", {name.removeprefix('MTU ')}" for name in names[1:])
-        self.name = f"jumbo frames ({together})" if self.is_plural else _join(names, "or")
+        self._jumbo = all(isinstance(mtu, int) and mtu > 1500 for mtu in mtus)
+        self._named: tuple[str, ...] = ()  # the levels that the last clause is about
+        self._is_plural = False
 
-    def verb(self, verb: str) -> str:
-        """The verb that agrees with the name."""
-        return verb if self.is_plural else f"{verb}s"
+    def text(self) -> str:
+        """The whole, without the kind."""
+        better, worse, inside, undecided = (claims.claims(kind, self._treated) for kind in (*_SETTLED, UNDECIDED))
+        told = list(self._does(better, True)) + list(self._does(worse, False, "but " if better else ""))
+        if not told and inside:
+            told.append(self._stays_inside(inside))
+        elif inside:
+            told.append(f"no practical difference in {_places(inside)}")
+        elif not told:
+            told.append(f"these runs cannot tell whether {self._name(self._levels, 'or')} {self._verb('help')}")
+        told[0] += self._against
+        if (better or worse) and len(self._treated) > 1 and len({each["verdict"] for each in self._treated}) == 1:
+            told.append(f"{BETTER if better else WORSE} in all {len(self._treated)} comparisons")
+        if undecided:
+            told += [f"not decided (intervals: {self._label}): {_open(undecided)}", *_blocks(undecided)]
+        return "; ".join(told)
 
-    @property
-    def against(self) -> str:
-        """The end of a sentence: the place, and the baseline."""
-        return f"{self.here}, compared with {self.baseline}"
+    def _name(self, levels: tuple[str, ...], last: str = "and") -> str:
+        """Levels of the treatment as a subject: "jumbo frames (MTU 4000, 9000)", then "they"; "red and sfq"."""
+        jumbo = self._jumbo and (not self._named or levels == self._levels)
+        if levels == self._named:
+            return "they" if self._is_plural else "it"
+        self._named, self._is_plural = levels, jumbo or (len(levels) > 1 and last == "and")
+        if jumbo:
+            return f"jumbo frames ({', '.join([levels[0], *(each.removeprefix('MTU ') for each in levels[1:])])})"
+        return words.alternatives(levels, last)
 
-    def does(self, won: Sequence[Verdict]) -> str:
-        """The effect of the treatment on the first metric of verdicts that are all better, or all worse."""
-        metric = _metrics(won)[0]
-        mine = [each for each in won if each["metric"] == metric]
-        better = won[0]["verdict"] == BETTER
-        verb, *texts = _PHRASES[metric]
-        what = _join(list(dict.fromkeys(_WHAT.get(str(each["workload"]), str(each["workload"])) for each in mine)))
-        text = texts[0 if better else 1].format(what=what, x=_range([each["ratio"] for each in mine]))
-        return f"{self.name} {self.verb(verb)} {text} {self.against}"
+    def _verb(self, verb: str) -> str:
+        return verb if self._is_plural else f"{verb}s"
 
-    def stays_inside(self, found: Sequence[Verdict]) -> str:
-        """The sentence for verdicts that are all no practical difference."""
-        margins = {each["metric"]: each.get("margin") for each in found}
+    def _does(self, found: Sequence[Claim], better: bool, before: str = "") -> Iterator[str]:
+        """One clause for each set of levels and each place: what these levels do there to all metrics."""
+        groups: dict[tuple[tuple[str, ...], str], list[Claim]] = {}
+        for claim in found:
+            named = not claim.workloads or phrases.names_workload(claim.metric)
+            groups.setdefault((claim.levels, claim.place if named else claim.at), []).append(claim)
+        for number, ((levels, place), mine) in enumerate(groups.items()):
+            if number == MOST_CLAIMS:
+                part = [claim for some in list(groups.values())[MOST_CLAIMS:] for claim in some]
+                yield f"also {BETTER if better else WORSE}, in part: {_metrics(part)}"
+                return
+            name = self._name(levels)
+            done = words.joined([self._done(claim, better) for claim in mine[:MOST_CLAIMS]])
+            yield f"{before if number == 0 else ''}{name} {done}{place}"
+            if rest := mine[MOST_CLAIMS:]:
+                yield f"also {BETTER if better else WORSE}{place}: {_metrics(rest)}"
+
+    def _done(self, claim: Claim, better: bool) -> str:
+        workloads = list(dict.fromkeys(str(each["workload"]) for each in claim.found))
+        ratios = [float(each["ratio"]) for each in claim.found]
+        return phrases.does(claim.metric, workloads, ratios, better, self._is_plural)
+
+    def _stays_inside(self, found: Sequence[Claim]) -> str:
+        """The clause if nothing is better or worse."""
+        if any(each["verdict"] != INSIDE for each in self._treated):
+            return f"{self._name(self._levels)} {self._verb('make')} no practical difference in {_places(found)}"
+        margins = {each["metric"]: each.get("margin") for each in self._treated}
         said = [f"{words.margin(margin or 0)} in {words.metric(name)}" for name, margin in margins.items() if margin]
-        text = f" ({_join(said)})" if said else ""
-        where = f" in all {len(found)} comparisons" if len(found) > 1 else ""
-        return f"{self.name} {self.verb('stay')} within the margin{text}{where} {self.against}"
-
-    def comes_out(self, kind: str) -> str:
-        """The verb with a verdict: "are better", "makes no practical difference"."""
-        if kind == INSIDE:
-            return f"{self.verb('make')} no practical difference"
-        return f"{'are' if self.is_plural else 'is'} {kind}"
+        text = f" ({words.joined(said)})" if said else ""
+        where = f" in all {len(self._treated)} comparisons" if len(self._treated) > 1 else ""
+        return f"{self._name(self._levels, 'or')} {self._verb('stay')} within the margin{text}{where}"
 
 
-def _in_all(won: Sequence[Verdict], of: Sequence[Verdict]) -> str:
-    if len(of) < 2:
-        return ""
-    return f"; {won[0]['verdict']} in " + (f"all {len(of)} comparisons" if len(won) == len(of) else f"{len(won)}")
+def _metrics(found: Sequence[Claim]) -> str:
+    return words.joined([words.metric(name) for name in dict.fromkeys(claim.metric for claim in found)])
 
 
-def _undecided(subject: _Subject, settled: Sequence[Verdict], undecided: Sequence[Verdict]) -> str:
-    matches = [re.search(r"about (\d+) more block", line) for each in undecided for line in each["warnings"]]
-    blocks = [int(match[1]) for match in matches if match]
-    more = ""
-    if len(blocks) == len(undecided):
-        more = f"; about {max(blocks)} more block{'' if max(blocks) == 1 else 's'} would settle it"
-    if not settled:
-        return f"these runs cannot tell whether {subject.name} {subject.verb('help')} {subject.against}{more}"
-    total = len(settled) + len(undecided)
-    return f"{_counts(subject, settled, total)} {subject.against}, undecided in {len(undecided)}{more}"
+def _places(found: Sequence[Claim]) -> str:
+    """Metrics and where: "goodput and completion time with RTT 200 us, and in fairness"."""
+    groups: dict[str, list[Claim]] = {}
+    for claim in found:
+        groups.setdefault(claim.where, []).append(claim)
+    said = [f"{_metrics(mine)}{where}" for where, mine in groups.items()]
+    if len(said) > MOST_CLAIMS:
+        rest = [claim for mine in list(groups.values())[MOST_CLAIMS:] for claim in mine]
+        said[MOST_CLAIMS:] = [f"in part in {_metrics(rest)}"]
+    return ", and in ".join(said)
 
 
-def _counts(subject: _Subject, settled: Sequence[Verdict], total: int) -> str:
-    counts = [(kind, sum(each["verdict"] == kind for each in settled)) for kind in _SETTLED]
-    said = [f"{subject.comes_out(kind)} in {count}" for kind, count in counts if count]
-    said[0] += f" of {total} comparisons"
-    return f"{subject.name} {_join(said)}"
+def _open(found: Sequence[Claim]) -> str:
+    """What is undecided, with its intervals: "goodput with RTT 200 us (−2.0 % to +9.0 %)"."""
+    said = [f"{words.metric(claim.metric)}{claim.where} ({_hull(claim.found)})" for claim in found[:MOST_CLAIMS]]
+    if rest := found[MOST_CLAIMS:]:
+        said.append(f"in part {_metrics(rest)}")
+    return ", ".join(said)
 
 
-def _depends(subject: _Subject, settled: Sequence[Verdict], total: int) -> tuple[str, str]:
-    """What it depends on, if the levels of one thing explain all verdicts; otherwise the number of each verdict."""
-    for path, on, at in _things(settled):
-        groups = _grouped(settled, path)
-        if groups is not None:
-            said = [
-                f"{subject.comes_out(kind)} {_join([at(each) for each in levels])}" for kind, levels in groups.items()
-            ]
-            return f" on {on}", f"{subject.name} {_join(said)} {subject.against}"
-    outside = [each for each in settled if each["verdict"] != INSIDE]
-    extreme = max((each for each in outside if each["metric"] == _metrics(outside)[0]), key=_size)
-    most = (
-        f"the largest change of {words.metric(extreme['metric'])} is {words.change(extreme['ratio'], extreme['ci95'])}"
-    )
-    return "", (
-        f"{_counts(subject, settled, total)} {subject.against}; "
-        f"{most} ({words.of_cell(extreme)}, {words.levels(extreme['treatment'])})"
-    )
+def _hull(found: Sequence[Verdict]) -> str:
+    """The interval that decides a verdict, or what all of several lie within."""
+    intervals = [(each.get("judged") or {}).get("interval") or each["ci95"] for each in found]
+    known = [each for each in intervals if each is not None]
+    if not known:
+        return "no interval"
+    ends = words.change_interval([min(low for low, _ in known), max(high for _, high in known)])
+    if len(found) == 1:
+        return ends
+    ratios = [each["ratio"] for each in found if each["ratio"] is not None]
+    both = min(ratios) < 1 < max(ratios)
+    return f"all within {ends}" + (", up in some cells and down in others" if both else "")
 
 
-def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """The things that verdicts may depend on: the path of each in a verdict, its name, and its levels in words."""
+def _blocks(found: Sequence[Claim]) -> Iterator[str]:
+    """How many more blocks may decide all that is open, if their warnings say so."""
+    lines = [[_MORE_BLOCKS.search(line) for line in each["warnings"]] for claim in found for each in claim.found]
+    blocks = [max((int(match[1]) for match in matches if match), default=None) for matches in lines]
+    known = [count for count in blocks if count is not None]
+    if len(known) == len(blocks) and max(known) <= MOST_BLOCKS:
+        yield f"about {max(known)} more block{'' if max(known) == 1 else 's'} may decide it"
+
+
+def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The things that verdicts may depend on: the path of each in a verdict, and its name."""
     treatment = next(name for name in settled[0]["treatment"] if name != "estimate")
-    yield ("treatment", treatment), f"the {words.factor(treatment)}", (
-        lambda level: "with " + words.levels({treatment: level})
-    )  # fmt: skip
-    yield ("metric",), "the metric", lambda level: "in " + words.metric(level)
-    yield ("workload",), "the workload", lambda level: "for " + level
+    yield ("treatment", treatment), f"the {words.factor(treatment)}"
+    yield ("metric",), "the metric"
+    yield ("workload",), "the workload"
     for name in dict.fromkeys(name for each in settled for name in each["conditions"]):
         if all(name in each["conditions"] for each in settled):
-            yield ("conditions", name), f"the {words.factor(name)}", (
-                lambda level, name=name: "with " + words.condition(name, level)
-            )  # fmt: skip
+            yield ("conditions", name), f"the {words.factor(name)}"
 
 
-def _grouped(settled: Sequence[Verdict], path: Sequence[str]) -> dict[str, list[Any]] | None:
-    """The levels at `path` by verdict, if all verdicts at each level are the same; otherwise None."""
-    found: dict[str, tuple[Any, set[str]]] = {}
+def _explains(settled: Sequence[Verdict], path: Sequence[str]) -> bool:
+    """Whether all verdicts at each level of what is at this path are the same, and it has several levels."""
+    found: dict[str, set[str]] = {}
     for each in settled:
         level: Any = each
         for name in path:
             level = level[name]
-        found.setdefault(json.dumps(level, sort_keys=True), (level, set()))[1].add(each["verdict"])
-    if len(found) < 2 or any(len(kinds) > 1 for _, kinds in found.values()):
-        return None
-    groups: dict[str, list[Any]] = {}
-    for kind in _SETTLED:
-        if levels := [level for level, kinds in found.values() if kind in kinds]:
-            groups[kind] = levels
-    return groups
-
-
-def _metrics(found: Sequence[Verdict]) -> list[str]:
-    return list(dict.fromkeys(each["metric"] for each in found))
-
-
-def _range(ratios: Sequence[float]) -> str:
-    """The range of ratios on the same side of 1: "5.3 %", or "5.3 % to 19 %"."""
-    low, high = words.shares([min(sizes := [abs(ratio - 1) for ratio in ratios]), max(sizes)])
-    return low if low == high else f"{low} to {high}"
-
-
-def _join(names: Sequence[str], last: str = "and") -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+        found.setdefault(json.dumps(level, sort_keys=True), set()).add(each["verdict"])
+    return len(found) > 1 and all(len(kinds) == 1 for kinds in found.values())

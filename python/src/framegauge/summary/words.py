@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge import quantities
 from framegauge.networks import disciplines
 
 __all__ = [
+    "Cells",
+    "alternatives",
     "change",
     "change_interval",
     "condition",
     "conditions",
     "factor",
     "figure",
+    "interval_label",
     "is_control",
+    "joined",
     "level",
     "levels",
     "margin",
@@ -24,6 +29,7 @@ __all__ = [
     "of_cell",
     "quantity",
     "shares",
+    "verdict",
     "word",
 ]
 
@@ -35,6 +41,12 @@ _WORDS = {
     "nics": "NICs", "changes": "",
 }  # fmt: skip
 _SIZES = {"socket_buffer_bytes", "message_bytes"}
+# Conditions that make one phrase together.
+_PHRASES = (
+    ("request_bytes", "response_bytes"), ("rate_per_second", "arrivals"), ("direction", "bidir"),
+    ("bulk_flows", "bulk_hosts", "bulk_bits_per_second"),
+)  # fmt: skip
+_SAID_ANYWAY = ("bits_per_second", "offloads")  # of what all cells share, also the usual values of these are said
 _FORMS = {
     "per_second": "{:.4g}/s",
     "per_gigabyte": "{:.4g}/GB",
@@ -106,6 +118,33 @@ def is_control(verdict: Mapping[str, Any]) -> bool:
     """Whether a verdict of the summary compares the baseline with itself (A/A)."""
     sides = [{k: v for k, v in verdict[side].items() if k != "estimate"} for side in ("baseline", "treatment")]
     return sides[0] == sides[1]
+
+
+def verdict(found: Mapping[str, Any]) -> str:
+    """A verdict in words. An A/A control that is undecided differs from nothing: too few blocks show that it is alike,
+    which is no fault."""
+    interval = found["ci95"]
+    alike = interval is not None and interval[0] <= 1 <= interval[1]
+    return "no difference seen" if alike and found["verdict"] == "undecided" and is_control(found) else found["verdict"]
+
+
+def interval_label(summary: Mapping[str, Any]) -> str:
+    """The confidence of the intervals of a study: one label, since one that may stop early looks at them repeatedly.
+    Older summaries do not say how it stopped, and comparisons of two sides do not stop."""
+    stopping = summary.get("stopping") or {}
+    return "95 % over all looks" if stopping.get("stop") == "settled" else "95 %"
+
+
+def joined(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence: "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def alternatives(names: Sequence[str], last: str = "or") -> str:
+    """The same, with what all names begin with said once: "RTT 200 us or 1.2 ms"."""
+    start = os.path.commonprefix(list(names)) if len(names) > 1 else ""
+    start = start[: start.rfind(" ") + 1]
+    return start + joined([name[len(start) :] for name in names], last)
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -256,3 +295,80 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
             yield condition(name, given[name])
     if "mtu" in given:
         yield f"MTU {level(given['mtu'])}"
+
+
+class Cells:
+    """How the cells of one study are named: what all have in common is said once, and a name has what differs.
+
+    `entries` are verdicts, or whatever else has a workload and conditions. Workloads have conditions of their own: what
+    all cells of a workload have in common goes with it.
+    """
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        found = [(str(each["workload"]), each["conditions"]) for each in entries]
+        self.workloads = list(dict.fromkeys(workload for workload, _ in found))
+        self._shared = _alike([given for _, given in found])
+        self._own = {
+            name: _alike([given for workload, given in found if workload == name]) for name in self.workloads
+        }  # fmt: skip
+
+    @property
+    def common(self) -> str:
+        """What all cells share: "stream, 10 MB, rate 1 Gb/s"; of each workload, if there are several."""
+        anyway = [
+            condition(name, value)
+            for name, value in self._shared.items()
+            if name in _SAID_ANYWAY and not conditions({name: value})
+        ]
+        shared = [conditions(self._shared), *anyway]
+        if len(self.workloads) == 1:
+            return ", ".join(text for text in (self.workloads[0], *shared) if text)
+        own = [
+            f"{name}: {text}"
+            for name, given in self._own.items()
+            if (text := conditions({key: value for key, value in given.items() if key not in self._shared}))
+        ]
+        return "; ".join(text for text in (", ".join(filter(None, shared)), *own) if text)
+
+    def of(self, entry: Mapping[str, Any]) -> str:
+        """What tells a cell from the others: "1 MB, RTT 1.2 ms", "stream, RTT 1.2 ms"; empty if nothing does."""
+        workload, given = str(entry["workload"]), entry["conditions"]
+        same = self._own.get(workload, self._shared)
+        names = {name for name, value in given.items() if name not in same or same[name] != value}
+        parts = [] if self.workloads == [workload] else [workload]
+        for phrase in dict.fromkeys(_phrase(name) for name in given if name in names):
+            some = {name: given[name] for name in phrase if name in given}
+            parts.append(conditions(some) or ", ".join(filter(None, (_usual(name, given) for name in some))))
+        return ", ".join(part for part in parts if part)
+
+    def name(self, entry: Mapping[str, Any]) -> str:
+        """The same, or the workload if nothing tells a cell from the others."""
+        return self.of(entry) or str(entry["workload"])
+
+
+def _alike(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The conditions that are there, with the same value, in all."""
+    first = found[0] if found else {}
+    return {
+        name: value for name, value in first.items() if all(name in each and each[name] == value for each in found)
+    }  # fmt: skip
+
+
+def _phrase(name: str) -> tuple[str, ...]:
+    return next((phrase for phrase in _PHRASES if name in phrase), (name,))
+
+
+def _usual(name: str, given: Mapping[str, Any]) -> str:
+    """A condition of which `conditions` is silent, in words; empty if another one says it."""
+    value = given[name]
+    if name in ("flows", "connections"):
+        return f"x{value}"
+    if name == "reverse":
+        return "" if given.get("bidir") else "forward"
+    if name == "bidir":
+        return "" if "reverse" in given else "one way"
+    if name == "pattern":
+        return str(value)
+    if name == "offered_bits_per_second":
+        return "as fast as possible"
+    return "" if value is None and name == "arrivals" else condition(name, value)
