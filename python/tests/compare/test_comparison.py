@@ -282,11 +282,15 @@ def test_the_table_says_what_is_compared_and_what_follows(studies, capsys):
     assert cli.main(["compare", str(studies / "before"), str(studies / "lossy")]) == 1
     out = capsys.readouterr().out
     assert out.startswith(f"BASE  {studies / 'before'}: results of a study, ")
-    assert "stream 10 MB, RTT 200 us, MTU 9000\n" in out
+    # What all rows share is said once, and rows have only what differs.
+    assert "All rows: stream, 10 MB, RTT 200 us, offloads off, rate 1 Gb/s\n" in out
+    assert out.count("RTT") == 1
+    assert "\nMTU 9000\n" in out
     assert "margins: goodput 1 % (declared for BASE)" in out
     assert "assumed: runs are independent" in out
     assert out.splitlines()[-1].startswith("NEW is worse: ")
     assert "A/A" not in out
+    assert "no difference seen" not in out
 
 
 def run(*arguments, **more):

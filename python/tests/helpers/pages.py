@@ -136,7 +136,7 @@ def hostile(folder: Path) -> Saved:
                     number += 1
                     level = HOSTILE if role == "treatment" else f"cubic{HOSTILE}"
                     run = Run(
-                        number, block, cell, arm, role, level, 0, HOSTILE, {"size_bytes": size, HOSTILE: HOSTILE, "pattern": HOSTILE},
+                        number, block, cell, arm, role, level, 0, HOSTILE, {"size_bytes": size, HOSTILE: f"{HOSTILE}{cell}", "pattern": HOSTILE},
                         {"goodput": 1e9 + block + 1e8 * (role == "treatment")}, [HOSTILE] if block == 5 and cell else [],
                         {"not_measured": {"fairness": HOSTILE}, "ceiling_bits_per_second": 2e9}, [HOSTILE],
                     )  # fmt: skip

@@ -165,14 +165,15 @@ def entry(**parts):
 
 
 def test_the_words_of_a_cause_add_up_and_leave_out_what_is_nothing():
-    summary = {"why": [entry(header_overhead=1.0516, window_growth=1.117, unexplained=1.002)]}
+    near = {"workload": "stream", "conditions": {"size_bytes": 1_000_000, "rtt_seconds": 2e-4}}
+    summary = {"why": [entry(header_overhead=1.0516, window_growth=1.117, unexplained=1.002)], "verdicts": [near, entry()]}
     assert causes.lines(summary) == [
-        "stream 1 MB, RTT 1.2 ms, MTU 9000: +17.7 % = header overhead +5.2 %, window growth +11.7 %, "
+        "RTT 1.2 ms: +17.7 % = header overhead +5.2 %, window growth +11.7 %, "
         "unexplained +0.2 % (may be nothing); 42 % of the CPU cost is due to the number of frames"
     ]
     [row] = causes.rows(summary)
-    assert dict(zip(causes.HEAD, row, strict=True))["frames per GB"] == "691,000 → 112,000"
-    summary = {"why": [entry(header_overhead=1.0516, window_growth=1.0001, unexplained=0.9)]}
+    assert dict(zip(causes.head(summary), row, strict=True))["frames per GB"] == "691,000 → 112,000"
+    summary = {"why": [entry(header_overhead=1.0516, window_growth=1.0001, unexplained=0.9)], "verdicts": [near]}
     assert "window growth" not in causes.lines(summary)[0]
     assert "unexplained \u221210.0 %" in causes.lines(summary)[0]
     assert causes.lines({}) == []

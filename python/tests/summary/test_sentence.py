@@ -23,13 +23,16 @@ NEAR, FAR = 0.0002, 0.0012
 def one(
     kind: str, metric: str = "goodput", rtt: float = NEAR, level: Any = 9000, baseline: Any = 1500, *,
     workload: str = "stream", factor: str = "mtu", ratio: float | None = None, warnings: tuple[str, ...] = (),
+    conditions: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     found = RATIOS.get(kind, 1.0)
     found = ratio or (found if METRICS[metric].higher_is_better else 1 / found)
     judged = kind != "not judged"
     return {
         "workload": workload,
-        "conditions": {"size_bytes": 10_000_000, "rtt_seconds": rtt, "congestion_control": "cubic"},
+        "conditions": {
+            "size_bytes": 10_000_000, "rtt_seconds": rtt, "congestion_control": "cubic", **(conditions or {}),
+        },
         "metric": metric,
         "unit": METRICS[metric].unit,
         "baseline": {factor: baseline, "estimate": 1e8 if judged else None},
@@ -83,17 +86,19 @@ TABLE = {
     ),
     "undecided": (
         [one(UNDECIDED, warnings=("undecided: about 13 more blocks would settle it",))],
-        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; about 13 "
-        "more blocks would settle it.",
+        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not decided "
+        "(intervals: 95 %): goodput (+0.70 % to +1.30 %); about 13 more blocks may decide it.",
     ),
     "mostly undecided": (
         [one(BETTER), one(UNDECIDED, rtt=FAR, warnings=("undecided: too close",))],
-        "Undecided: jumbo frames (MTU 9000) are better in 1 of 2 comparisons here, compared with MTU 1500, undecided in 1.",
+        "Yes, as far as decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster with RTT 200 us here, compared "
+        "with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
     ),
     "better, a few undecided": (
         [one(BETTER), one(BETTER, TIME), one(UNDECIDED, rtt=FAR)],
-        "Yes, as far as decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU "
-        "1500; better in 2; undecided in 1 of 3 comparisons.",
+        "Yes, as far as decided: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster with RTT 200 us here, compared "
+        "with MTU 1500; they let bulk transfers finish in 5.0 % less time; not decided (intervals: 95 %): goodput with RTT "
+        "1.2 ms (+0.70 % to +1.30 %).",
     ),
     "better in one metric, no difference in another": (
         [one(BETTER), one(INSIDE, TIME)],
@@ -102,28 +107,69 @@ TABLE = {
     ),
     "better in one metric, worse in another": (
         [one(BETTER), one(WORSE, "receiver_cpu_cost")],
-        "It depends on the metric: jumbo frames (MTU 9000) are better in goodput and are worse in receiver CPU cost "
-        "here, compared with MTU 1500.",
+        "It depends on the metric: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; "
+        "but they cost the receiver 11.1 % more CPU time per gigabyte.",
     ),
     "by RTT": (
         [one(INSIDE), one(BETTER, rtt=FAR)],
-        "It depends on the RTT: jumbo frames (MTU 9000) are better with RTT 1.2 ms and make no practical difference with "
-        "RTT 200 us here, compared with MTU 1500.",
+        "It depends on the RTT: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster with RTT 1.2 ms here, compared "
+        "with MTU 1500; no practical difference in goodput with RTT 200 us.",
     ),
     "by level": (
         [one(INSIDE, level=4000), one(BETTER, level=9000)],
-        "It depends on the MTU: jumbo frames (MTU 4000, 9000) are better with MTU 9000 and make no practical difference "
-        "with MTU 4000 here, compared with MTU 1500.",
+        "It depends on the MTU: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; no "
+        "practical difference in goodput with MTU 4000.",
     ),
     "by workload": (
         [one(BETTER), one(WORSE, workload="ftp")],
-        "It depends on the workload: jumbo frames (MTU 9000) are better for stream and are worse for ftp here, compared "
-        "with MTU 1500.",
+        "It depends on the workload: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU "
+        "1500; but they move FTP transfers 10.0 % more slowly.",
     ),
     "by nothing alone": (
         [one(BETTER), one(WORSE, TIME), one(WORSE, rtt=FAR), one(BETTER, TIME, FAR)],
-        "It depends: jumbo frames (MTU 9000) are better in 2 of 4 comparisons and are worse in 2 here, compared with MTU "
-        "1500; the largest change of goodput is −10.0 % (stream 10 MB, RTT 1.2 ms, MTU 9000).",
+        "It depends: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster with RTT 200 us here, compared with MTU "
+        "1500; they let bulk transfers finish in 5.0 % less time with RTT 1.2 ms; but they move bulk transfers 10.0 % more "
+        "slowly with RTT 1.2 ms; they let bulk transfers take 11.1 % more time with RTT 200 us.",
+    ),
+    "each level by itself": (
+        [
+            *(one(BETTER, "fairness", rtt, "red", "taildrop", factor="queue") for rtt in (NEAR, FAR)),
+            one(BETTER, "fairness", NEAR, "sfq", "taildrop", factor="queue", ratio=1.2),
+            one(UNDECIDED, "fairness", FAR, "sfq", "taildrop", factor="queue"),
+            *(one(INSIDE, "goodput", FAR, level, "taildrop", factor="queue") for level in ("red", "sfq")),
+        ],
+        "Yes, as far as decided: red shares the link 5.3 % more evenly here, compared with taildrop; sfq shares the link "
+        "20 % more evenly with RTT 200 us; no practical difference in goodput; not decided (intervals: 95 %): fairness "
+        "with sfq and RTT 1.2 ms (+0.70 % to +1.30 %).",
+    ),
+    "worse at both levels, where two conditions meet": (
+        [
+            one(
+                WORSE if (rtt, size) == (FAR, 1) else UNDECIDED, rtt=rtt, level=level, ratio=None if rtt == FAR else 0.999,
+                conditions={"size_bytes": size},
+            )
+            for level in (4000, 9000) for rtt in (NEAR, FAR) for size in (1, 2)
+        ],
+        "No, as far as decided: jumbo frames (MTU 4000, 9000) move bulk transfers 10.0 % more slowly with size 1 B and RTT "
+        "1.2 ms here, compared with MTU 1500; not decided (intervals: 95 %): goodput with MTU 4000 in (1 B, RTT 200 us), "
+        "(2 B, RTT 200 us) and (2 B, RTT 1.2 ms) (all within −0.40 % to +1.30 %, up in some cells and down in others), "
+        "goodput with MTU 9000 in (1 B, RTT 200 us), (2 B, RTT 200 us) and (2 B, RTT 1.2 ms) (all within −0.40 % to "
+        "+1.30 %, up in some cells and down in others).",
+    ),
+    "nothing decided, in several cells": (
+        [one(UNDECIDED), one(UNDECIDED, rtt=FAR, ratio=1.02)],
+        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not decided "
+        "(intervals: 95 %): goodput (all within +0.70 % to +2.31 %).",
+    ),
+    "half inside, half open": (
+        [one(INSIDE), one(UNDECIDED, rtt=FAR)],
+        "Undecided: jumbo frames (MTU 9000) make no practical difference in goodput with RTT 200 us here, compared with "
+        "MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
+    ),
+    "a metric without the workload in its words": (
+        [one(BETTER, "receiver_cpu_cost"), one(WORSE, "receiver_cpu_cost", workload="ftp")],
+        "It depends on the workload: jumbo frames (MTU 9000) cost the receiver 5.0 % less CPU time per gigabyte for stream "
+        "here, compared with MTU 1500; but they cost the receiver 11.1 % more CPU time per gigabyte for ftp.",
     ),
     "another factor": (
         [one(BETTER, factor="tso", level=True, baseline=False)],
@@ -146,6 +192,56 @@ def test_the_sentence(name: str) -> None:
     assert answer(summary(*verdicts)).text == expected
     # A control that found nothing changes no word.
     assert answer(summary(CONTROL, *verdicts)).text == expected
+
+
+@pytest.mark.parametrize(("blocks", "said"), [([3, 40], "; about 40 more blocks may"), ([1], "; about 1 more block may")])
+def test_a_number_of_blocks_is_that_of_the_warnings(blocks: list[int], said: str) -> None:
+    line = "undecided: about {} more block{} would settle it"
+    lines = [line.format(count, "" if count == 1 else "s") for count in blocks]
+    assert said in answer(summary(*(one(UNDECIDED, warnings=(each,)) for each in lines))).text
+
+
+@pytest.mark.parametrize("lines", [("about 7812 more blocks would settle it",), (), ("too noisy for more blocks",)])
+def test_a_number_of_blocks_that_is_no_advice_is_not_said(lines: tuple[str, ...]) -> None:
+    assert "more block" not in answer(summary(one(UNDECIDED, warnings=lines))).text
+
+
+def test_many_cells_are_named_up_to_three_and_many_metrics_up_to_three() -> None:
+    sizes, rtts = range(1, 5), (1.0, 2.0, 3.0, 4.0)
+    verdicts = [
+        one(BETTER if size != rtt else UNDECIDED, rtt=rtt, conditions={"size_bytes": size}) for size in sizes for rtt in rtts
+    ]  # fmt: skip
+    text = answer(summary(*verdicts)).text
+    assert "in (1 B, RTT 2 s), (1 B, RTT 3 s), (1 B, RTT 4 s) and 9 more cells here" in text
+    assert "goodput in (1 B, RTT 1 s), (2 B, RTT 2 s), (3 B, RTT 3 s) and 1 more cells" in text
+    names = ("goodput", TIME, "receiver_cpu_cost", "sender_cpu_cost")
+    assert answer(summary(*(one(BETTER, name) for name in names))).text == (
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster, let bulk transfers finish in 5.0 % less time and "
+        "cost the receiver 5.0 % less CPU time per gigabyte here, compared with MTU 1500; also better: sender CPU cost; "
+        "better in all 4 comparisons."
+    )
+
+
+def test_an_interval_has_one_label_which_follows_from_how_the_study_stopped() -> None:
+    found = summary(one(UNDECIDED))
+    assert "(intervals: 95 %)" in answer(found).text
+    found["stopping"]["stop"] = "settled"
+    assert "(intervals: 95 % over all looks)" in answer(found).text
+    assert words.interval_label({}) == "95 %"
+
+
+def test_controls_that_show_no_difference_read_as_if_nothing_was_wrong() -> None:
+    alike = one(UNDECIDED, level=1500, ratio=1.0005, warnings=("undecided: about 12 more blocks would settle it", "drifts"))
+    found = summary(*[alike] * 33, *[CONTROL] * 3, one(BETTER))
+    assert (
+        "No A/A control (the baseline against itself) came out different: 3 are alike within the margin, 33 show no "
+        "difference, in too few blocks to prove them alike"
+    ) in evidence.how_sure(found)
+    assert "undecided" not in " ".join([answer(found).text, *evidence.how_sure(found)])
+    assert (words.verdict(alike), words.notes(alike)) == ("no difference seen", ["drifts"])
+    # One that does not include equality is named as it is, and so is any treatment.
+    for other in (one(UNDECIDED, level=1500), one(UNDECIDED, ratio=1.0005)):
+        assert words.verdict(other) == UNDECIDED
 
 
 def test_suspect_and_unjudged_say_why_and_nothing_else() -> None:
@@ -178,7 +274,7 @@ def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
     lost = one("suspect", rtt=FAR, ratio=3.0, warnings=(line,))
     found = summary(*[one(BETTER)] * 5, lost, faithful=True)
     assert answer(found).text == (
-        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; better in 5; no "
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster with RTT 200 us here, compared with MTU 1500; no "
         "verdict in 1 of 6 comparisons, because too many of their runs were lost, or not at random."
     )
     assert all("+200" not in number.change for number in numbers(found))
@@ -195,7 +291,7 @@ def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
             allowed = {Kind.SUSPECT}
         elif "not judged" in kinds:
             allowed = {Kind.NO_ANSWER}
-        elif kinds.count(UNDECIDED) * 2 >= len(kinds):
+        elif not {BETTER, WORSE} & settled and kinds.count(UNDECIDED) * 2 >= len(kinds):
             allowed = {Kind.UNDECIDED}
         elif settled in ({BETTER}, {WORSE}, {INSIDE}):
             allowed = {{BETTER: Kind.YES, WORSE: Kind.NO, INSIDE: Kind.NO_DIFFERENCE}[min(settled)]}
@@ -206,8 +302,16 @@ def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
         assert found.kind in allowed, (kinds, found)
         assert found.text.startswith(found.kind)
         assert found.text.endswith(".")
-        assert found.text.count("undecided in") == (UNDECIDED in kinds and settled != set() and not
-                                                     {"suspect", "not judged"} & set(kinds)), found  # fmt: skip
+        is_open = UNDECIDED in kinds and not {"suspect", "not judged"} & set(kinds)
+        assert found.text.count("; not decided (") == is_open, found
+        assert (", as far as decided: " in found.text) == (is_open and found.kind is not Kind.UNDECIDED), found
+        if not {"suspect", "not judged"} & set(kinds):
+            # Whatever is better or worse is said, and before that which is open.
+            told = found.text.partition("; not decided (")[0]
+            for kind, words_of in ((BETTER, ("5.3 % faster", "5.0 % less")), (WORSE, ("10.0 % more slowly", "11.1 % more"))):
+                for metric, said in zip(("goodput", TIME), words_of, strict=True):
+                    mine = [one for one, place in zip(kinds, places, strict=True) if place[0] == metric]
+                    assert (said in told) == (kind in mine), (kinds, found)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -253,7 +357,7 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
     assert evidence.how_sure(found) == [
         "At most 5 % of such studies have a wrong one among their 2 verdicts (Holm)",
         "8 of 8 planned blocks were run, as fixed beforehand",
-        "No A/A control (the baseline against itself) came out different: 1 no practical difference",
+        "No A/A control (the baseline against itself) came out different: 1 is alike within the margin",
         "No run was excluded",
     ]
     found["stopping"] = {"stop": "blocks", "planned_blocks": 8, "blocks": 10}

@@ -13,7 +13,7 @@ from framegauge.summary import words
 
 __all__ = ["show"]
 
-_COLUMNS = ("metric", "BASE", "NEW", "ratio", "95 % interval", "runs", "verdict")
+_COLUMNS = ("metric", "BASE", "NEW", "ratio", "95 %", "runs", "verdict")
 FEW_LINES = 8
 _ANSWERS = ("better", "worse", "no practical difference", "undecided")
 _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "default"}
@@ -27,7 +27,13 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     notes: dict[str, int] = {}
     rows = [_cells(each, notes) for each in verdicts]
     if rows:
-        terminal.table(console, _COLUMNS, (0,), [_title(each) for each in verdicts], rows, _words(verdicts))
+        cells, levels = words.Cells(verdicts), [words.levels(each["baseline"]) for each in verdicts]
+        several = len(set(levels)) > 1
+        _say(console, f"All rows: {_joined(cells.common, '' if several else levels[0])}")
+        titles = [
+            _joined(cells.of(each), level if several else "") for each, level in zip(verdicts, levels, strict=True)
+        ]
+        terminal.table(console, _COLUMNS, (0,), titles, rows, _words(verdicts))
     terminal.show_notes(console, notes)
     _few(console, "not compared:", [_alone(each) for each in document["not_compared"]])
     _few(console, "excluded:", [_excluded(each) for each in document["excluded"]])
@@ -72,11 +78,6 @@ def _side(name: str, side: Mapping[str, Any]) -> str:
     return f"{name:4}  {side['source']}: {kinds[side['kind']]}, {side['runs']} runs{lost}{began}"
 
 
-def _title(verdict: Mapping[str, Any]) -> str:
-    said = _joined(words.conditions(verdict["conditions"]), words.levels(verdict["baseline"]))
-    return f"{verdict['workload']} {said}"
-
-
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
@@ -89,7 +90,7 @@ def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
         *values,
         *terminal.ratio_cells(verdict),
         f"{runs['base']} + {runs['new']}",
-        terminal.noted(verdict, notes),
+        terminal.noted(verdict["verdict"], verdict["warnings"], notes),
     ]
 
 

@@ -7,16 +7,24 @@ from typing import Any
 
 from framegauge.summary import words
 
-__all__ = ["HEAD", "PARTS", "lines", "rows"]
+__all__ = ["PARTS", "head", "lines", "rows"]
 
 # The names in the summary.
 PARTS = ("header overhead", "window growth", "CPU", "unexplained")
-HEAD = ("comparison", "", "goodput", *PARTS, "unexplained, 95 % interval", "frames per GB", "CPU cost due to frames")
 
 
 def lines(summary: Mapping[str, Any]) -> list[str]:
     """One line per comparison: the change, its parts, and the evidence on the unexplained part."""
-    return [_line(entry) for entry in summary.get("why", ())]
+    names = _names(summary)
+    return [f"{', '.join(filter(None, name)) or 'goodput'}: {_line(entry)}" for name, entry in names]
+
+
+def _names(summary: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+    """What tells each comparison from the others: its cell, and its level of the treatment, if there are several."""
+    found = summary.get("why", ())
+    cells, levels = words.Cells(summary.get("verdicts", ())), [words.levels(entry["treatment"]) for entry in found]
+    for entry, level in zip(found, levels, strict=True):
+        yield (cells.of(entry), level if len(set(levels)) > 1 else ""), entry
 
 
 def _line(entry: Mapping[str, Any]) -> str:
@@ -27,8 +35,7 @@ def _line(entry: Mapping[str, Any]) -> str:
     frames = "" if share is None else f"; {100 * share:.0f} % of the CPU cost is due to the number of frames"
     rest = parts.get("unexplained")
     doubt = f" ({rest['evidence']})" if rest else ""
-    what = f"{words.of_cell(entry)}, {words.levels(entry['treatment'])}"
-    return f"{what}: {_said(entry)} = {', '.join(named)}{doubt}{frames}"
+    return f"{_said(entry)} = {', '.join(named)}{doubt}{frames}"
 
 
 def _said(part: Mapping[str, Any]) -> str:
@@ -37,15 +44,20 @@ def _said(part: Mapping[str, Any]) -> str:
     return f"{percent:+.1f} %".replace("-", "\u2212") if percent else "0.0 %"
 
 
+def head(summary: Mapping[str, Any]) -> list[str]:
+    """The head of the table of `rows`."""
+    rest = f"unexplained, {words.interval_label(summary)}"
+    return ["comparison", "goodput", *PARTS, rest, "frames per GB", "CPU cost due to frames"]
+
+
 def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The same figures as rows of a table with HEAD."""
-    for entry in summary.get("why", ()):
+    """The same figures as rows of a table."""
+    for (cell, level), entry in _names(summary):
         parts = {part["name"]: part for part in entry["parts"]}
         share = entry.get("cpu_share_of_frames")
         frames = [entry["measured"][side]["frames_per_gigabyte"] for side in ("baseline", "treatment")]
         yield [
-            words.of_cell(entry),
-            words.levels(entry["treatment"]),
+            ", ".join(filter(None, (cell, level))) or "goodput",
             _said(entry),
             *(_said(parts[name]) if name in parts else "-" for name in PARTS),
             words.change_interval(parts["unexplained"]["ci95"]) if "unexplained" in parts else "-",

@@ -80,20 +80,32 @@ def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
     if not controls:
         yield "No A/A control: there is no check that two identical arms come out alike"
         return
+    cells = words.Cells(summary["verdicts"])
     strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
     unequal = [each for each in controls if each not in strayed and _excludes_equality(each)]
     if strayed:
         differ = all(each["verdict"] != "suspect" or _excludes_equality(each) for each in strayed)
         lost = "" if differ else ", or lost runs not at random"
-        yield f"{_share(strayed, controls)} came out different{lost}{_furthest(strayed)}"
+        yield f"{_share(strayed, controls)} came out different{lost}{_furthest(strayed, cells)}"
     if unequal:
         have = "has" if len(unequal) == 1 else "have"
-        which = _furthest(unequal)
+        which = _furthest(unequal, cells)
         yield f"{_share(unequal, controls)} {have} an interval without equality{which}: {_why_heard(unequal)}"
     if not strayed and not unequal:
-        counts = Counter(each["verdict"] for each in controls)
-        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-        yield f"No A/A control (the baseline against itself) came out different: {said}"
+        yield f"No A/A control (the baseline against itself) came out different{_alike(controls)}"
+
+
+def _alike(controls: Sequence[Mapping[str, Any]]) -> str:
+    """What controls show of which none differs. That some are undecided is a matter of few blocks, and no fault."""
+    counts = Counter(words.verdict(each) for each in controls)
+    within, seen = counts.pop("no practical difference", 0), counts.pop("no difference seen", 0)
+    said = [f"{count} {verdict}" for verdict, count in counts.most_common()]
+    if seen:
+        show, them = ("shows", "it") if seen == 1 else ("show", "them")
+        said.insert(0, f"{seen} {show} no difference, in too few blocks to prove {them} alike")
+    if within:
+        said.insert(0, f"{within} {'is' if within == 1 else 'are'} alike within the margin")
+    return f": {', '.join(said)}" if said else ""
 
 
 def _share(some: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]]) -> str:
@@ -106,14 +118,15 @@ def _excludes_equality(verdict: Mapping[str, Any]) -> bool:
     return interval is not None and not interval[0] <= 1 <= interval[1]
 
 
-def _furthest(controls: Sequence[Mapping[str, Any]]) -> str:
+def _furthest(controls: Sequence[Mapping[str, Any]], cells: words.Cells) -> str:
     """The control that differs most, in words."""
     known = [each for each in controls if each["ratio"] is not None]
     if not known:
         return ""
     most = max(known, key=lambda each: max(each["ratio"], 1 / each["ratio"]))
     change = f"{words.change(most['ratio'], most['ci95'])}, {words.change_interval(most['ci95'])}"
-    return f" ({words.metric(most['metric'])}, {words.of_cell(most)}: {change})"
+    which = ", ".join(filter(None, (words.metric(most["metric"]), cells.of(most))))
+    return f" ({which}: {change})"
 
 
 def _why_heard(controls: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from framegauge.printable import printable
 from framegauge.report import causes, evidence, method
 from framegauge.report.pictures.material import Material
-from framegauge.summary import levels
+from framegauge.summary import contention, levels, words
 from framegauge.summary.interactions import sentences
 
 __all__ = ["markdown"]
@@ -21,8 +21,9 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     parts = [
         f"# {_text(material.summary['question'])}",
         f"**{_text(material.answer.text)}**",
+        _text(contention.beside(material.summary)),
         _table(
-            ("", "change", "95 %, all together", "values"),
+            ("", "change", f"{words.interval_label(material.summary)}, all together", "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),
         ),
         "## How sure is that?",
@@ -30,7 +31,8 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         "## What it does not say",
         _list(evidence.limits(material.summary)),
         "## Effects",
-        _table(method.VERDICT_HEAD, method.verdicts(material)),
+        _text(method.common(material)),
+        _table(method.verdict_head(material), method.verdicts(material)),
         "\n".join(f"{number}. {_text(line)}" for number, line in enumerate(method.warnings(material), 1)),
     ]
     if said := list(levels.lines(material.summary)):

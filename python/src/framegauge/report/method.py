@@ -13,42 +13,57 @@ from typing import Any
 from framegauge.report.pictures.material import Material
 from framegauge.summary import words
 
-__all__ = ["PROOF_HEAD", "VERDICT_HEAD", "design", "environment", "excluded", "proof", "repeat", "verdicts", "warnings"]
+__all__ = [
+    "PROOF_HEAD", "common", "design", "environment", "excluded", "proof", "repeat", "verdict_head", "verdicts",
+    "warnings",
+]  # fmt: skip
 
-VERDICT_HEAD = (
-    "comparison", "metric", "baseline", "", "treatment", "", "change", "95 % interval", "interval that decides",
-    "margin", "runs", "verdict",
-)  # fmt: skip
 PROOF_HEAD = ("arm", "runs proven", "MTU of the hosts", "MSS in SYNs", "mean segment payload", "congestion control")
+
+
+def common(material: Material) -> str:
+    """What all rows of the table of verdicts, and all charts, have in common."""
+    return words.of_all(material.summary["verdicts"])
+
+
+def verdict_head(material: Material) -> list[str]:
+    """The head of the table of verdicts; cells and levels are named only if there are several."""
+    label = words.interval_label(material.summary)
+    verdicts = material.summary["verdicts"]
+    return [
+        *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",
+        *([""] if any(words.arms(verdicts)) else []), "change", label,
+        f"interval that decides, {label}", "margin", "runs", "verdict",
+    ]  # fmt: skip
 
 
 def verdicts(material: Material) -> Iterator[list[str]]:
     """The rows of the table of verdicts; numbered marks refer to `warnings`."""
     notes = warnings(material)
-    for each in material.summary["verdicts"]:
-        control = " (A/A)" if words.is_control(each) else ""
+    found = material.summary["verdicts"]
+    several = any(map(material.cells.of, found))
+    for each, arm in zip(found, words.arms(found), strict=True):
         judged, unit = each.get("judged"), each["unit"]
-        marks = " ".join(f"[{notes.index(line) + 1}]" for line in each["warnings"])
+        marks = " ".join(f"[{notes.index(line) + 1}]" for line in words.notes(each))
         strict = words.change_interval(judged["interval"]) if judged else "-"
         yield [
-            words.of_cell(each),
+            *([material.cells.of(each)] if several else []),
             words.metric(each["metric"]),
-            words.levels(each["baseline"]),
             words.quantity(each["baseline"]["estimate"], unit),
-            words.levels(each["treatment"]) + control,
+            *([arm] if arm else []),
             words.quantity(each["treatment"]["estimate"], unit),
             "-" if each["ratio"] is None else words.change(each["ratio"], each["ci95"]),
             "-" if each["ci95"] is None else words.change_interval(each["ci95"]),
             strict,
             "-" if each.get("margin") is None else words.margin(each["margin"]),
             str(each["runs"]),
-            f"{each['verdict']} {marks}".rstrip(),
+            f"{words.verdict(each)} {marks}".rstrip(),
         ]
 
 
 def warnings(material: Material) -> list[str]:
     """All warnings on verdicts, each once, in order of first occurrence."""
-    return list(dict.fromkeys(line for each in material.summary["verdicts"] for line in each["warnings"]))
+    return list(dict.fromkeys(line for each in material.summary["verdicts"] for line in words.notes(each)))
 
 
 def design(material: Material) -> list[str]:
@@ -141,7 +156,7 @@ def _several(values: Iterator[Any]) -> str:
 def excluded(material: Material) -> Iterator[list[str]]:
     """Every excluded run with all its reasons."""
     for run in material.summary["excluded"]:
-        where = words.of_cell(run)
+        where = material.cells.name(run)
         look = material.looks.get(run["arm"])
         arm = look.label if look is not None else run["arm"]
         yield [str(run["run"]), str(run["block"] + 1), where, arm, "; ".join(run["reasons"])]

@@ -17,7 +17,6 @@ from framegauge.summary.sentence import answer
 __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
 
 _STYLES = {"better": "bold green", "worse": "bold red", "undecided": "yellow", "suspect": "bold magenta"}
-_COLUMNS = ("metric", "baseline", "", "treatment", "", "ratio", "95 % interval", "runs", "verdict")
 LEAST_COLUMNS = 118  # the width at which lines wrap in a file or pipe
 FEW_LINES = 5
 MOST_NOTES = 24
@@ -26,12 +25,18 @@ MOST_NOTES = 24
 def show(summary: Mapping[str, Any], console: Console) -> None:
     """Prints question, answer, one line per verdict grouped by conditions, warnings, exclusions and scope."""
     console.print(summary["question"], style="bold", markup=False, highlight=False)
-    console.print(answer(summary).text, markup=False, highlight=False)
+    for line in filter(None, (answer(summary).text, contention.beside(summary))):
+        console.print(line, markup=False, highlight=False)
     console.print()
     notes: dict[str, int] = {}
-    rows = [_cells(verdict, notes) for verdict in summary["verdicts"]]
-    titles = [words.of_cell(verdict) for verdict in summary["verdicts"]]
-    table(console, _COLUMNS, (0, 1, 3), titles, rows, [verdict["verdict"] for verdict in summary["verdicts"]])
+    cells, verdicts = words.Cells(summary["verdicts"]), summary["verdicts"]
+    arms = words.arms(verdicts)
+    level = ["treatment", ""] if any(arms) else ["treatment"]
+    columns = ["metric", "baseline", *level, "ratio", words.interval_label(summary), "runs", "verdict"]
+    if said := words.of_all(verdicts):
+        console.print(said, markup=False, highlight=False)
+    rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]
+    table(console, columns, (0, 2) if any(arms) else (0,), list(map(cells.of, verdicts)), rows, list(map(words.verdict, verdicts)))
     show_notes(console, notes)
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
     _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
@@ -62,13 +67,13 @@ def table(
     rows: Sequence[Sequence[str]],
     verdicts: Sequence[str],
 ) -> None:
-    """Prints aligned rows under their titles. Columns in `left` are left-aligned, numbers right-aligned; the last
+    """Prints aligned rows under their titles, where they have one. Columns in `left` are left-aligned, numbers right-aligned; the last
     column is the verdict."""
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
     _line(console, columns, widths, left, "dim")
     last = None
     for title, row, verdict in zip(titles, rows, verdicts, strict=True):
-        if title != last:
+        if title not in ("", last):
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
             last = title
         _line(console, row, widths, left, _STYLES.get(verdict, ""))
@@ -86,10 +91,10 @@ def _line(console: Console, row: Sequence[str], widths: Sequence[int], left: Seq
     console.print(text, soft_wrap=True)
 
 
-def noted(verdict: Mapping[str, Any], notes: dict[str, int]) -> str:
+def noted(verdict: str, warnings: Sequence[str], notes: dict[str, int]) -> str:
     """The verdict with the numbers of its warnings, which are added to the notes."""
-    marks = " ".join(f"[{notes.setdefault(line, len(notes) + 1)}]" for line in verdict["warnings"])
-    return f"{verdict['verdict']} {marks}".rstrip()
+    marks = " ".join(f"[{notes.setdefault(line, len(notes) + 1)}]" for line in warnings)
+    return f"{verdict} {marks}".rstrip()
 
 
 def show_notes(console: Console, notes: Mapping[str, int]) -> None:
@@ -110,18 +115,15 @@ def ratio_cells(verdict: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
+def _cells(verdict: Mapping[str, Any], arm: str, notes: dict[str, int]) -> list[str]:
     """The columns of one verdict; its warnings become numbered notes."""
     values = [words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment")]
-    levels = [words.levels(verdict[side]) for side in ("baseline", "treatment")]
-    if words.is_control(verdict):
-        levels[1] += " (A/A)"
     return [
         words.metric(verdict["metric"]),
-        levels[0], values[0], levels[1], values[1],
+        values[0], *([arm] if arm else []), values[1],
         *ratio_cells(verdict),
         str(verdict["runs"]),
-        noted(verdict, notes),
+        noted(words.verdict(verdict), words.notes(verdict), notes),
     ]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def metrics_of(found: Sequence[Verdict]) -> list[str]:
 
 def level_of(verdict: Verdict) -> str:
     """The level of the treatment in words."""
-    return words.levels(verdict["treatment"])
+    return words.subject(verdict["treatment"])
 
 
 def claims(kind: str, of: Sequence[Verdict]) -> list[Claim]:

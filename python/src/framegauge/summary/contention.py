@@ -15,8 +15,9 @@ from framegauge.summary import drop_runs, units, words
 from framegauge.summary.drop_runs import DropRuns
 from framegauge.summary.flows import Contention, Flow
 
-__all__ = ["MOST_ROWS", "arm_name", "entries", "lines", "row_name"]
+__all__ = ["MOST_ROWS", "SHARED", "arm_name", "beside", "entries", "lines", "row_name"]
 
+SHARED = ("fairness", "smallest_goodput")  # metrics of how flows shared
 MOST_ROWS = 8  # more flows than this are grouped by input port
 _ORDER = {"baseline": 0, "control": 1}
 
@@ -175,11 +176,56 @@ def arm_name(arm: Mapping[str, Any]) -> str:
     return words.levels(arm["levels"]) + (" (A/A)" if arm["role"] == "control" else "")
 
 
+def beside(summary: Mapping[str, Any]) -> str:
+    """What the flows to one host get in each arm, in a sentence; empty unless the study compares how they share.
+
+    Of several cells it is about the one that the baseline shares least evenly.
+    """
+    compared = any(each["metric"] in SHARED for each in summary["verdicts"])
+    found = [
+        each
+        for each in summary.get("flows", ())
+        if each["arms"][0]["role"] == "baseline" and each["arms"][0]["fairness"] is not None
+    ]
+    if not (compared and found and summary["faithful"]):
+        return ""
+    entry = min(found, key=lambda each: each["arms"][0]["fairness"])
+    arms = [arm for arm in entry["arms"] if arm["role"] != "control"]
+    told = [f"with {words.subject(arm['levels'])}{',' * (arm is arms[0])} {_gets(arm, entry, arm is arms[0])}" for arm in arms]
+    text = "; ".join(told)
+    where = ", ".join(_place_of(summary, entry))
+    least = f", where {words.subject(arms[0]['levels'])} shares least evenly" if len(found) > 1 else ""
+    return f"{text[0].upper()}{text[1:]}" + (f" ({where}{least})." if where else ".")
+
+
+def _gets(arm: Mapping[str, Any], entry: Mapping[str, Any], full: bool) -> str:
+    """What the few flows get beside the many, or the slowest beside the fastest; `full`: with words and intervals."""
+    rows = arm["rows"]
+    if len(rows) == 2 and rows[1]["flows"] < rows[0]["flows"]:
+        many, few = rows
+        values = [(row["goodput_bits_per_second"], row["interval_bits_per_second"]) for row in (few, many)]
+        who = row_name(few, True) if few["flows"] == 1 else f"each of {row_name(few, True)}"
+        names = (who, f"for each of {row_name(many, True)}")
+    else:
+        values = [(arm[f"{end}_bits_per_second"], arm[f"{end}_interval"]) for end in ("slowest", "fastest")]
+        names = (f"the slowest of {entry['flows']} flows", "for the fastest")
+    few_said, many_said = (units.rates(value, interval if full else None) for value, interval in values)
+    return f"{names[0]} gets {few_said} beside {many_said} {names[1]}" if full else f"{few_said} beside {many_said}"
+
+
+def _place_of(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[str]:
+    """What tells an entry from the others: its cell, its receiver."""
+    found = summary["flows"]
+    if cell := words.Cells(summary["verdicts"] or found).of(entry):
+        yield cell
+    if len({each["receiver"] for each in found}) > 1:
+        yield f"to {entry['receiver']}"
+
+
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """One line per arm but the A/A control: the goodput per flow by input port, or the slowest and the fastest flow."""
-    found = summary.get("flows", ())
-    for entry in found:
-        where = f"{words.of_cell(entry)}, to {entry['receiver']}, " if len(found) > 1 else ""
+    for entry in summary.get("flows", ()):
+        where = "".join(f"{part}, " for part in _place_of(summary, entry))
         for arm in entry["arms"]:
             if arm["role"] != "control":
                 said = ", ".join(_told(entry, arm))

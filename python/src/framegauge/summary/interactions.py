@@ -78,12 +78,15 @@ def _at(found: AtLevel) -> dict[str, Any]:
 def sentences(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line per interaction with a contrast that is no chance: "with LRO on +5.2 %; with LRO off +38 %". Older
     summaries do not say which are."""
+    several = [len({json.dumps(each[name]) for each in entries}) > 1 for name in ("workload", "treatment")]
     for entry in entries:
         sure = [each for each in entry["contrasts"] if each.get("sure")]
         if len(entry["factors"]) == 1 and sure:
             name = entry["factors"][0]
             parts = [f"with {words.condition(name, each['levels'][name])} {_change(each)}" for each in entry["at"]]
-            what = f"{words.metric(entry['metric'])} of {entry['workload']}, {words.levels(entry['treatment'])}"
+            what = words.metric(entry["metric"])
+            what += f" of {entry['workload']}" if several[0] else ""
+            what += f", {words.levels(entry['treatment'])}" if several[1] else ""
             yield f"{what}: " + "; ".join(parts)
 
 

@@ -188,7 +188,7 @@ class _Told:
         self._treated = treated
         self._label = words.interval_label(summary)
         here = "on this invented network" if summary["scope"] == "invented" else "here"
-        self._against = f" {here}, compared with {words.levels(treated[0]['baseline'])}"
+        self._against = f" {here}, compared with {words.subject(treated[0]['baseline'])}"
         self._levels = tuple(dict.fromkeys(map(claims.level_of, treated)))
         mtus = [each["treatment"].get("mtu") for each in treated]
         self._jumbo = all(isinstance(mtu, int) and mtu > 1500 for mtu in mtus)

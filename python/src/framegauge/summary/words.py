@@ -13,6 +13,7 @@ from framegauge.networks import disciplines
 __all__ = [
     "Cells",
     "alternatives",
+    "arms",
     "change",
     "change_interval",
     "condition",
@@ -26,9 +27,11 @@ __all__ = [
     "levels",
     "margin",
     "metric",
-    "of_cell",
+    "notes",
+    "of_all",
     "quantity",
     "shares",
+    "subject",
     "verdict",
     "word",
 ]
@@ -63,7 +66,7 @@ def word(name: str) -> str:
 
 def factor(name: str) -> str:
     """The name of a factor in words: "size", "RTT", "congestion control"."""
-    return word(name).removesuffix("_bytes").removesuffix("_seconds").replace("_", " ") or "congestion control"
+    return (word(name) or name).removesuffix("_bytes").removesuffix("_seconds").replace("_", " ")
 
 
 def metric(name: str) -> str:
@@ -105,6 +108,11 @@ def levels(side: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}".strip() for name, value in named)
 
 
+def subject(side: Mapping[str, Any]) -> str:
+    """The same as the subject of a sentence: "red" and not "queue red"."""
+    return levels(side).removeprefix("queue ")
+
+
 def _of(name: str, value: Any) -> str:
     """The level of a factor in words; the unit follows from the factor's name where the value does not show it."""
     if value is not None and name == "buffer_bytes":
@@ -126,6 +134,28 @@ def verdict(found: Mapping[str, Any]) -> str:
     interval = found["ci95"]
     alike = interval is not None and interval[0] <= 1 <= interval[1]
     return "no difference seen" if alike and found["verdict"] == "undecided" and is_control(found) else found["verdict"]
+
+
+def notes(found: Mapping[str, Any]) -> list[str]:
+    """The warnings of a verdict, but those on why an A/A control is undecided that differs from nothing."""
+    alike = verdict(found) != found["verdict"]
+    return [line for line in found["warnings"] if not (alike and line.startswith("undecided: "))]
+
+
+def arms(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The treatment's level of each verdict: "MTU 9000", "MTU 1500 (A/A)"; empty if all have the same."""
+    found = [levels(each["treatment"]) + (" (A/A)" if is_control(each) else "") for each in verdicts]
+    return found if len(set(found)) > 1 else [""] * len(found)
+
+
+def of_all(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """What all verdicts of a study have in common: "All rows: stream, 10 MB, rate 1 Gb/s; baseline MTU 1500"."""
+    if not verdicts:
+        return ""
+    said = [Cells(verdicts).common, f"baseline {levels(verdicts[0]['baseline'])}"]
+    if not any(arms(verdicts)):
+        said.append(f"treatment {levels(verdicts[0]['treatment'])}")
+    return f"All rows: {'; '.join(filter(None, said))}"
 
 
 def interval_label(summary: Mapping[str, Any]) -> str:
@@ -194,11 +224,6 @@ def change(ratio: float, beside: Sequence[float] | None = None) -> str:
 def change_interval(interval: Sequence[float] | None) -> str:
     """An interval of ratios as changes: "+5.1 % to +5.5 %"."""
     return "no interval" if interval is None else " to ".join(change(each, interval) for each in interval)
-
-
-def of_cell(verdict: Mapping[str, Any]) -> str:
-    """Workload and conditions without the usual values: "stream 1 MB, RTT 1.2 ms"."""
-    return f"{verdict['workload']} {conditions(verdict['conditions'])}".rstrip()
 
 
 def condition(name: str, value: Any) -> str:

@@ -15,7 +15,6 @@ from framegauge.summary.drop_runs import BINS
 __all__ = ["drops", "flows"]
 
 MOST_OPEN = 4  # with more cells and receivers than this, each has to be opened
-SHARED = ("fairness", "smallest_goodput")  # metrics of how flows shared
 
 Entry = Mapping[str, Any]
 
@@ -34,7 +33,7 @@ def flows(material: Material) -> str:
         (entry, _figures(material, "flows", number) + _goodput(material, entry) + _index(material, entry))
         for number, entry in enumerate(found, 1)
     ]
-    return section("flows", "Flows", key + _folded(parts) + rest) if parts else ""
+    return section("flows", "Flows", key + _folded(material, parts) + rest) if parts else ""
 
 
 def drops(material: Material) -> str:
@@ -51,13 +50,13 @@ def drops(material: Material) -> str:
         "port taken in between. The charts show, for each arm, the longest run of drops in the run nearest to its "
         "median: ticks are frames that arrived, where that is on record, crosses those that were dropped.</p>\n"
     )
-    return section("drops", "Consecutive drops", key + _folded(parts) + f"<p>{text(_cause(material))}</p>\n")
+    return section("drops", "Consecutive drops", key + _folded(material, parts) + f"<p>{text(_cause(material))}</p>\n")
 
 
 def _cause(material: Material) -> str:
     """The note that this section describes and names no cause; differences between arms are left to the verdicts."""
     differs = any(
-        each["verdict"] in ("better", "worse") and each["metric"] in SHARED and not words.is_control(each)
+        each["verdict"] in ("better", "worse") and each["metric"] in contention.SHARED and not words.is_control(each)
         for each in material.summary["verdicts"]
     )
     if differs:
@@ -65,12 +64,12 @@ def _cause(material: Material) -> str:
     return "This section only describes. To show a cause, compare with an arm that removes it."
 
 
-def _folded(parts: Sequence[tuple[Entry, str]]) -> str:
+def _folded(material: Material, parts: Sequence[tuple[Entry, str]]) -> str:
     many = len(parts) > MOST_OPEN
     return "".join(
-        f"<details><summary><h3>{text(title_of(entry))}</h3></summary>\n{inside}</details>\n"
+        f"<details><summary><h3>{text(title_of(entry, material.cells))}</h3></summary>\n{inside}</details>\n"
         if many
-        else f"<h3>{text(title_of(entry))}</h3>\n{inside}"
+        else f"<h3>{text(title_of(entry, material.cells))}</h3>\n{inside}"
         for entry, inside in parts
     )
 
@@ -98,7 +97,7 @@ def _goodput(material: Material, entry: Entry) -> str:
         "flows", "arm", "goodput per flow" if grouped else "goodput", *members, "of the fair share",
         "retransmits per flow and run", "timeouts per flow and run",
     )  # fmt: skip
-    return table(f"Goodput by flow, {title_of(entry)}", head, body)
+    return table(f"Goodput by flow, {title_of(entry, material.cells)}", head, body)
 
 
 def _row(name: str, label: str, arm: Entry, row: Entry, grouped: bool) -> Iterator[Cell]:
@@ -142,7 +141,7 @@ def _index(material: Material, entry: Entry) -> str:
         for arm in entry["arms"]
     ]
     head = ("arm", "runs", "Jain’s index", "95 % interval", "slowest flow of a run", "fastest flow of a run")
-    return table(f"Jain’s index by arm, {title_of(entry)}", head, body)
+    return table(f"Jain’s index by arm, {title_of(entry, material.cells)}", head, body)
 
 
 def _interval(found: Sequence[float] | None) -> str:
@@ -162,4 +161,4 @@ def _lengths(material: Material, entry: Entry) -> str:
         for drops in arm["drops"]
     ]
     head = ("port, input port", "arm", "frames", "longest", *(f"in runs of {name}" for name, _, _ in BINS))
-    return table(f"Dropped frames by the length of their run, {title_of(entry)}", head, body)
+    return table(f"Dropped frames by the length of their run, {title_of(entry, material.cells)}", head, body)

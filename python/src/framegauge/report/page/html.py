@@ -17,6 +17,7 @@ from framegauge.report import evidence
 from framegauge.report.page.markup import items, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
+from framegauge.summary import contention, words
 from framegauge.summary.sentence import Kind, Number
 
 __all__ = ["page"]
@@ -80,10 +81,13 @@ def _contents(sections: str) -> str:
 
 def _answer(material: Material) -> str:
     look, sign = _LOOKS[material.answer.kind]
-    numbers = "".join(map(_number, material.numbers))
+    label = words.interval_label(material.summary)
+    numbers = "".join(_number(each, label) for each in material.numbers)
+    beside = f'<p class="beside-answer">{text(said)}</p>\n' if (said := contention.beside(material.summary)) else ""
     return (
         f'<p class="answer {look}"><span class="sign" aria-hidden="true">{sign}</span>'
         f"<span>{text(material.answer.text)}</span></p>\n"
+        + beside
         + (f'<dl class="numbers">{numbers}</dl>\n' if numbers else "")
         + '<div class="beside"><section aria-labelledby="sure"><h2 id="sure">How sure is that?</h2>\n'
         + items(evidence.how_sure(material.summary))
@@ -93,9 +97,9 @@ def _answer(material: Material) -> str:
     )
 
 
-def _number(number: Number) -> str:
+def _number(number: Number, label: str) -> str:
     return (
         f'<div><dt>{text(number.label)}</dt><dd><span class="big">{text(number.change)}</span> '
-        f'<span class="interval">{text(number.interval)} (95 %, all together)</span> '
+        f'<span class="interval">{text(number.interval)} ({label}, all together)</span> '
         f'<span class="soft">{text(number.values)}</span></dd></div>\n'
     )

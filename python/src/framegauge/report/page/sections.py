@@ -30,19 +30,21 @@ def _grid(material: Material, kind: str) -> str:
 
 
 def _effects(material: Material) -> str:
+    label = words.interval_label(material.summary)
     key = (
-        '<p class="soft">Each row is one comparison with the baseline. Thick line: its 95 % interval. Thin line: the '
-        "interval that decides the verdict, wider because all comparisons are judged together. Grey band: no practical "
-        "difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
+        f'<p class="soft">Each row is one comparison with the baseline. Thick line: its own interval ({label}). Thin '
+        f"line: the interval that decides the verdict, wider because all comparisons are judged together ({label}). Grey "
+        "band: no practical difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
     )
+    common = f"<p>{text(said)}</p>\n" if (said := method.common(material)) else ""
     rows: list[list[Cell]] = []
     for row in method.verdicts(material):
         kind = row[-1].split(" [")[0].replace(" ", "-")
         rows.append([*row[:-1], (row[-1], f"v {kind}")])
     notes = "".join(f"<li>{text(line)}</li>" for line in method.warnings(material))
     listed = f"<p>Notes:</p>\n<ol>{notes}</ol>\n" if notes else ""
-    verdicts = table("All comparisons and their verdicts", method.VERDICT_HEAD, rows)
-    return section("effects", "Effects", key * bool(rows) + _grid(material, "effects") + verdicts + listed)
+    verdicts = table("All comparisons and their verdicts", method.verdict_head(material), rows)
+    return section("effects", "Effects", common + key * bool(rows) + _grid(material, "effects") + verdicts + listed)
 
 
 def _levels(material: Material) -> str:
@@ -98,7 +100,7 @@ def _why(material: Material) -> str:
         "Window growth: what a short transfer gains from slow start with larger segments. CPU: only where the hosts’ "
         "CPUs were busy. The rest is unexplained until an arm isolates its cause.</p>\n"
     )
-    parts = table("Parts of each change of goodput", causes.HEAD, causes.rows(material.summary))
+    parts = table("Parts of each change of goodput", causes.head(material.summary), causes.rows(material.summary))
     return section("why", "Why", parts and intro + parts)
 
 

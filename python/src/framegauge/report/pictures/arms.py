@@ -51,6 +51,6 @@ def looks(plan: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Look]:
     return found
 
 
-def cell_title(runs: Sequence[Run]) -> str:
-    """Workload and conditions of the runs of one cell."""
-    return printable(words.of_cell({"workload": runs[0].workload, "conditions": runs[0].conditions}))
+def cell_title(runs: Sequence[Run], cells: words.Cells) -> str:
+    """What tells the cell of these runs from the others; the workload, if nothing does."""
+    return printable(cells.name({"workload": runs[0].workload, "conditions": runs[0].conditions}))

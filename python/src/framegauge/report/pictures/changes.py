@@ -18,7 +18,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
 from framegauge.results.spools import dig
-from framegauge.summary import units
+from framegauge.summary import units, words
 
 __all__ = ["Change", "changes", "pictures"]
 
@@ -66,7 +66,7 @@ def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
     ]
 
 
-def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
+def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """One chart per cell that has samples: goodput over time, with the moments marked."""
     for cell in sorted({run.cell for run in saved.runs}):
         inside = [run for run in saved.runs if run.cell == cell]
@@ -75,7 +75,7 @@ def pictures(saved: Saved, looks: Mapping[str, Look]) -> Iterator[Picture]:
             continue
         sampled = [(run, found) for run in inside if not run.excluded and (found := _sampled(saved, run))]
         if sampled:
-            yield _picture(cell, inside, sampled, moments, looks)
+            yield _picture(cell, f"Goodput over time, {arms.cell_title(inside, cells)}", sampled, moments, looks)
 
 
 def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | None:
@@ -90,7 +90,7 @@ def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | 
 
 def _picture(
     cell: int,
-    inside: Sequence[Run],
+    title: str,
     sampled: Sequence[tuple[Run, tuple[float, list[series.Connection]]]],
     moments: Sequence[Change],
     looks: Mapping[str, Look],
@@ -120,7 +120,6 @@ def _picture(
     )  # fmt: skip
     said = "; ".join(f"{each.row.label}: {each.row.note}" for each in lines)
     marked = "; ".join(f"{each.label} at {each.asked_seconds:g} s" for each in moments)
-    title = f"Goodput over time, {arms.cell_title(inside)}"
     return Picture(f"changes-{cell + 1}", "changes", title, f"{marked}. {said}.", drawn)
 
 

@@ -34,7 +34,11 @@ class Picture:
 
 def pictures(saved: Saved, summary: Mapping[str, Any], readings: Sequence[Reading]) -> list[Picture]:
     """All charts, in the page's order."""
-    kinds = (_effects(summary), _interactions(summary), _strips(saved), _ceilings(saved), _cpu(saved, readings))
+    cells = words.Cells(summary["verdicts"])
+    kinds = (
+        _effects(summary, cells), _interactions(summary), _strips(saved, cells), _ceilings(saved, cells),
+        _cpu(saved, readings, cells),
+    )  # fmt: skip
     return [each for kind in kinds for each in kind]
 
 
@@ -42,11 +46,11 @@ def _better_is(metric: str) -> str:
     return "higher is better" if METRICS[metric].higher_is_better else "lower is better"
 
 
-def _effects(summary: Mapping[str, Any]) -> Iterator[Picture]:
+def _effects(summary: Mapping[str, Any], cells: words.Cells) -> Iterator[Picture]:
     """One chart per metric, because each has its own margin."""
     for metric in dict.fromkeys(each["metric"] for each in summary["verdicts"]):
         mine = [each for each in summary["verdicts"] if each["metric"] == metric]
-        found = [_effect(each) for each in mine]
+        found = [_effect(each, cells) for each in mine]
         baseline = printable(words.levels(mine[0]["baseline"]))
         title = f"{words.metric(metric)} against {baseline}"
         lines = [f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in found]
@@ -56,13 +60,12 @@ def _effects(summary: Mapping[str, Any]) -> Iterator[Picture]:
         yield Picture(f"effect-{metric}", "effects", f"Change of {title}", f"{band}{'; '.join(lines)}.", drawn)
 
 
-def _effect(verdict: Mapping[str, Any]) -> effect.Effect:
+def _effect(verdict: Mapping[str, Any], cells: words.Cells) -> effect.Effect:
     control = words.is_control(verdict)
     label = printable(words.levels(verdict["treatment"])) + (" (A/A)" if control else "")
     said = "" if verdict["ratio"] is None else words.change(verdict["ratio"], verdict["ci95"]) + " "
-    row = rows.Row(
-        printable(words.of_cell(verdict)), label, said + verdict["verdict"], ROLES.get(verdict["verdict"], "soft")
-    )
+    found = words.verdict(verdict)
+    row = rows.Row(printable(cells.of(verdict)), label, said + found, ROLES.get(found, "soft"))
     judged = verdict.get("judged")
     return effect.Effect(row, verdict["ratio"], verdict["ci95"], judged["interval"] if judged else None, control)
 
@@ -93,7 +96,7 @@ def _by_cell(runs: Sequence[Run]) -> Iterator[tuple[int, list[Run]]]:
         yield cell, [run for run in runs if run.cell == cell]
 
 
-def _strips(saved: Saved) -> Iterator[Picture]:
+def _strips(saved: Saved, cells: words.Cells) -> Iterator[Picture]:
     """One chart per metric and cell: every run that has a value."""
     looks = arms.looks(saved.plan, saved.runs)
     blocks = 1 + max((run.block for run in saved.runs), default=0)
@@ -103,7 +106,7 @@ def _strips(saved: Saved) -> Iterator[Picture]:
                 continue
             most = max(run.metrics[metric] for run in inside if metric in run.metrics)
             factor, unit = unit_scale(METRICS[metric].unit, most)
-            title = f"{words.metric(metric)} of every run, {arms.cell_title(inside)}"
+            title = f"{words.metric(metric)} of every run, {arms.cell_title(inside, cells)}"
             found = [
                 _arm(look, [run for run in inside if run.arm == name], metric, factor, unit)
                 for name, look in looks.items()
@@ -130,7 +133,7 @@ def _arm(look: arms.Look, runs: Sequence[Run], metric: str, factor: float, unit:
     return strip.Arm(rows.Row("", look.label, note, look.role), look.shape, values[False], values[True], middle)
 
 
-def _ceilings(saved: Saved) -> Iterator[Picture]:
+def _ceilings(saved: Saved, cells: words.Cells) -> Iterator[Picture]:
     """One chart: the goodput of the median run of every arm and cell, and its ceiling."""
     looks = arms.looks(saved.plan, saved.runs)
     found = []
@@ -144,7 +147,7 @@ def _ceilings(saved: Saved) -> Iterator[Picture]:
             if mine:
                 value = statistics.median(run.metrics["goodput"] for run in mine)
                 ceiling = statistics.median(run.readings["ceiling_bits_per_second"] for run in mine)
-                found.append((arms.cell_title(inside), look, value, ceiling))
+                found.append((arms.cell_title(inside, cells), look, value, ceiling))
     if not found:
         return
     factor, unit = unit_scale("bits_per_second", max(ceiling for *_, ceiling in found))
@@ -165,7 +168,7 @@ def _ceilings(saved: Saved) -> Iterator[Picture]:
     yield Picture("ceiling", "ceiling", title, f"{text}.", draw.svg(chart))
 
 
-def _cpu(saved: Saved, readings: Sequence[Reading]) -> Iterator[Picture]:
+def _cpu(saved: Saved, readings: Sequence[Reading], cells: words.Cells) -> Iterator[Picture]:
     """One chart: core-seconds per gigabyte delivered, by user."""
     looks = arms.looks(saved.plan, saved.runs)
     found = []
@@ -175,7 +178,7 @@ def _cpu(saved: Saved, readings: Sequence[Reading]) -> Iterator[Picture]:
             parts = {part: figures[key] for key, part in records.USERS.items() if key in figures}
             if len(parts) == len(records.USERS):
                 note = f"hosts {parts['hosts']:.2f}, fabric {parts['fabric']:.2f} s/GB"
-                found.append(bars.Stack(rows.Row(arms.cell_title(inside), look.label, note), parts))
+                found.append(bars.Stack(rows.Row(arms.cell_title(inside, cells), look.label, note), parts))
     if found:
         text = "; ".join(
             f"{each.row.heading}, {each.row.label}: "

@@ -29,20 +29,22 @@ def shown(summary: Mapping[str, Any]) -> Sequence[Entry]:
     return found[:MOST_SHOWN]
 
 
-def title_of(entry: Entry) -> str:
-    """Workload, conditions and receiver."""
-    return printable(f"{words.of_cell(entry)}, to {entry['receiver']}")
+def title_of(entry: Entry, cells: words.Cells) -> str:
+    """What tells its cell from the others, and its receiver."""
+    return printable(", ".join(filter(None, (cells.of(entry), f"to {entry['receiver']}"))))
 
 
 def pictures(saved: Saved, summary: Mapping[str, Any], looks: Mapping[str, Look]) -> Iterator[Picture]:
     """For every entry shown: goodput by flow, lengths of runs of drops, and the longest run of drops by arm."""
+    cells = words.Cells(summary["verdicts"])
     for number, entry in enumerate(shown(summary), 1):
-        yield _flows(number, entry, looks)
-        yield from _drops(number, entry, looks)
-        yield from _blackouts(saved, number, entry, looks)
+        title = title_of(entry, cells)
+        yield _flows(number, entry, looks, title)
+        yield from _drops(number, entry, looks, title)
+        yield from _blackouts(saved, number, entry, looks, title)
 
 
-def _flows(number: int, entry: Entry, looks: Mapping[str, Look]) -> Picture:
+def _flows(number: int, entry: Entry, looks: Mapping[str, Look], where: str) -> Picture:
     every = [(arm, row) for arm in entry["arms"] for row in arm["rows"]]
     factor, unit = units.unit_scale("bits_per_second", max(max(row["by_run_bits_per_second"]) for _, row in every))
     names = dict.fromkeys(contention.row_name(row, entry["grouped"]) for _, row in every)
@@ -55,7 +57,7 @@ def _flows(number: int, entry: Entry, looks: Mapping[str, Look]) -> Picture:
     text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in found)
     what = "goodput per flow" if entry["grouped"] else "goodput"
     drawn = draw.svg(spread.spread(found, f"{what} ({unit}), mean over runs"))
-    title = f"{what[0].upper()}{what[1:]}, {title_of(entry)}"
+    title = f"{what[0].upper()}{what[1:]}, {where}"
     return Picture(f"flows-{number}", "flows", title, f"{text}.", drawn)
 
 
@@ -86,7 +88,7 @@ def dropped_note(drops: Mapping[str, Any]) -> str:
     return f"{drops['dropped_frames']:,} dropped, {words.shares([drops['dropped_frames'] / drops['frames']])[0]}"
 
 
-def _drops(number: int, entry: Entry, looks: Mapping[str, Look]) -> Iterator[Picture]:
+def _drops(number: int, entry: Entry, looks: Mapping[str, Look], where: str) -> Iterator[Picture]:
     every = [(arm, drops) for arm in entry["arms"] for drops in arm["drops"] if drops["port"] in entry["ports"]]
     if not every:
         return
@@ -103,20 +105,22 @@ def _drops(number: int, entry: Entry, looks: Mapping[str, Look]) -> Iterator[Pic
     ]  # fmt: skip
     text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}; {_bins(each.shares)}" for each in found)
     drawn = draw.svg(histogram.histograms(found, "frames dropped in a row; height: share of the dropped frames"))
-    yield Picture(f"drops-{number}", "drops", f"Consecutive drops, {title_of(entry)}", f"{text}.", drawn)
+    yield Picture(f"drops-{number}", "drops", f"Consecutive drops, {where}", f"{text}.", drawn)
 
 
 def _bins(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{100 * share:.0f} % in runs of {name}" for name, share in shares.items() if share > 0)
 
 
-def _blackouts(saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look]) -> Iterator[Picture]:
+def _blackouts(
+    saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look], where: str
+) -> Iterator[Picture]:
     """One chart per arm: the longest run of drops in the run nearest to the arm's median."""
     for place, (arm, look) in enumerate(looks.items(), 1):
         run = series.representative([run for run in saved.runs if run.arm == arm and run.cell == entry["cell"]])
         found = None if run is None else blackout.find(saved.folder, run, entry["receiver"])
         if found is not None:
-            title = f"Longest run of drops, {look.label}, {title_of(entry)}"
+            title = f"Longest run of drops, {look.label}, {where}"
             yield Picture(f"blackout-{number}-{place}", "drops", title, _said(found, look.label), _drawn(found))
 
 

@@ -22,7 +22,7 @@ from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
 from framegauge.report.pictures.records import Reading
 from framegauge.results.journal import Saved
-from framegauge.summary import sentence
+from framegauge.summary import sentence, words
 from framegauge.summary.sentence import Answer, Number
 
 __all__ = ["Material", "gather"]
@@ -48,9 +48,14 @@ class Material:
         """The charts of one section."""
         return [each for each in self.pictures if each.kind == kind]
 
+    @property
+    def cells(self) -> words.Cells:
+        """How the cells are named."""
+        return words.Cells(self.summary["verdicts"])
+
     def title_of(self, cell: int) -> str:
-        """Workload and conditions of a cell."""
-        return arms.cell_title([run for run in self.saved.runs if run.cell == cell])
+        """What tells a cell from the others."""
+        return arms.cell_title([run for run in self.saved.runs if run.cell == cell], self.cells)
 
 
 def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
@@ -59,7 +64,7 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
     contended = contention_charts.pictures(saved, summary, looks)
-    changed = changes_charts.pictures(saved, looks)
+    changed = changes_charts.pictures(saved, looks, words.Cells(summary["verdicts"]))
     return Material(
         saved=saved,
         summary=summary,
