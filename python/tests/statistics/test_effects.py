@@ -166,7 +166,10 @@ def entry(**parts):
 
 def test_the_words_of_a_cause_add_up_and_leave_out_what_is_nothing():
     near = {"workload": "stream", "conditions": {"size_bytes": 1_000_000, "rtt_seconds": 2e-4}}
-    summary = {"why": [entry(header_overhead=1.0516, window_growth=1.117, unexplained=1.002)], "verdicts": [near, entry()]}
+    summary = {
+        "why": [entry(header_overhead=1.0516, window_growth=1.117, unexplained=1.002)],
+        "verdicts": [near, entry()],
+    }
     assert causes.lines(summary) == [
         "RTT 1.2 ms: +17.7 % = header overhead +5.2 %, window growth +11.7 %, "
         "unexplained +0.2 % (may be nothing); 42 % of the CPU cost is due to the number of frames"

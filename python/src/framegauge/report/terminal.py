@@ -36,7 +36,8 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     if said := words.of_all(verdicts):
         console.print(said, markup=False, highlight=False)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]
-    table(console, columns, (0, 2) if any(arms) else (0,), list(map(cells.of, verdicts)), rows, list(map(words.verdict, verdicts)))
+    left, titles = (0, 2) if any(arms) else (0,), [cells.of(each) for each in verdicts]
+    table(console, columns, left, titles, rows, [words.verdict(each) for each in verdicts])
     show_notes(console, notes)
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
     _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
@@ -67,8 +68,8 @@ def table(
     rows: Sequence[Sequence[str]],
     verdicts: Sequence[str],
 ) -> None:
-    """Prints aligned rows under their titles, where they have one. Columns in `left` are left-aligned, numbers right-aligned; the last
-    column is the verdict."""
+    """Prints aligned rows under their titles, where they have one. Columns in `left` are left-aligned, numbers
+    right-aligned; the last column is the verdict."""
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
     _line(console, columns, widths, left, "dim")
     last = None

@@ -4,7 +4,7 @@ condition, or of two of these; for each level of the treatment by itself; and el
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -16,6 +16,7 @@ __all__ = ["Claim", "claims", "level_of", "metrics_of"]
 MOST_CELLS = 3  # named in a list
 
 Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
+Chosen = Callable[[Verdict], bool]
 Path = tuple[str, ...]  # to what a verdict may depend on
 _TREATMENT: Path = ("treatment",)
 _WORKLOAD: Path = ("workload",)
@@ -23,32 +24,43 @@ _WORKLOAD: Path = ("workload",)
 
 @dataclass(frozen=True)
 class Claim:
-    """All verdicts of one kind on one metric for these levels of the treatment, at a place: "", " with RTT 1.2 ms".
+    """Verdicts of one kind on one metric: all those at these levels of the treatment, workloads and conditions.
 
-    `workloads` are empty if all are meant. `everywhere`: the metric was compared for no other level of the treatment.
+    `levels` are all of the treatment unless `some_levels`; `workloads` are empty if all are meant; `conditions` are in
+    words ("RTT 1.2 ms"), and so are `cells`, where levels do not describe them (" in (1 MB, RTT 1.2 ms)").
     """
 
     metric: str
-    levels: tuple[str, ...]
-    everywhere: bool
-    workloads: tuple[str, ...]
-    place: str
     found: Sequence[Verdict]
+    levels: tuple[str, ...]
+    some_levels: bool = False
+    workloads: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    cells: str = ""
+
+    @property
+    def place(self) -> str:
+        """The conditions and cells: " with RTT 1.2 ms", "" for everywhere."""
+        return _with(self.conditions) + self.cells
 
     @property
     def at(self) -> str:
-        """The place, with the workloads."""
-        return (f" for {words.joined(self.workloads, 'or')}" if self.workloads else "") + self.place
+        """The same, with the workloads."""
+        return self._for + self.place
 
     @property
     def where(self) -> str:
-        """The place, with the workloads, and the levels if there are others."""
-        if self.everywhere:
-            return self.at
-        named = words.alternatives(self.levels)
-        if self.at.startswith(" with "):
-            return f" with {named} and{self.at.removeprefix(' with')}"
-        return f" with {named}{self.at}"
+        """The same, with the levels of the treatment if there are others."""
+        levels = (words.alternatives(self.levels),) if self.some_levels else ()
+        return self._for + _with([*levels, *self.conditions]) + self.cells
+
+    @property
+    def _for(self) -> str:
+        return f" for {words.joined(self.workloads, 'or')}" if self.workloads else ""
+
+
+def _with(names: Sequence[str]) -> str:
+    return f" with {words.joined(names)}" if names else ""
 
 
 def metrics_of(found: Sequence[Verdict]) -> list[str]:
@@ -61,40 +73,52 @@ def level_of(verdict: Verdict) -> str:
     return words.subject(verdict["treatment"])
 
 
-def claims(kind: str, of: Sequence[Verdict]) -> list[Claim]:
-    """The claims that all verdicts of this kind among `of` come to, by metric."""
+def claims(chosen: Chosen, of: Sequence[Verdict]) -> list[Claim]:
+    """The claims that the chosen verdicts among `of` come to, by metric."""
     cells = words.Cells(of)
     return [
         claim
         for metric in metrics_of(of)
-        for claim in _described(kind, [each for each in of if each["metric"] == metric], cells)
+        for claim in _described(chosen, [each for each in of if each["metric"] == metric], cells)
     ]
 
 
-def _described(kind: str, of: Sequence[Verdict], cells: words.Cells) -> Iterator[Claim]:
+def _described(chosen: Chosen, of: Sequence[Verdict], cells: words.Cells) -> Iterator[Claim]:
     """The claims on one metric."""
-    found = [each for each in of if each["verdict"] == kind]
+    found = [each for each in of if chosen(each)]
     if not found:
         return
-    every = _levels(of)
-    for paths in _choices(of):
-        levels = [_values(found, path) for path in paths]
-        inside = [all(_value(each, path) in some for path, some in zip(paths, levels, strict=True)) for each in of]
-        if inside == [each["verdict"] == kind for each in of]:
-            chosen = dict(zip(paths, levels, strict=True))
-            mine = _levels(found) if _TREATMENT in chosen else every
-            workloads = tuple(map(json.loads, chosen.get(_WORKLOAD, ())))
-            yield Claim(found[0]["metric"], mine, mine == every, workloads, _place(chosen), found)
-            return
-    if len(every) > 1:
+    every, metric = _levels(of), found[0]["metric"]
+    exact = _exact(chosen, of)
+    if exact is not None:
+        levels = _levels(found) if _TREATMENT in exact else every
+        workloads = tuple(map(json.loads, exact.get(_WORKLOAD, ())))
+        yield Claim(metric, found, levels, levels != every, workloads, tuple(_conditions(exact)))
+    elif len(every) > 1:
         for level in every:
-            for claim in _described(kind, [each for each in of if level_of(each) == level], cells):
-                yield replace(claim, everywhere=False)
-        return
+            for claim in _described(chosen, [each for each in of if level_of(each) == level], cells):
+                yield replace(claim, some_levels=True)
+    else:
+        rest = _exact(lambda each: not chosen(each), of)
+        named = None if rest is None or _WORKLOAD in rest else _with(list(_conditions(rest)))
+        yield Claim(metric, found, every, cells=f" except{named}" if named else _listed(found, cells))
+
+
+def _exact(chosen: Chosen, of: Sequence[Verdict]) -> dict[Path, list[str]] | None:
+    """The levels of the fewest things that hold for the chosen verdicts and for no other; None if two do not do."""
+    found = [each for each in of if chosen(each)]
+    for paths in _choices(of):
+        levels = {path: _values(found, path) for path in paths}
+        if all(all(_value(each, path) in some for path, some in levels.items()) == chosen(each) for each in of):
+            return levels
+    return None
+
+
+def _listed(found: Sequence[Verdict], cells: words.Cells) -> str:
     named = list(dict.fromkeys(f"({cells.name(each)})" for each in found))
-    rest = f" and {len(named) - MOST_CELLS} more cells" if len(named) > MOST_CELLS else ""
-    place = ", ".join(named[:MOST_CELLS]) + rest if rest else words.joined(named)
-    yield Claim(found[0]["metric"], every, True, (), f" in {place}", found)
+    more = len(named) - MOST_CELLS
+    rest = [f"{more} more cell{'' if more == 1 else 's'}"] if more > 0 else []
+    return f" in {words.joined([*named[:MOST_CELLS], *rest])}"
 
 
 def _choices(of: Sequence[Verdict]) -> Iterator[tuple[Path, ...]]:
@@ -127,11 +151,9 @@ def _levels(found: Sequence[Verdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(level_of, found)))
 
 
-def _place(chosen: Mapping[Path, Sequence[str]]) -> str:
-    """Levels of conditions in words: " with RTT 200 us or 1.2 ms and TSO off"."""
-    given = [
-        words.alternatives([words.condition(path[1], json.loads(each)) if each else f"no {path[1]}" for each in levels])
-        for path, levels in chosen.items()
-        if path not in (_TREATMENT, _WORKLOAD)
-    ]
-    return f" with {' and '.join(given)}" if given else ""
+def _conditions(chosen: Mapping[Path, Sequence[str]]) -> Iterator[str]:
+    """Levels of conditions in words: "RTT 200 us or 1.2 ms", "TSO off"."""
+    for path, levels in chosen.items():
+        if path not in (_TREATMENT, _WORKLOAD):
+            said = [words.condition(path[1], json.loads(each)) if each else f"no {path[1]}" for each in levels]
+            yield words.alternatives(said)

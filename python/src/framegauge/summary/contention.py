@@ -191,7 +191,10 @@ def beside(summary: Mapping[str, Any]) -> str:
         return ""
     entry = min(found, key=lambda each: each["arms"][0]["fairness"])
     arms = [arm for arm in entry["arms"] if arm["role"] != "control"]
-    told = [f"with {words.subject(arm['levels'])}{',' * (arm is arms[0])} {_gets(arm, entry, arm is arms[0])}" for arm in arms]
+    told = [
+        f"with {words.subject(arm['levels'])}{',' * (arm is arms[0])} {_gets(arm, entry, arm is arms[0])}"
+        for arm in arms
+    ]
     text = "; ".join(told)
     where = ", ".join(_place_of(summary, entry))
     least = f", where {words.subject(arms[0]['levels'])} shares least evenly" if len(found) > 1 else ""

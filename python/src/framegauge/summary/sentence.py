@@ -13,8 +13,8 @@ The kind of answer follows from the verdicts on treatments alone (A/A controls c
     inside                                     it depends, and on what, if one thing explains it;
                                                some metrics better and the others inside is yes
 
-The sentence says what is better, where and by how much; then what is worse; then where there is no practical difference;
-and then what is open, with the intervals.
+The sentence says what is better, where and by how much; then what is worse; then where there is no practical
+difference; and then what is open, with the intervals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from framegauge.summary.claims import Claim, metrics_of
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 
-MOST_CLAIMS = 3  # of one kind; of more the metrics are named
+MOST_CLAIMS = 3  # of what is better, or worse; of more the metrics are named
+MOST_OTHERS = 2  # of what makes no difference, or is open
 MOST_BLOCKS = 1000  # a larger number of blocks is no advice
 _MORE_BLOCKS = re.compile(r"about (\d+) more block")  # in the warnings of statistics.doubts
 
@@ -74,6 +75,8 @@ class Number:
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
 _SETTLED = (BETTER, WORSE, INSIDE)
+
+
 def answer(summary: Mapping[str, Any]) -> Answer:
     """The answer to the question of a summary."""
     treated = [each for each in summary["verdicts"] if not words.is_control(each)]
@@ -197,7 +200,9 @@ class _Told:
 
     def text(self) -> str:
         """The whole, without the kind."""
-        better, worse, inside, undecided = (claims.claims(kind, self._treated) for kind in (*_SETTLED, UNDECIDED))
+        better, worse, inside = (self._claims(kind) for kind in _SETTLED)
+        # Where the interval excludes equality, its direction is known.
+        undecided = [claim for way in (1, -1, 0) for claim in self._claims(UNDECIDED, way)]
         told = list(self._does(better, True)) + list(self._does(worse, False, "but " if better else ""))
         if not told and inside:
             told.append(self._stays_inside(inside))
@@ -211,6 +216,12 @@ class _Told:
         if undecided:
             told += [f"not decided (intervals: {self._label}): {_open(undecided)}", *_blocks(undecided)]
         return "; ".join(told)
+
+    def _claims(self, kind: str, way: int | None = None) -> list[Claim]:
+        """The claims of one kind, in one direction (1: up, -1: down, 0: not known) or any."""
+        return claims.claims(
+            lambda each: each["verdict"] == kind and way in (None, _direction(each)), self._treated
+        )  # fmt: skip
 
     def _name(self, levels: tuple[str, ...], last: str = "and") -> str:
         """Levels of the treatment as a subject: "jumbo frames (MTU 4000, 9000)", then "they"; "red and sfq"."""
@@ -268,32 +279,38 @@ def _places(found: Sequence[Claim]) -> str:
     for claim in found:
         groups.setdefault(claim.where, []).append(claim)
     said = [f"{_metrics(mine)}{where}" for where, mine in groups.items()]
-    if len(said) > MOST_CLAIMS:
-        rest = [claim for mine in list(groups.values())[MOST_CLAIMS:] for claim in mine]
-        said[MOST_CLAIMS:] = [f"in part in {_metrics(rest)}"]
+    if rest := [claim for mine in list(groups.values())[MOST_OTHERS:] for claim in mine]:
+        said[MOST_OTHERS:] = [f"parts of {_metrics(rest)}"]
     return ", and in ".join(said)
 
 
 def _open(found: Sequence[Claim]) -> str:
     """What is undecided, with its intervals: "goodput with RTT 200 us (−2.0 % to +9.0 %)"."""
-    said = [f"{words.metric(claim.metric)}{claim.where} ({_hull(claim.found)})" for claim in found[:MOST_CLAIMS]]
-    if rest := found[MOST_CLAIMS:]:
-        said.append(f"in part {_metrics(rest)}")
+    said = [f"{words.metric(claim.metric)}{claim.where} ({_hull(claim.found)})" for claim in found[:MOST_OTHERS]]
+    if rest := found[MOST_OTHERS:]:
+        said.append(f"and parts of {_metrics(rest)}")
     return ", ".join(said)
 
 
 def _hull(found: Sequence[Verdict]) -> str:
     """The interval that decides a verdict, or what all of several lie within."""
-    intervals = [(each.get("judged") or {}).get("interval") or each["ci95"] for each in found]
-    known = [each for each in intervals if each is not None]
+    known = [interval for each in found if (interval := _interval(each)) is not None]
     if not known:
         return "no interval"
     ends = words.change_interval([min(low for low, _ in known), max(high for _, high in known)])
-    if len(found) == 1:
-        return ends
-    ratios = [each["ratio"] for each in found if each["ratio"] is not None]
-    both = min(ratios) < 1 < max(ratios)
-    return f"all within {ends}" + (", up in some cells and down in others" if both else "")
+    return ends if len(found) == 1 else f"all within {ends}"
+
+
+def _interval(verdict: Verdict) -> Sequence[float] | None:
+    """The interval that decides a verdict; in older summaries its own."""
+    found: Sequence[float] | None = (verdict.get("judged") or {}).get("interval") or verdict["ci95"]
+    return found
+
+
+def _direction(verdict: Verdict) -> int:
+    """1 if the interval lies above equality, -1 if below, else 0."""
+    low, high = _interval(verdict) or (1.0, 1.0)
+    return 1 if low > 1 else -1 if high < 1 else 0
 
 
 def _blocks(found: Sequence[Claim]) -> Iterator[str]:

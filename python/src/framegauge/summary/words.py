@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -172,9 +171,11 @@ def joined(names: Sequence[str], last: str = "and") -> str:
 
 def alternatives(names: Sequence[str], last: str = "or") -> str:
     """The same, with what all names begin with said once: "RTT 200 us or 1.2 ms"."""
-    start = os.path.commonprefix(list(names)) if len(names) > 1 else ""
-    start = start[: start.rfind(" ") + 1]
-    return start + joined([name[len(start) :] for name in names], last)
+    parts = [name.split(" ") for name in names]
+    same = 0 if len(names) > 1 else len(parts[0]) - 1
+    while same < min(map(len, parts)) - 1 and len({part[same] for part in parts}) == 1:
+        same += 1
+    return " ".join([*parts[0][:same], joined([" ".join(part[same:]) for part in parts], last)])
 
 
 def quantity(value: float | None, unit: str) -> str:

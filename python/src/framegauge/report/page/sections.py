@@ -33,8 +33,8 @@ def _effects(material: Material) -> str:
     label = words.interval_label(material.summary)
     key = (
         f'<p class="soft">Each row is one comparison with the baseline. Thick line: its own interval ({label}). Thin '
-        f"line: the interval that decides the verdict, wider because all comparisons are judged together ({label}). Grey "
-        "band: no practical difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
+        f"line: the interval that decides the verdict ({label}), wider because all comparisons are judged together. "
+        "Grey band: no practical difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
     )
     common = f"<p>{text(said)}</p>\n" if (said := method.common(material)) else ""
     rows: list[list[Cell]] = []

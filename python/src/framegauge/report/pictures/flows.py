@@ -112,9 +112,7 @@ def _bins(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{100 * share:.0f} % in runs of {name}" for name, share in shares.items() if share > 0)
 
 
-def _blackouts(
-    saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look], where: str
-) -> Iterator[Picture]:
+def _blackouts(saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look], where: str) -> Iterator[Picture]:
     """One chart per arm: the longest run of drops in the run nearest to the arm's median."""
     for place, (arm, look) in enumerate(looks.items(), 1):
         run = series.representative([run for run in saved.runs if run.arm == arm and run.cell == entry["cell"]])
