@@ -2,11 +2,8 @@
 
     .venv/bin/python -m bench.truth.calibration [--studies N] [--write docs/measured/calibration.md]
 
-Noise is drawn from formulas (normal, drifting, correlated in time, heavy tails, bursts) and resampled from what real
-studies on the rack showed (bench/truth/noise.json: log values of three arms about their means, in the order of
-their blocks;
-four blocks in a row are taken together, so that what follows one another still does, and the arms are swapped at
-random).
+`--studies 100` takes a minute or two. The noises are in bench/truth/noises.py, the studies in bench/truth/studies.py,
+the page in bench/truth/calibration_page.py. `--figures FILE` writes the page from figures that were saved before.
 """
 
 from __future__ import annotations
@@ -14,279 +11,145 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from bench.common import save, say
+from bench.truth.calibration_page import broken, page
+from bench.truth.noises import SPREAD, Noise, metrics, noises
+from bench.truth.studies import Case, run
 
-from framegauge.statistics.judge import is_settled, judge
-from framegauge.statistics.pairs import Row
-from framegauge.statistics.ratio import estimate, quantile
-from framegauge.statistics.sequential import StoppingRule, looks
-from framegauge.statistics.verdict import SETTLED, Verdict, decide
+__all__ = ["CELLS", "FEWER", "LARGE", "TINY", "Asked", "asked", "measure"]
 
-NOISE = Path(__file__).resolve().parent / "noise.json"
-SPREAD = 0.01  # of one run's log value, where a formula gives the noise
-ARMS = 3  # baseline, treatment, control
-MORE = 5  # times as many studies where only one interval is asked for
-RUN_LENGTH = 4  # blocks in a row that are resampled together
-Draw = Callable[[np.random.Generator, int], np.ndarray]  # → log values: blocks x ARMS
-
-
-def normal(random: np.random.Generator, blocks: int) -> np.ndarray:
-    """Independent."""
-    return random.normal(0, SPREAD, (blocks, ARMS))
-
-
-def drifting(random: np.random.Generator, blocks: int) -> np.ndarray:
-    """The machine gets slower by 20 spreads from beginning to end, and wanders; the order within a block is random."""
-    times = np.arange(ARMS * blocks)
-    way = 20 * SPREAD * times / len(times) + np.cumsum(random.normal(0, SPREAD / 2, len(times)))
-    return random.permuted((way + random.normal(0, SPREAD, len(times))).reshape(blocks, ARMS), axis=1)
-
-
-def correlated(random: np.random.Generator, blocks: int) -> np.ndarray:
-    """Each run resembles the one before: autoregression with 0.7."""
-    shocks = random.normal(0, SPREAD, ARMS * blocks)
-    way = np.zeros(ARMS * blocks)
-    for time in range(ARMS * blocks):
-        way[time] = 0.7 * way[time - 1] + shocks[time] if time else shocks[0] / math.sqrt(1 - 0.49)
-    return random.permuted(way.reshape(blocks, ARMS), axis=1)
-
-
-def heavy(random: np.random.Generator, blocks: int) -> np.ndarray:
-    """Student's t with 3 degrees of freedom."""
-    return SPREAD * random.standard_t(3, (blocks, ARMS))
-
-
-def bursts(random: np.random.Generator, blocks: int) -> np.ndarray:
-    """One run in ten is disturbed, always to the same side."""
-    hit = random.random((blocks, ARMS)) < 0.1
-    return random.normal(0, SPREAD, (blocks, ARMS)) + hit * random.exponential(5 * SPREAD, (blocks, ARMS))
-
-
-def resampled(series: Sequence[Sequence[Sequence[float]]]) -> Draw:
-    """From real studies: each a list of blocks, each block the log values of the arms."""
-    real = [np.asarray(each, dtype=float) for each in series]
-
-    def draw(random: np.random.Generator, blocks: int) -> np.ndarray:
-        source = real[random.integers(len(real))]
-        pieces = []
-        while sum(map(len, pieces)) < blocks:
-            start = int(random.integers(len(source) - RUN_LENGTH + 1))
-            pieces.append(source[start : start + RUN_LENGTH])
-        return random.permuted(np.concatenate(pieces)[:blocks], axis=1)
-
-    return draw
-
-
-def noises() -> dict[str, Draw]:
-    """By name: the formulas, and one for each metric of the real studies."""
-    found: dict[str, Draw] = {
-        "normal": normal, "drifting": drifting, "correlated": correlated, "heavy tails": heavy, "bursts": bursts,
-    }  # fmt: skip
-    for metric, series in json.loads(NOISE.read_text())["series"].items():
-        found[f"rack: {metric.replace('_', ' ')}"] = resampled(series)
-    return found
-
-
-def spread_of(draw: Draw) -> float:
-    """Robust standard deviation of the log ratio of a block."""
-    logs = draw(np.random.default_rng(1), 4000)
-    return float(1.4826 * np.median(np.abs(logs[:, 1] - logs[:, 0])))
+CELLS = 8
+PLANNED = 12
+FEWER = 4  # times fewer studies of eight cells than of one
+AGAIN = 4  # times as many studies where a figure is beyond a promise that should hold
+LARGE = 3.0  # a large effect, in margins
+TINY = 15.0  # times smaller than the margin of the noise: so that equality is out of reach, and a claim always near
+POWER_PLANS = (6, 8, 12, 20, 30)
+POWER_EFFECTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """A study of one comparison that stopped by itself."""
+class Asked:
+    """One case of a table. `effect` names the true effect, in margins: a number, "A/A" (none, and a margin so small
+    that it hardly counts) or "mixed" (every other cell has a large one, the others one as large as the margin).
+    """
 
-    blocks: int
-    low: float
-    high: float
-    verdict: Verdict
+    table: str
+    effect: str
+    case: Case
+    earlier: bool = False
 
-
-def stop(logs: np.ndarray, effect: float, margin: float, planned: int) -> Stopped:
-    """Look after every block, as the runner does."""
-    rule = StoppingRule(planned)
-    for blocks in looks(planned):
-        before, after = np.exp(logs[:blocks, 0]), effect * np.exp(logs[:blocks, 1])
-        found = estimate(before.tolist(), after.tolist(), rule.nominal(0.05, blocks))
-        verdict = decide(found, margin, True)
-        if verdict in SETTLED or blocks == planned:
-            assert found.low is not None
-            assert found.high is not None
-            return Stopped(blocks, found.low, found.high, verdict)
-    raise AssertionError("the last look is the planned end")
+    def keys(self) -> dict[str, Any]:
+        """What the page finds it by."""
+        case = self.case
+        return {
+            "table": self.table, "noise": case.noise.name, "effect": self.effect, "cells": len(case.effects),
+            "planned": case.planned, "stops": case.stops, "control": case.control, "earlier": self.earlier,
+        }  # fmt: skip
 
 
-def fixed_coverage(draw: Draw, blocks: int, studies: int, seed: int = 1) -> float:
-    """How often the 95 % interval of so many blocks holds the truth."""
-    random, truth, held = np.random.default_rng(seed), 1.05, 0
-    for _ in range(studies):
-        logs = draw(random, blocks)
-        found = estimate(np.exp(logs[:, 0]).tolist(), (truth * np.exp(logs[:, 1])).tolist())
-        held += found.low <= truth <= found.high  # type: ignore[operator]
-    return held / studies
-
-
-def stopped(draw: Draw, effect: float, margin: float, planned: int, studies: int, seed: int = 2) -> list[Stopped]:
-    """Studies of one comparison, each with its own noise."""
-    random = np.random.default_rng(seed)
-    return [stop(draw(random, planned), effect, margin, planned) for _ in range(studies)]
-
-
-def false_claims(draw: Draw, planned: int, studies: int, cells: int = 4, seed: int = 3) -> float:
-    """Of studies of equal arms with a control, in so many cells: the share that call anything better or worse."""
-    random, rule, wrong = np.random.default_rng(seed), StoppingRule(planned), 0
-    margin = {"goodput": spread_of(draw) / 10}  # so small that equality is out of reach, and a claim always near
-    for _ in range(studies):
-        everything = list(_rows([draw(random, planned) for _ in range(cells)]))
-        for blocks in looks(planned):
-            found = judge([row for row in everything if row.block < blocks], margin, rule, explain=False)
-            if is_settled(found) or blocks == planned:
-                wrong += any(each.verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.SUSPECT) for each in found)
-                break
-    return wrong / studies
-
-
-def _rows(drawn: Sequence[np.ndarray]) -> Iterator[Row]:
-    for cell, logs in enumerate(drawn):
-        for place, (arm, role) in enumerate((("baseline",) * 2, ("9000", "treatment"), ("control",) * 2)):
-            for block, value in enumerate(logs[:, place]):
-                yield Row(block, cell, arm, role, 0, "stream", {}, {"goodput": float(np.exp(value))}, False)
-
-
-def measure(name: str, draw: Draw, studies: int) -> dict[str, Any]:
-    """Everything of one kind of noise."""
-    spread = spread_of(draw)
-    margin = 1.5 * spread
-    few = max(50, studies // 10)
-    none = stopped(draw, 1.0, margin, 30, studies)
-    large = stopped(draw, 1 + 3 * margin, margin, 30, studies)
-    edge = stopped(draw, 1 + margin, margin, 30, studies)
-    row = {
-        "noise": name,
-        "spread": spread,
-        "coverage": {str(blocks): fixed_coverage(draw, blocks, MORE * studies) for blocks in (12, 20)},
-        "coverage_when_stopped": {
-            "no effect": _held(none, 1.0),
-            "large effect": _held(large, 1 + 3 * margin),
-            "effect = margin": _held(edge, 1 + margin),
-        },
-        "blocks_when_stopped": {
-            "no effect": _median(none),
-            "large effect": _median(large),
-            "effect = margin": _median(edge),
-        },
-        "width_over_fixed": _wider(none, spread),
-        "equivalence_error": sum(each.verdict is Verdict.NO_PRACTICAL_DIFFERENCE for each in edge) / studies,
-        "false_claims": {str(planned): false_claims(draw, planned, few) for planned in (8, 20)},
-        "studies": studies,
-        "studies_of_false_claims": few,
-    }  # fmt: skip
-    say(f"{name}: {json.dumps(row)}")
-    return row
-
-
-def _held(found: Sequence[Stopped], truth: float) -> float:
-    return sum(each.low <= truth <= each.high for each in found) / len(found)
-
-
-def _median(found: Sequence[Stopped]) -> float:
-    return statistics.median(each.blocks for each in found)
-
-
-def _wider(found: Sequence[Stopped], spread: float) -> float:
-    """Median width of the intervals over that of Student's t after as many blocks fixed beforehand."""
-
-    def fixed(blocks: int) -> float:
-        return 2 * quantile(blocks - 1) * spread / math.sqrt(blocks)
-
-    return statistics.median(math.log(each.high / each.low) / fixed(each.blocks) for each in found)
-
-
-def power(studies: int) -> list[dict[str, Any]]:
-    """How often an effect, in margins, comes out better, of normal noise with a spread of as much as the margin."""
-    rows = []
-    margin = math.sqrt(2) * SPREAD
-    for planned in (6, 8, 12, 20, 30):
-        row: dict[str, Any] = {"blocks": planned}
-        for times in (0.0, 1.0, 1.5, 2.0, 3.0):
-            found = stopped(normal, 1 + times * margin, margin, planned, studies)
-            row[f"{times:g} margins"] = {
-                "better": sum(each.verdict is Verdict.BETTER for each in found) / studies,
-                "equal": sum(each.verdict is Verdict.NO_PRACTICAL_DIFFERENCE for each in found) / studies,
-                "blocks": _median(found),
-            }
-        rows.append(row)
-    return rows
-
-
-def page(rows: Sequence[Mapping[str, Any]], table: Sequence[Mapping[str, Any]], studies: int) -> str:
-    """The committed summary."""
-    lines = [
-        "# Calibration",
-        "",
-        f"Written by `python -m bench.truth.calibration --studies {studies} --write docs/measured/calibration.md`.",
-        "Synthetic studies whose truth is known are judged by the same code as real ones.",
-        "[statistics.md](../why/statistics.md) has what the columns must show.",
-        "",
-        "- **Coverage**: the share of 95 % intervals that contain the truth, after 12 and 20 blocks fixed",
-        "  beforehand, and for studies of at most 30 blocks that stopped by themselves (no effect, a large one,",
-        "  one as large as the margin).",
-        "- **Width**: relative to an interval after equally many blocks fixed beforehand.",
-        "- **Equality**: how often an effect as large as the margin is called no practical difference.",
-        "- **False claims**: the share of studies of four cells of equal arms with controls, at most 8 and 20",
-        "  blocks, that call anything better or worse, or are suspect.",
-        "",
-        "| noise | coverage, fixed | coverage, stopped | width | equality | false claims |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rows:
-        fixed, stopped_ = row["coverage"], row["coverage_when_stopped"]
-        lines.append(
-            f"| {row['noise']} | {fixed['12']:.1%}, {fixed['20']:.1%} | "
-            + ", ".join(f"{value:.1%}" for value in stopped_.values())
-            + f" | {row['width_over_fixed']:.2f} | {row['equivalence_error']:.1%} | "
-            + ", ".join(f"{value:.1%}" for value in row["false_claims"].values())
-            + " |"
+def _asked(
+    table: str,
+    noise: Noise,
+    effect: str,
+    cells: int = 1,
+    planned: int = PLANNED,
+    stops: bool = True,
+    control: bool = True,
+) -> Asked:
+    if effect == "A/A":
+        return Asked(
+            table, effect, Case(replace(noise, edge=noise.edge / TINY), (0.0,) * cells, planned, stops, control)
         )
-    lines += [
-        "",
-        "Power: how often an effect of this many margins comes out *better* (in brackets *no practical",
-        "difference*, and the median number of blocks), for one comparison and normal noise whose log ratios",
-        "spread as much as the margin.",
-        "",
-        "| at most | " + " | ".join(name for name in table[0] if name != "blocks") + " |",
-        "| --- |" + " --- |" * (len(table[0]) - 1),
-    ]
-    for row in table:
-        cells = (
-            f"{each['better']:.0%} ({each['equal']:.0%}; {each['blocks']:g})"
-            for name, each in row.items() if name != "blocks"
-        )  # fmt: skip
-        lines.append(f"| {row['blocks']} blocks | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    large = -LARGE if noise.only_worse else LARGE
+    # The effect of the one-sided noises that is easily missed is on the low side, as their stalls are.
+    effects = (large, -1.0) * (cells // 2) if effect == "mixed" else (float(effect),) * cells
+    return Asked(table, effect, Case(noise, effects, planned, stops, control))
+
+
+def _has_room(noise: Noise, effect: str) -> bool:
+    return not noise.only_worse or effect in ("A/A", "mixed") or float(effect) <= 0
+
+
+def asked() -> Iterator[Asked]:
+    """Every case, table by table."""
+    known = [*noises().values(), *metrics().values()]
+    for noise in known:
+        large = f"{-LARGE if noise.only_worse else LARGE:g}"
+        edges = [each for each in ("1", "-1") if _has_room(noise, each)]
+        for effect in ("A/A", "0", *edges, large):
+            yield _asked("one", noise, effect)
+        for effect in ("A/A", "0", *edges, large, "mixed"):
+            yield _asked("eight", noise, effect, CELLS)
+        for planned in (8, 20):
+            for effect in edges:
+                yield _asked("plans", noise, effect, planned=planned)
+        for cells in (1, CELLS):
+            for effect in ("A/A", *edges):
+                yield _asked("blocks", noise, effect, cells, stops=False)
+                yield _asked("no control", noise, effect, cells, planned=8, control=False)
+    margin = math.sqrt(2) * SPREAD  # the spread of the log ratio of two runs
+    even = replace(noises()["normal"], edge=margin)
+    for cells in (1, CELLS):
+        for planned in POWER_PLANS:
+            for times in POWER_EFFECTS:
+                for earlier in (True, False):
+                    case = Case(even, (times,) * cells, planned)
+                    yield Asked("power", f"{times:g}", case, earlier)
+
+
+def measure(studies: int) -> list[dict[str, Any]]:
+    """The figures of every case: so many studies of one cell, and a quarter as many of eight.
+
+    Where a figure of a noise with a guarantee is beyond its promise, fresh studies tell whether it was chance: they are
+    rows of their own, marked `again`.
+    """
+    found: list[dict[str, Any]] = []
+    everything, last = list(asked()), ""
+    for number, each in enumerate(everything, 1):
+        case = each.case
+        if (title := "power" if each.table == "power" else case.noise.name) != last:
+            say(f"{number} of {len(everything)} cases: {title}")
+            last = title
+        count = studies if len(case.effects) == 1 else max(1, studies // FEWER)
+        row = {**each.keys(), "again": False, **asdict(run(case, count, each.earlier))}
+        found.append(row)
+        if not case.noise.one_sided and any(broken([row])):
+            found.append({**each.keys(), "again": True, **asdict(run(case, AGAIN * count, each.earlier, seed=1))})
+    return found
+
+
+def described() -> Mapping[str, dict[str, Any]]:
+    """What the page says of each noise."""
+    every = {**noises(), **metrics()}
+    return {
+        name: {"what": each.what, "margin": each.margin, "metric": each.metric, "one_sided": each.one_sided}
+        for name, each in every.items()
+    }
 
 
 def main() -> None:
     """Run, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=4000, help="of each kind (default 4000)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the summary as Markdown")
+    parser.add_argument("--studies", type=int, default=1000, help="of one cell in each case (default 1000)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page as Markdown")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="take the figures that an earlier run saved")
     options = parser.parse_args()
-    rows = [measure(name, draw, options.studies) for name, draw in noises().items()]
-    table = power(options.studies)
-    text = page(rows, table, options.studies)
+    if options.figures:
+        rows = json.loads(options.figures.read_text())["figures"]["cases"]
+        studies = max(row["studies"] for row in rows)
+    else:
+        rows, studies = measure(options.studies), options.studies
+        say(f"figures: {save('bench-calibration', {'cases': rows})}")
+    text = page(rows, described(), studies)
     print(text)  # noqa: T201 (its output is its purpose)
     if options.write:
         options.write.write_text(text)
-    say(f"figures: {save('bench-calibration', {'noises': rows, 'power': table})}")
 
 
 if __name__ == "__main__":
