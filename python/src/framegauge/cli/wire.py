@@ -42,7 +42,7 @@ def parser() -> Verb:
         "wire", SUMMARY, _MORE,
         "What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
     )  # fmt: skip
-    what = whole.add_mutually_exclusive_group(required=True)
+    what = whole.add_mutually_exclusive_group()
     what.add_argument("--mtu", metavar="BYTES", help="MTU of the link, such as 9000")
     what.add_argument(
         "--levels", nargs="?", const="", metavar="LIST",
@@ -60,6 +60,8 @@ def run(words: Sequence[str]) -> None:
     from framegauge.quantities import parse_bits_per_second
 
     options = parser().parse_args(words)
+    if options.mtu is None and options.levels is None:
+        raise InputError("wire: found neither --mtu nor --levels, expected one; for example: framegauge wire --mtu 9000")
     mtus = list(wire.LEVELS)
     if options.mtu is not None:
         mtus = [_bytes("--mtu", options.mtu)]

@@ -11,7 +11,7 @@ from framegauge.summary import words
 __all__ = ["how_sure", "limits"]
 
 UNLIKELY = 0.01
-_SETTLED = {"better", "worse", "no practical difference"}
+_SETTLED = {"better", "worse", "no practical difference", "not worse"}
 _SCOPES = {
     "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
     "emulated": "Emulated: real Linux TCP on a network emulated on this machine, without a real NIC or switch",

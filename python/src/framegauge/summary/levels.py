@@ -43,12 +43,12 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A sentence per metric on the smallest level that is enough in all cells, and one per cell where they differ."""
     if not summary["faithful"]:
         return
-    found = summary.get("smallest_levels", ())
+    found, cells = summary.get("smallest_levels", ()), words.Cells(summary["verdicts"])
     for whole in (each for each in found if each["all_cells"]):
         mine = [each for each in found if not each["all_cells"] and each["metric"] == whole["metric"]]
         yield _said(whole, " in every cell" if mine else "", " in the worst cell" if mine else "")
         if any(each["smallest"] != whole["smallest"] for each in mine):
-            yield from (f"{words.of_cell(each)}: {_said(each)}" for each in mine)
+            yield from (f"{cells.name(each)}: {_said(each)}" for each in mine)
 
 
 def _said(entry: Mapping[str, Any], where: str = "", worst: str = "") -> str:

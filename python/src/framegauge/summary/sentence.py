@@ -12,6 +12,8 @@ The kind of answer follows from the verdicts on treatments alone (A/A controls c
     better and worse, or one of them and
     inside                                     it depends, and on what, if one thing explains it;
                                                some metrics better and the others inside is yes
+    where no more is asked than whether the
+    treatment is not worse: never worse        yes
 
 The sentence says what is better, where and by how much; then what is worse; then where there is no practical
 difference; and then what is open, with the intervals.
@@ -34,6 +36,7 @@ __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 MOST_CLAIMS = 3  # of what is better, or worse; of more the metrics are named
 MOST_OTHERS = 2  # of what makes no difference, or is open
 MOST_BLOCKS = 1000  # a larger number of blocks is no advice
+_BY = " by more than the margin"
 _MORE_BLOCKS = re.compile(r"about (\d+) more block")  # in the warnings of statistics.doubts
 
 Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
@@ -74,7 +77,8 @@ class Number:
 
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
-_SETTLED = (BETTER, WORSE, INSIDE)
+NOT_WORSE = "not worse"
+_SETTLED = (BETTER, WORSE, INSIDE, NOT_WORSE)
 
 
 def answer(summary: Mapping[str, Any]) -> Answer:
@@ -92,15 +96,22 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     why = "because too many of their runs were lost, or not at random"
     rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
-    kind, on = _kind(settled, undecided)
+    kind, on = _kind(settled, undecided, _asks_no_more(summary))
     return _answer(kind, text, on + (", as far as decided" if undecided and kind is not Kind.UNDECIDED else ""))
 
 
-def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict]) -> tuple[Kind, str]:
-    """The kind of the answer, and what it depends on."""
+def _asks_no_more(summary: Mapping[str, Any]) -> bool:
+    """Whether a study asks no more than whether the treatment is not worse."""
+    return bool(summary.get("ask") == NOT_WORSE)
+
+
+def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict], not_worse: bool) -> tuple[Kind, str]:
+    """The kind of the answer, and what it depends on; `not_worse`: no more is asked."""
     kinds = [kind for kind in _SETTLED if any(each["verdict"] == kind for each in settled)]
     if not set(kinds) & {BETTER, WORSE} and len(undecided) >= len(settled):
         return Kind.UNDECIDED, ""
+    if not_worse and WORSE not in kinds:
+        return Kind.YES, ""
     if kinds == [INSIDE]:
         return Kind.NO_DIFFERENCE, ""
     if len(kinds) == 1 or (INSIDE in kinds and len(kinds) == 2 and _explains(settled, ("metric",))):
@@ -188,7 +199,7 @@ class _Told:
     """The verdicts on treatments, told: "jumbo frames (MTU 9000) move …; but they …; not decided: …"."""
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
-        self._treated = treated
+        self._treated, self._not_worse = treated, _asks_no_more(summary)
         self._label = words.interval_label(summary)
         here = "on this invented network" if summary["scope"] == "invented" else "here"
         self._against = f" {here}, compared with {words.subject(treated[0]['baseline'])}"
@@ -200,14 +211,16 @@ class _Told:
 
     def text(self) -> str:
         """The whole, without the kind."""
-        better, worse, inside = (self._claims(kind) for kind in _SETTLED)
+        better, worse = (self._claims(kind) for kind in (BETTER, WORSE))
+        inside = self._claims(INSIDE, NOT_WORSE) if self._not_worse else self._claims(INSIDE)
         # Where the interval excludes equality, its direction is known.
-        undecided = [claim for way in (1, -1, 0) for claim in self._claims(UNDECIDED, way)]
+        undecided = [claim for way in (1, -1, 0) for claim in self._claims(UNDECIDED, way=way)]
         told = list(self._does(better, True)) + list(self._does(worse, False, "but " if better else ""))
         if not told and inside:
             told.append(self._stays_inside(inside))
         elif inside:
-            told.append(f"no practical difference in {_places(inside)}")
+            none = f"not worse{_BY}" if self._not_worse else INSIDE
+            told.append(f"{none} in {_places(inside)}")
         elif not told:
             told.append(f"these runs cannot tell whether {self._name(self._levels, 'or')} {self._verb('help')}")
         told[0] += self._against
@@ -217,10 +230,10 @@ class _Told:
             told += [f"not decided (intervals: {self._label}): {_open(undecided)}", *_blocks(undecided)]
         return "; ".join(told)
 
-    def _claims(self, kind: str, way: int | None = None) -> list[Claim]:
-        """The claims of one kind, in one direction (1: up, -1: down, 0: not known) or any."""
+    def _claims(self, *kinds: str, way: int | None = None) -> list[Claim]:
+        """The claims of these kinds, in one direction (1: up, -1: down, 0: not known) or any."""
         return claims.claims(
-            lambda each: each["verdict"] == kind and way in (None, _direction(each)), self._treated
+            lambda each: each["verdict"] in kinds and way in (None, _direction(each)), self._treated
         )  # fmt: skip
 
     def _name(self, levels: tuple[str, ...], last: str = "and") -> str:
@@ -260,13 +273,22 @@ class _Told:
 
     def _stays_inside(self, found: Sequence[Claim]) -> str:
         """The clause if nothing is better or worse."""
-        if any(each["verdict"] != INSIDE for each in self._treated):
+        within = (INSIDE, NOT_WORSE) if self._not_worse else (INSIDE,)
+        if any(each["verdict"] not in within for each in self._treated):
+            if self._not_worse:
+                return f"{self._name(self._levels)} {self._be()} not worse{_BY} in {_places(found)}"
             return f"{self._name(self._levels)} {self._verb('make')} no practical difference in {_places(found)}"
         margins = {each["metric"]: each.get("margin") for each in self._treated}
         said = [f"{words.margin(margin or 0)} in {words.metric(name)}" for name, margin in margins.items() if margin]
         text = f" ({words.joined(said)})" if said else ""
         where = f" in all {len(self._treated)} comparisons" if len(self._treated) > 1 else ""
-        return f"{self._name(self._levels, 'or')} {self._verb('stay')} within the margin{text}{where}"
+        name = self._name(self._levels, "or")
+        if self._not_worse:
+            return f"{name} {self._be()} not worse{_BY}{text}{where}"
+        return f"{name} {self._verb('stay')} within the margin{text}{where}"
+
+    def _be(self) -> str:
+        return "are" if self._is_plural else "is"
 
 
 def _metrics(found: Sequence[Claim]) -> str:

@@ -23,6 +23,7 @@ LEAST_LEVELS = 3
 def pictures(saved: Saved, summary: Mapping[str, Any]) -> Iterator[Picture]:
     """The charts, metric by metric; none unless the summary names smallest sufficient levels."""
     key = factor_key(saved.plan["treatment"])
+    named = words.Cells(summary["verdicts"])
     asked = {each["metric"]: each["margin"] for each in summary.get("smallest_levels", ())}
     for metric, margin in asked.items():
         cells = sorted({run.cell for run in saved.runs if metric in run.metrics})
@@ -35,11 +36,11 @@ def pictures(saved: Saved, summary: Mapping[str, Any]) -> Iterator[Picture]:
                 and each["ratio"] is not None and not words.is_control(each)
             ]  # fmt: skip
             if len(mine) >= LEAST_LEVELS - 1:
-                yield _picture(mine, inside, key, margin, cell)
+                yield _picture(mine, inside, key, margin, named)
 
 
 def _picture(
-    verdicts: Sequence[Mapping[str, Any]], inside: Sequence[Run], key: str, margin: float, cell: int
+    verdicts: Sequence[Mapping[str, Any]], inside: Sequence[Run], key: str, margin: float, cells: words.Cells
 ) -> Picture:
     metric = verdicts[0]["metric"]
     points = [_point(key, verdicts[0]["baseline"][key], 1.0, None)]
@@ -57,8 +58,9 @@ def _picture(
     drawn = draw.svg(dose.dose((measured, points), arithmetic, band, printable(words.factor(key))))
     said = [f"{each.label}: {words.change(each.ratio, each.interval)}" for each in points[1:]]
     said += [f"by arithmetic {each.label}: {words.change(each.ratio)}" for each in ceilings if each.ratio != 1]
-    head = printable(f"Change of {of} by level, {words.of_cell(verdicts[0])}")
-    return Picture(f"levels-{cell + 1}-{metric}", "levels", head, f"{'; '.join(said)}.", drawn)
+    where = cells.of(verdicts[0])
+    head = printable(f"Change of {of} by level" + (f", {where}" if where else ""))
+    return Picture(f"levels-{inside[0].cell + 1}-{metric}", "levels", head, f"{'; '.join(said)}.", drawn)
 
 
 def _point(key: str, level: Any, ratio: float, interval: Sequence[float] | None) -> dose.Point:
