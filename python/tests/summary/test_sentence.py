@@ -16,6 +16,7 @@ from framegauge.summary import words
 from framegauge.summary.sentence import Kind, answer, numbers
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
+NOT_WORSE = "not worse"
 RATIOS = {BETTER: 1.053, WORSE: 0.9, INSIDE: 1.001, UNDECIDED: 1.01}
 NEAR, FAR = 0.0002, 0.0012
 
@@ -297,8 +298,9 @@ def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
 
 
 def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
+    """But "not worse", which is the verdict of another question: see below."""
     places = [(metric, rtt) for metric in ("goodput", TIME) for rtt in (NEAR, FAR)]
-    for kinds in itertools.product(map(str, Verdict), repeat=len(places)):
+    for kinds in itertools.product([str(each) for each in Verdict if each != NOT_WORSE], repeat=len(places)):
         found = answer(summary(*(one(kind, *place) for kind, place in zip(kinds, places, strict=True))))
         settled = {kind for kind in kinds if kind != UNDECIDED}
         if "suspect" in kinds:
@@ -329,6 +331,41 @@ def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
                 for metric, said in zip(("goodput", TIME), words_of, strict=True):
                     mine = [one for one, place in zip(kinds, places, strict=True) if place[0] == metric]
                     assert (said in told) == (kind in mine), (kinds, found)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (
+            [one(NOT_WORSE)],
+            "Yes: jumbo frames (MTU 9000) are not worse by more than the margin (1 % in goodput) here, compared with MTU "
+            "1500.",
+        ),
+        (
+            [one(BETTER), one(NOT_WORSE, TIME)],
+            "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; not worse by more "
+            "than the margin in completion time.",
+        ),
+        (
+            [one(NOT_WORSE), one(WORSE, rtt=FAR)],
+            "It depends on the RTT: jumbo frames (MTU 9000) move bulk transfers 10.0 % more slowly with RTT 1.2 ms here, "
+            "compared with MTU 1500; not worse by more than the margin in goodput with RTT 200 us.",
+        ),
+        (
+            [one(NOT_WORSE), one(NOT_WORSE, TIME), one(UNDECIDED, rtt=FAR)],
+            "Yes, as far as decided: jumbo frames (MTU 9000) are not worse by more than the margin in goodput with RTT 200 "
+            "us, and in completion time here, compared with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 "
+            "ms (+0.70 % to +1.30 %).",
+        ),
+        (
+            [one(NOT_WORSE), one(UNDECIDED, rtt=FAR)],
+            "Undecided: jumbo frames (MTU 9000) are not worse by more than the margin in goodput with RTT 200 us here, "
+            "compared with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
+        ),
+    ],
+)
+def test_a_study_that_asks_no_more_is_answered_by_not_worse(verdicts: list[dict[str, Any]], expected: str) -> None:
+    assert answer(summary(*verdicts, ask=NOT_WORSE)).text == expected
 
 
 @pytest.mark.parametrize("metric", METRICS)
