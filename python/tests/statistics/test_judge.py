@@ -9,10 +9,11 @@ from scipy import stats
 
 from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, robust, unpaired
+from framegauge.statistics.assurance import more_blocks
 from framegauge.statistics.exclusions import exclusions_differ, unequal
 from framegauge.statistics.judge import judge
 from framegauge.statistics.pairs import Row, log_ratios_by_cell
-from framegauge.statistics.ratio import blocks_to_settle, estimate
+from framegauge.statistics.ratio import estimate
 from framegauge.statistics.verdict import Verdict, decide
 from framegauge.summary import judging
 
@@ -81,10 +82,8 @@ def test_verdicts(centre, spread, higher, verdict):
 
 def test_undecided_says_how_many_more_blocks_and_that_number_settles_it():
     before, after = pairs(1.0, 0.02)
-    found = estimate(before, after)
-    needed = blocks_to_settle(found, 0.01)
-    assert any(f"about {needed - 4} more blocks" in line for line in warnings(before, after, 0.01, True))
-    assert blocks_to_settle(estimate([1.0], [1.0]), 0.01) is None
+    needed = more_blocks(estimate(before, after), 0.01)
+    assert any(f"about {needed} more blocks would" in line for line in warnings(before, after, 0.01, True))
 
 
 def test_warnings_name_what_weakens_a_verdict():

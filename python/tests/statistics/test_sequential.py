@@ -11,7 +11,7 @@ from framegauge.statistics import family
 from framegauge.statistics.judge import is_settled, judge
 from framegauge.statistics.pairs import Row
 from framegauge.statistics.ratio import quantile
-from framegauge.statistics.sequential import EXCESS, FIRST_LOOK, StoppingRule, _levels, looks
+from framegauge.statistics.sequential import EXCESS, FIRST_LOOK, StoppingRule, _chance_of_any, _levels, _Walk, looks
 
 
 @pytest.mark.parametrize("planned", [2, 5, 6, 8, 60, 10_000])
@@ -128,3 +128,70 @@ def test_no_effect_is_rarely_claimed_in_a_study_of_many_looks_and_comparisons():
                 wrong += any(each.verdict in ("better", "worse") for each in found)
                 break
     assert wrong / studies <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / studies)
+
+
+# Published boundaries: after each look, the critical value of the standard normal statistic.
+OBRIEN_FLEMING = {2: 1.977, 3: 2.004, 4: 2.024, 5: 2.040}  # Jennison & Turnbull 2000, table 2.3, C_B(K, 0.05)
+POCOCK = {2: 2.178, 3: 2.289, 4: 2.361, 5: 2.413}  # the same, table 2.1, C_P(K, 0.05)
+
+
+@pytest.mark.parametrize("count", OBRIEN_FLEMING)
+def test_the_recursion_gives_the_published_error_of_known_boundaries(count):
+    def level(edge):
+        return 2 * float(stats.norm.sf(edge))
+
+    pocock = tuple((look, level(POCOCK[count])) for look in range(1, count + 1))
+    assert _chance_of_any(pocock) == pytest.approx(0.05, abs=1e-4)
+    fleming = tuple((look, level(OBRIEN_FLEMING[count] * math.sqrt(count / look))) for look in range(1, count + 1))
+    assert _chance_of_any(fleming) == pytest.approx(0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("looks_made", "error"), [(1, 0.05), (2, 0.083), (3, 0.107), (4, 0.126), (5, 0.142), (10, 0.193)]
+)
+def test_repeated_looks_at_one_level_miss_the_truth_as_often_as_published(looks_made, error):
+    """Armitage, McPherson & Rowe 1969, table 2 (normal, 5 %)."""
+    looked = tuple((look, 0.05) for look in range(1, looks_made + 1))
+    assert _chance_of_any(looked) == pytest.approx(error, abs=6e-4)
+
+
+def test_boundaries_of_the_power_family_spend_what_they_may():
+    """Kim & DeMets 1987, exponent 2: five looks at equal steps have spent alpha t^2 after each of them."""
+    walk, spent = _Walk(), 0.0
+    for look in range(1, 6):
+        share = 0.05 * (look / 5) ** 2
+        edge = walk.edge_for(look, share - spent)
+        assert walk.pass_by(look, edge) == pytest.approx(share - spent, abs=1e-9)
+        spent = share
+        if look == 1:
+            assert edge == pytest.approx(float(stats.norm.isf(0.001)), abs=1e-6)
+    assert spent == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("planned", "ends"), [(None, (8, 12)), (None, (8, 16)), (None, (8, 10, 12)), (8, (8, 12)), (20, (20, 30))]
+)
+@pytest.mark.parametrize("alpha", [0.05, 0.005])
+def test_an_extension_costs_what_it_says(planned, ends, alpha):
+    random, studies, rule = np.random.default_rng(20261125), 40_000, StoppingRule(planned, ends)
+    values = random.normal(size=(studies, ends[-1]))
+    missed = np.zeros(studies, dtype=bool)
+    looked = [blocks for blocks in range(2, ends[-1] + 1) if blocks in ends or rule.looks_after(blocks)]
+    for blocks in looked:
+        seen = values[:, :blocks]
+        half = quantile(blocks - 1, rule.nominal(alpha, blocks)) * seen.std(axis=1, ddof=1) / math.sqrt(blocks)
+        missed |= np.abs(seen.mean(axis=1)) > half
+    said = rule.error(alpha)
+    error = math.sqrt(said / studies)
+    assert missed.mean() <= said + 3 * error
+    assert missed.mean() >= 0.8 * said
+    assert alpha < said < len(ends) * 1.1 * alpha
+
+
+def test_an_extension_takes_no_verdict_back():
+    before, after = StoppingRule(8), StoppingRule(8, (8, 12))
+    assert [after.nominal(0.05, blocks) for blocks in range(2, 9)] == [before.nominal(0.05, n) for n in range(2, 9)]
+    assert after.nominal(0.05, 12) == before.nominal(0.05, 8)
+    assert all(after.looks_after(blocks) for blocks in range(8, 13))
+    assert not after.looks_after(13)
+    assert StoppingRule(None, (8,)).error(0.05) == 0.05

@@ -293,8 +293,7 @@ def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
     from framegauge.report.pictures import changes as changes_charts
     from framegauge.report.pictures.material import gather
     from framegauge.results.journal import read
-    from framegauge.summary import document as summary
-    from framegauge.summary import words
+    from framegauge.summary import document as summary, words
 
     study = make(
         "[{at: 1 s, hosts: all, mtu: 9000}, {at: 2 s, from: '*', to: h1, up: true}]", **{"repeat: 2 s": "repeat: 3 s"}

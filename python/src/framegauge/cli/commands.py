@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from framegauge.agents.pipe import Agent, privileged
 from framegauge.agents.ssh import place
 from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError
+from framegauge.experiment import extension
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.experiment.runner import Event, Outcome, Runner
 from framegauge.files.machines import full
@@ -34,7 +35,16 @@ from framegauge.testbeds.rack import RackTestbed
 from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
 
-__all__ = ["Finished", "choose_folder", "plan_lines", "report", "requirements", "resumed_study", "run_study"]
+__all__ = [
+    "Finished",
+    "choose_folder",
+    "extended_study",
+    "plan_lines",
+    "report",
+    "requirements",
+    "resumed_study",
+    "run_study",
+]
 
 SCOPES = {"fake": "invented", "ssh": "measured"}
 PAGE = "report.html"  # in every results folder
@@ -108,7 +118,7 @@ def choose_folder(name: str) -> Path:
 
 def resumed_study(folder: Path, given: Study | None) -> Study:
     """The study of a folder; InputError if another one is given."""
-    read(folder)  # a folder that is no study, or of a newer version, says so first
+    saved = read(folder)  # a folder that is no study, or of a newer version, says so first
     study = study_file.load(folder / "study.yaml")
     if "order" not in study_file.keys(folder / "study.yaml"):  # from before orders were balanced
         study = study.model_copy(update={"order": "random"})
@@ -117,54 +127,38 @@ def resumed_study(folder: Path, given: Study | None) -> Study:
         raise InputError(
             f"{folder}: found another study, expected the one given: leave the file away, or choose another --out"
         )
-    return study
+    return extension.as_extended(study, saved.plan)
 
 
 def run_study(
-    study: Study, folder: Path, resume: bool, on_event: Callable[[Event], None], say: Say, opener: Opener = opened
+    study: Study,
+    folder: Path,
+    resume: bool,
+    on_event: Callable[[Event], None],
+    say: Say,
+    opener: Opener = opened,
+    more_blocks: int = 0,
 ) -> Finished:
     """Run what is left of a study and judge what there is; MissingRequirement before anything is begun.
 
-    `opener` opens the testbed, where the study's own is to be on another machine.
+    `opener` opens the testbed, where the study's own is to be on another machine. A study that is resumed may be
+    extended by so many more blocks.
     """
     lacking = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
     if lacking:
         raise MissingRequirement(lacking)
-    plan = {
-        "question": study.question,
-        "scope": SCOPES.get(study.testbed.kind, "emulated"),
-        "treatment": study.treatment,
-        "margins": study.margin(),
-        "primary": study.primary,
-        "ask": study.ask,
-        "planned_runs": len(order(study)),
-        "planned_blocks": study.blocks,
-        "stop": study.stop,
-        "framegauge": __version__,
-    }
+    before: list[int] = []
+    if resume:
+        saved = read(folder)
+        before = extension.planned_before(saved.plan)
+        if more_blocks:
+            study, before = extension.extend(study, saved, more_blocks)
+    plan = _plan(study, before)
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
     with journal:
         try:
             with opener(study, say) as bed:
-                lacks = bed.requirements(study.testbed.link.rate)
-                if lacks["missing"]:
-                    raise MissingRequirement(lacks["missing"])
-                python = f"{platform.python_implementation()} {platform.python_version()}"
-                journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
-                degraded = [
-                    f"{item['name']} (found {item['found']}; {item['remedy']})"
-                    for item in lacks["degraded"]
-                    if item["name"] not in NOT_MEASURED
-                ]
-                # An invented network is quiet at once, and no real time is part of its system's.
-                invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
-                clocks = invented if study.testbed.kind == "fake" else {}
-                settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
-                runner = Runner(
-                    study, bed, journal, on_event=on_event, degraded=degraded,
-                    settled=settled, wanting=wanting, **clocks,
-                )  # fmt: skip
-                outcome = runner.run()
+                outcome = _fill(study, bed, journal, plan, on_event, say if more_blocks else None)
         except BaseException:
             journal.discard()
             raise
@@ -176,12 +170,66 @@ def run_study(
     return Finished(folder, outcome, found, folder / PAGE)
 
 
+def _plan(study: Study, before: Sequence[int]) -> dict[str, Any]:
+    """What results.json says of a study; `before`: the numbers of blocks that it was planned for before."""
+    return {
+        "question": study.question,
+        "scope": SCOPES.get(study.testbed.kind, "emulated"),
+        "treatment": study.treatment,
+        "margins": study.margin(),
+        "primary": study.primary,
+        "ask": study.ask,
+        "planned_runs": len(order(study)),
+        "planned_blocks": study.blocks,
+        "stop": study.stop,
+        "framegauge": __version__,
+        **({"extended_from": list(before)} if before else {}),
+    }
+
+
+def _fill(
+    study: Study,
+    bed: Testbed,
+    journal: Journal,
+    plan: Mapping[str, Any],
+    on_event: Callable[[Event], None],
+    say_cost: Say | None,
+) -> Outcome:
+    """Runs what is left of a study on an open testbed; `say_cost` is there if the study is extended."""
+    lacks = bed.requirements(study.testbed.link.rate)
+    if lacks["missing"]:
+        raise MissingRequirement(lacks["missing"])
+    if say_cost is not None:
+        journal.extend(plan)
+        say_cost(extension.cost(plan, read(journal.folder)))
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
+    degraded = [
+        f"{item['name']} (found {item['found']}; {item['remedy']})"
+        for item in lacks["degraded"]
+        if item["name"] not in NOT_MEASURED
+    ]
+    # An invented network is quiet at once, and no real time is part of its system's.
+    invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
+    clocks = invented if study.testbed.kind == "fake" else {}
+    settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
+    runner = Runner(
+        study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, **clocks
+    )
+    return runner.run()
+
+
 def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:
     """The summary of a results folder, judged again from its runs; and what of it was written where."""
     wanted.check()
     saved = read(folder)
     found = summary.summarise(saved)
     return found, documents.write(saved, found, wanted)
+
+
+def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:
+    """The study of a folder with so many more blocks, for --dry-run; nothing is saved."""
+    return extension.extend(study, read(folder), more_blocks)[0]
 
 
 def plan_lines(study: Study) -> list[str]:

@@ -26,6 +26,7 @@ examples:
   framegauge study rack.yaml --dry-run                      what it would run, and for how long
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack              go on after Ctrl-C
+  framegauge study --resume --blocks 12 --out results/rack  12 more blocks, if too much is open
   framegauge study rack.yaml --json > summary.json
 
 exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
@@ -45,6 +46,9 @@ def parser() -> Verb:
     )
     whole.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
     whole.add_argument("--resume", action="store_true", help="continue the study in --out")
+    whole.add_argument(
+        "--blocks", type=int, metavar="N", help="with --resume: extend the study by N blocks, and say what that costs"
+    )
     whole.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     return whole
@@ -55,6 +59,10 @@ def run(words: Sequence[str]) -> None:
     options = parser().parse_args(words)
     if options.out == output.STANDARD_OUTPUT:
         raise InputError("--out: found -, expected a folder (./- is one of that name)")
+    if options.blocks is not None and not options.resume:
+        raise InputError("--blocks: found no --resume, expected a study to extend; a new one has `blocks` in its file")
+    if options.blocks is not None and options.blocks < 1:
+        raise InputError(f"--blocks: found {options.blocks}, expected a whole number from 1")
     study, name = _chosen(options)
     from framegauge.cli import commands
 
@@ -67,6 +75,8 @@ def run(words: Sequence[str]) -> None:
             "study: found neither FILE nor --preset, expected one; for example: framegauge study --preset demo"
         )
     if options.dry_run:
+        if options.blocks:
+            study = commands.extended_study(study, options.out, options.blocks)
         print("\n".join(commands.plan_lines(study)))
         return
     _run(study, options.out or commands.choose_folder(name), options)
@@ -99,7 +109,9 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     if study.testbed.kind != "fake" and (line := hand.sharing()):
         print(f"framegauge: {line}", file=sys.stderr)
     with Reporter(Console(stderr=True)) as reporter:
-        finished = commands.run_study(study, folder, options.resume, reporter, reporter.say)
+        finished = commands.run_study(
+            study, folder, options.resume, reporter, reporter.say, more_blocks=options.blocks or 0
+        )
     verdicts.show(finished.summary, options.json)
     print(f"results: {finished.folder}", file=sys.stderr)
     print(f"report: {finished.page}", file=sys.stderr)

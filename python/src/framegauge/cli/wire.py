@@ -61,7 +61,9 @@ def run(words: Sequence[str]) -> None:
 
     options = parser().parse_args(words)
     if options.mtu is None and options.levels is None:
-        raise InputError("wire: found neither --mtu nor --levels, expected one; for example: framegauge wire --mtu 9000")
+        raise InputError(
+            "wire: found neither --mtu nor --levels, expected one; for example: framegauge wire --mtu 9000"
+        )
     mtus = list(wire.LEVELS)
     if options.mtu is not None:
         mtus = [_bytes("--mtu", options.mtu)]

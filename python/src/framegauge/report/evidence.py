@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.summary import words
+from framegauge.summary import advice, words
 
 __all__ = ["how_sure", "limits"]
 
@@ -21,7 +21,7 @@ _SCOPES = {
 
 def how_sure(summary: Mapping[str, Any]) -> list[str]:
     """The error of all verdicts together, how the study ended, and the outcome of its controls and runs."""
-    parts = (_family, _stopping, _controls, _unseen, _positions, _runs, _rules)
+    parts = (_family, _stopping, _more, _controls, _unseen, _positions, _runs, _rules)
     return [line for part in parts for line in part(summary)]
 
 
@@ -42,7 +42,7 @@ def _family(summary: Mapping[str, Any]) -> Iterator[str]:
     family = summary.get("family")
     if not family or not family["treatments"]:
         return
-    count, error = family["treatments"], words.margin(family["error"])
+    count, error = family["treatments"], words.error(family["error"])
     if count == 1:
         yield f"At most {error} of such studies have a wrong verdict"
     else:
@@ -61,9 +61,16 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
             f"{more} more block{'s were' if more > 1 else ' was'} run than planned, to tell whether the excluded runs "
             "were lost at random; the measured values had no part in that decision"
         )
+    if before := stopping.get("extended_from"):
+        ends = words.joined([str(end) for end in before], "and then")
+        yield (
+            f"Planned for {ends} blocks, and extended to {planned} after its verdicts were seen, which gives it more "
+            f"chances to be wrong: {words.error(summary['family']['error'])} instead of 5 %"
+        )
     early = bool(planned) and blocks < planned
     if stopping["stop"] != "settled":
-        yield f"Ended after {of}, which were fixed beforehand" if early else f"{of} were run, as fixed beforehand"
+        said = (f"Ended after {of}", "which were") if early else (f"{of} were run", "as")
+        yield said[0] if stopping.get("extended_from") else f"{said[0]}, {said[1]} fixed beforehand"
         return
     looked = "the intervals account for the repeated looks at the results"
     treated = [each["verdict"] for each in summary["verdicts"] if not words.is_control(each)]
@@ -73,6 +80,18 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"Ended after {of}, before everything was settled; {looked}"
     else:
         yield f"{of} were run; {looked}"
+
+
+def _more(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How to go on, where more blocks may decide what is open."""
+    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
+    count = advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
+    if count is not None:
+        blocks = f"{count} more block{'' if count == 1 else 's'}"
+        yield (
+            f"About {blocks} would decide each open comparison with 80 % assurance: framegauge study --resume --blocks "
+            f"{count} --out FOLDER, which says first what that adds to the chance of a wrong verdict"
+        )
 
 
 def _controls(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -282,6 +282,10 @@ class Journal:
         """Saves facts that hold for every run: versions, kernel, degraded requirements."""
         self.save("environment.json", _json({"schema": SCHEMA, **found}))
 
+    def extend(self, plan: Mapping[str, Any]) -> None:
+        """Saves what is planned now; the study file keeps what was planned at the beginning."""
+        self.save("results.json", _json({"schema": SCHEMA, **plan}))
+
     def discard(self) -> None:
         """Removes all files of a study without runs, and the folders that were created for it."""
         if not self.runs:

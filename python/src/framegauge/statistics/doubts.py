@@ -10,7 +10,8 @@ from scipy import special
 
 from framegauge.metrics import Metric
 from framegauge.statistics import robust
-from framegauge.statistics.ratio import Ratio, blocks_to_settle, estimate, log_ratios
+from framegauge.statistics.assurance import ASSURANCE, more_blocks
+from framegauge.statistics.ratio import Ratio, estimate, log_ratios
 from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
@@ -53,8 +54,9 @@ def warnings(
         lines.append("the blocks do not vary at all: the interval has no width")
     if verdict in EQUAL and judged.blocks < least:
         lines.append(f"undecided: {verdict} needs {least} blocks, since fewer show too little of what happens seldom")
+        lines.append(_to_settle(judged, margin, metric, least, not_worse))
     elif verdict is Verdict.UNDECIDED:
-        lines.append(_to_settle(judged, margin))
+        lines.append(_to_settle(judged, margin, metric, least, not_worse))
     # Fewer blocks widen the interval anyway, so only a change from one settled verdict to another is worth a warning.
     elif judged.blocks > FEW_BLOCKS:
         for block in range(judged.blocks):
@@ -82,11 +84,12 @@ def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, no
         )
 
 
-def _to_settle(judged: Ratio, margin: float) -> str:
-    needed = blocks_to_settle(judged, margin)
-    if needed is None:
+def _to_settle(judged: Ratio, margin: float, metric: Metric, least: int, not_worse: bool) -> str:
+    bad_edge = (-1 if metric.higher_is_better else 1) if not_worse else None
+    more = more_blocks(judged, margin, bad_edge=bad_edge, least=least)
+    if more is None:
         return "undecided: the effect is too close to the margin, or too noisy, for more blocks to settle it"
-    return f"undecided: about {counted(needed - judged.blocks, 'more block')} would settle it"
+    return f"undecided: about {counted(more, 'more block')} would settle it, with {100 * ASSURANCE:.0f} % assurance"
 
 
 def _outliers(logs: np.ndarray, judged: Ratio) -> Iterator[str]:

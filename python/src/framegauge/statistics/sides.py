@@ -153,4 +153,4 @@ def _to_settle(judged: Ratio, sets: Sets) -> str:
     if needed is None:
         return f"undecided: the difference is too close to the margin, or too noisy, for more {sets.unit}s to settle it"
     more = doubts.counted(needed - judged.blocks, f"more {sets.unit}")
-    return f"undecided: about {more} on each side would settle it"
+    return f"undecided: about {more} on each side would settle it, if effect and spread are as measured"

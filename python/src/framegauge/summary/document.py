@@ -19,7 +19,7 @@ from framegauge.statistics.worst_case import Bound
 from framegauge.summary import contention, flows, levels
 from framegauge.summary.caveats import caveats
 from framegauge.summary.interactions import interactions
-from framegauge.summary.judging import compare, is_faithful, row, rule_of, smallest_levels, suspicions
+from framegauge.summary.judging import compare, family_error, is_faithful, row, rule_of, smallest_levels, suspicions
 from framegauge.summary.why import why
 
 __all__ = ["factor_key", "interval", "summarise", "text"]
@@ -42,6 +42,7 @@ def factor_key(treatment: str) -> str:
 def summarise(saved: Saved) -> dict[str, Any]:
     """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
     found, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
+    treatments = sum(each.judged is not None and each.role != "control" for each in found)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     return {
         "schema": SCHEMA,
@@ -53,17 +54,19 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "rules": {"version": RULES, "before": _before(saved)},
         "suspect": suspicions(found),
         "family": {
-            "error": ALPHA,
-            "treatments": sum(each.judged is not None and each.role != "control" for each in found),
+            "error": family_error(saved.plan, treatments),
+            "treatments": treatments,
             "controls": sum(each.judged is not None and each.role == "control" for each in found),
         },
         "stopping": {
             "stop": saved.plan.get("stop", "blocks"),
             "planned_blocks": saved.plan.get("planned_blocks"),
             "blocks": 1 + max((run.block for run in saved.runs), default=-1),
+            "extended_from": list(saved.plan.get("extended_from", ())),
+            "confidence": 1 - rule_of(saved.plan).error(ALPHA),
         },
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
-        "verdicts": [_verdict(each, saved.plan["treatment"], degraded) for each in found],
+        "verdicts": [_verdict(each, saved.plan, degraded) for each in found],
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
         "why": why(saved.runs, found, key),
@@ -125,8 +128,8 @@ def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
     return {name: statistics.median(found) for name, found in values.items()} if all(values.values()) else None
 
 
-def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict[str, Any]:
-    key, ratio = factor_key(treatment), found.ratio
+def _verdict(found: Comparison, plan: Mapping[str, Any], degraded: Sequence[str]) -> dict[str, Any]:
+    key, ratio = factor_key(plan["treatment"]), found.ratio
     return {
         "workload": found.workload,
         "conditions": dict(found.conditions),
@@ -144,7 +147,7 @@ def _verdict(found: Comparison, treatment: str, degraded: Sequence[str]) -> dict
         if found.judged is None
         else {
             "confidence": 1 - found.judged.alpha,
-            "overall": 1 - ALPHA,
+            "overall": 1 - rule_of(plan).error(ALPHA),
             "interval": interval(found.judged),
         },
         "together": interval(found.together),

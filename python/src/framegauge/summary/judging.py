@@ -13,11 +13,13 @@ from framegauge.statistics.judge import Comparison, is_settled as statistics_set
 from framegauge.statistics.ordered import Smallest, smallest
 from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.power import REFERENCE_OF_TWO, Spread
+from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import Verdict
 
 __all__ = [
     "compare",
+    "family_error",
     "is_evidence",
     "is_faithful",
     "is_settled",
@@ -106,7 +108,17 @@ def spreads(saved: Saved) -> dict[str, list[Spread]]:
 
 def rule_of(plan: Mapping[str, Any]) -> StoppingRule:
     """The stopping rule of a plan. Older folders, from before studies could stop early, lack the key."""
-    return StoppingRule(plan["planned_blocks"] if plan.get("stop") == "settled" else None)
+    before = tuple(plan.get("extended_from", ()))
+    ends = (*before, plan["planned_blocks"]) if before else ()
+    if plan.get("stop") != "settled":
+        return StoppingRule(None, ends)
+    return StoppingRule(before[0] if before else plan["planned_blocks"], ends)
+
+
+def family_error(plan: Mapping[str, Any], comparisons: int) -> float:
+    """The probability that any of so many comparisons has a wrong verdict, extensions of the study included."""
+    rule, count = rule_of(plan), max(1, comparisons)
+    return count * rule.error(ALPHA / count) if rule.is_extended else ALPHA
 
 
 def row(run: Run) -> Row:

@@ -23,21 +23,18 @@ from __future__ import annotations
 
 import enum
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.summary import claims, phrases, words
+from framegauge.summary import advice, claims, phrases, words
 from framegauge.summary.claims import Claim, metrics_of
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 
 MOST_CLAIMS = 3  # of what is better, or worse; of more the metrics are named
 MOST_OTHERS = 2  # of what makes no difference, or is open
-MOST_BLOCKS = 1000  # a larger number of blocks is no advice
 _BY = " by more than the margin"
-_MORE_BLOCKS = re.compile(r"about (\d+) more block")  # in the warnings of statistics.doubts
 
 Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
 
@@ -337,11 +334,9 @@ def _direction(verdict: Verdict) -> int:
 
 def _blocks(found: Sequence[Claim]) -> Iterator[str]:
     """How many more blocks may decide all that is open, if their warnings say so."""
-    lines = [[_MORE_BLOCKS.search(line) for line in each["warnings"]] for claim in found for each in claim.found]
-    blocks = [max((int(match[1]) for match in matches if match), default=None) for matches in lines]
-    known = [count for count in blocks if count is not None]
-    if len(known) == len(blocks) and max(known) <= MOST_BLOCKS:
-        yield f"about {max(known)} more block{'' if max(known) == 1 else 's'} may decide it"
+    count = advice.more_blocks([each for claim in found for each in claim.found])
+    if count is not None:
+        yield f"about {count} more block{'' if count == 1 else 's'} may decide it"
 
 
 def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -17,6 +17,7 @@ __all__ = [
     "change_interval",
     "condition",
     "conditions",
+    "error",
     "factor",
     "figure",
     "interval_label",
@@ -161,7 +162,8 @@ def interval_label(summary: Mapping[str, Any]) -> str:
     """The confidence of the intervals of a study: one label, since one that may stop early looks at them repeatedly.
     Older summaries do not say how it stopped, and comparisons of two sides do not stop."""
     stopping = summary.get("stopping") or {}
-    return "95 % over all looks" if stopping.get("stop") == "settled" else "95 %"
+    several = stopping.get("stop") == "settled" or stopping.get("extended_from")
+    return f"{100 * stopping.get('confidence', 0.95):.3g} %{' over all looks' if several else ''}"
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:
@@ -212,6 +214,11 @@ def shares(values: Sequence[float]) -> list[str]:
 def margin(value: float) -> str:
     """A declared share as a percentage, without rounding: 0.01 is "1 %"."""
     return f"{100 * value:g} %"
+
+
+def error(share: float) -> str:
+    """The chance of a wrong verdict as a percentage: "5 %", "8.3 %"."""
+    return f"{100 * share:.2g} %"
 
 
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:

@@ -54,9 +54,9 @@ def _levels(material: Material) -> str:
     key = (
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
         "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
-        f"{words.margin(material.summary['family']['error'])} of such studies call a level enough that is not. "
-        "Bars: 95 % intervals against the baseline. Dashed: what the headers alone would give, from the goodput "
-        "ceilings.</p>\n"
+        f"{words.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
+        f"Bars: intervals ({words.interval_label(material.summary)}) against the baseline. Dashed: what the headers "
+        "alone would give, from the goodput ceilings.</p>\n"
     )
     inside = items(said) + _grid(material, "levels") + key
     return section("levels", "The smallest level that is enough", inside)
@@ -87,7 +87,7 @@ def _interactions(material: Material) -> str:
         for what, found in (("effect", entry["at"]), ("differs from the first by", entry["contrasts"]))
         for at in found
     ]
-    head = ("metric", "of", "with", "", "change", "95 % interval")
+    head = ("metric", "of", "with", "", "change", f"interval ({words.interval_label(material.summary)})")
     return section(
         "interactions", "What the effect depends on",
         intro + items(said) + _grid(material, "interactions") + table("Effects by level, and interactions", head, rows),
