@@ -1,6 +1,6 @@
 """What encapsulations take, asked of the agent (`frames.wire`), and as a table.
 
-No arithmetic: that is in crates/frames.
+The arithmetic of frames is in crates/frames; here are only ratios of its sums.
 """
 
 from __future__ import annotations

@@ -83,7 +83,10 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _more(summary: Mapping[str, Any]) -> Iterator[str]:
-    """How to go on, where more blocks may decide what is open."""
+    """How to go on, where a study that ended as planned left something open that more blocks may decide."""
+    stopping = summary.get("stopping") or {}
+    if not summary["faithful"] or stopping.get("blocks", 0) < (stopping.get("planned_blocks") or 1):
+        return
     treated = [each for each in summary["verdicts"] if not words.is_control(each)]
     count = advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
     if count is not None:

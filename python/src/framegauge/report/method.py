@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.report.pictures.material import Material
-from framegauge.summary import words
+from framegauge.summary import units, words
 
 __all__ = [
     "PROOF_HEAD", "common", "design", "environment", "excluded", "proof", "repeat", "verdict_head", "verdicts",
@@ -33,7 +33,7 @@ def verdict_head(material: Material) -> list[str]:
     return [
         *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",
         *([""] if any(words.arms(verdicts)) else []), "change", label,
-        f"interval that decides, {label}", "margin", "runs", "verdict",
+        "difference", f"interval that decides, {label}", "margin", "runs", "verdict",
     ]  # fmt: skip
 
 
@@ -54,11 +54,18 @@ def verdicts(material: Material) -> Iterator[list[str]]:
             words.quantity(each["treatment"]["estimate"], unit),
             "-" if each["ratio"] is None else words.change(each["ratio"], each["ci95"]),
             "-" if each["ci95"] is None else words.change_interval(each["ci95"]),
+            _difference(each),
             strict,
             "-" if each.get("margin") is None else words.margin(each["margin"]),
             str(each["runs"]),
             f"{words.verdict(each)} {marks}".rstrip(),
         ]
+
+
+def _difference(verdict: Mapping[str, Any]) -> str:
+    """The difference on the metric's own scale; older summaries have none."""
+    found = verdict.get("difference")
+    return "-" if found is None else units.difference(found["mean"], found["ci95"], verdict["unit"])
 
 
 def warnings(material: Material) -> list[str]:

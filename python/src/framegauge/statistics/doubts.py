@@ -85,6 +85,8 @@ def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, no
 
 
 def _to_settle(judged: Ratio, margin: float, metric: Metric, least: int, not_worse: bool) -> str:
+    if judged.log_deviation is None:
+        return "undecided: a single block shows no spread; more of them would"
     bad_edge = (-1 if metric.higher_is_better else 1) if not_worse else None
     more = more_blocks(judged, margin, bad_edge=bad_edge, least=least)
     if more is None:

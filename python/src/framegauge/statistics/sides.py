@@ -149,6 +149,8 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
 
 
 def _to_settle(judged: Ratio, sets: Sets) -> str:
+    if judged.log_deviation is None:
+        return f"undecided: a single {sets.unit} shows no spread; more of them on each side would"
     needed = blocks_to_settle(judged, sets.margin)
     if needed is None:
         return f"undecided: the difference is too close to the margin, or too noisy, for more {sets.unit}s to settle it"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-__all__ = ["rates", "unit_scale"]
+__all__ = ["difference", "rates", "unit_scale"]
 
 _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
@@ -32,3 +33,19 @@ def rates(value: float, interval: Sequence[float] | None, what: str = "") -> str
     if interval is None:
         return said
     return f"{said} ({' to '.join(f'{each / factor:.3g}' for each in interval)})"
+
+
+def difference(mean: float, interval: Sequence[float] | None, unit: str) -> str:
+    """A difference with its interval, in one unit: "+50.2 Mb/s (+48.9 to +51.5)"; as finely as the interval is wide."""
+    ends = interval or (mean, mean)
+    factor, name = unit_scale(unit, max(map(abs, (mean, *ends))))
+    width = abs(ends[1] - ends[0]) / factor or abs(mean) / factor
+    digits = min(9, max(0, 2 - math.floor(math.log10(width)) - 1)) if width else 0
+    said, *rest = (_signed(each / factor, digits) for each in (mean, *(interval or ())))
+    return f"{said} {name}".rstrip() + (f" ({' to '.join(rest)})" if rest else "")
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{abs(value):,.{digits}f}"
+    sign = "" if not text.strip("0.") else "+" if value > 0 else "\u2212"
+    return sign + text
