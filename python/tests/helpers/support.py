@@ -36,6 +36,22 @@ def by_length(short: int, long: int) -> int:
     return long if SOAK else short
 
 
+def holding(held_seconds: float, free_seconds: float, cpu: int | None = None) -> str:
+    """A program that keeps a CPU from all others but for pauses; it prints "ready" first. Without `cpu` it is one that
+    the program may run on."""
+    return f"""
+import os, time
+{"" if cpu is None else f"os.sched_setaffinity(0, [{cpu}])"}
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+print("ready", flush=True)
+while True:
+    time.sleep({free_seconds})
+    until = time.monotonic() + {held_seconds}
+    while time.monotonic() < until:
+        pass
+"""
+
+
 def is_alive(process_id: int) -> bool:
     try:
         os.kill(process_id, 0)

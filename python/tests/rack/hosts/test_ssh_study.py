@@ -16,7 +16,7 @@ import yaml
 from helpers import sshd
 from helpers.over_ssh import HELD_UP, ended, framegauge, mtus, study_of, undisturbed
 from helpers.sshd import Site
-from helpers.support import ROOT
+from helpers.support import ROOT, holding
 
 from framegauge.results.journal import read
 
@@ -44,17 +44,7 @@ def test_a_study_over_ssh_changes_proves_and_puts_back(there: Site, tmp_path: Pa
 
 
 # Ahead of everything, and longer than the kernel's own work for packets ever takes.
-HOLD = """
-import os, time
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-print("ready", flush=True)
-while True:
-    time.sleep(0.15)
-    until = time.monotonic() + 0.05
-    while time.monotonic() < until:
-        pass
-"""
+HOLD = holding(held_seconds=0.05, free_seconds=0.15, cpu=min(os.sched_getaffinity(0)))
 
 
 def test_a_host_that_is_held_up_excludes_the_run(there: Site, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import evidence, output, run, shell, spawn, study
-from helpers.support import by_length
+from helpers.support import by_length, holding
 
 from framegauge.agents.pipe import Agent
 from framegauge.results.journal import read
@@ -70,16 +70,7 @@ def test_a_cpu_hog_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> 
 
 
 # For 10 ms of every 100 it goes before all programs on a CPU of the hosts, as a hypervisor does.
-HOLD = """
-import os, time
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-print("ready", flush=True)
-while True:
-    time.sleep(0.09)
-    until = time.monotonic() + 0.01
-    while time.monotonic() < until:
-        pass
-"""
+HOLD = holding(held_seconds=0.01, free_seconds=0.09)
 
 
 def test_a_cpu_that_somebody_holds_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
@@ -96,25 +87,11 @@ def test_a_cpu_that_somebody_holds_makes_a_run_unfaithful(rack_agent: Agent, tmp
         assert any("of the hosts held by something else" in line for line in each.excluded), each.excluded
 
 
-# Longer than a deadline of the fabric, on every CPU, before all programs: as a machine that is too slow for its links.
-STALL = """
-import os, sys, time
-os.sched_setaffinity(0, {int(sys.argv[1])})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
-print("ready", flush=True)
-while True:
-    time.sleep(0.01)
-    until = time.monotonic() + 0.01
-    while time.monotonic() < until:
-        pass
-"""
-
-
 def test_a_fabric_that_falls_behind_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
-    cpus = os.sched_getaffinity(0)
+    # Longer than a deadline of the fabric, on every CPU: as a machine that is too slow for its links.
     with contextlib.ExitStack() as stack:
-        for cpu in cpus:
-            command = [sys.executable, "-S", "-c", STALL, str(cpu)]
+        for cpu in os.sched_getaffinity(0):
+            command = [sys.executable, "-S", "-c", holding(held_seconds=0.01, free_seconds=0.01, cpu=cpu)]
             stall = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
             stack.callback(stall.kill)
             assert stall.stdout is not None
