@@ -281,3 +281,12 @@ def test_a_verdict_that_hangs_on_excluded_runs_says_so():
     assert found.verdict is Verdict.BETTER
     (line,) = [line for line in found.warnings if line.startswith("had the")]
     assert line.startswith("had the 1 excluded run been as low or as high as any of their arm, the ratio could be 0.97")
+
+
+def test_one_run_on_a_side_is_not_called_too_noisy():
+    """More runs would help, since one shows no spread."""
+    for base, new in (([1e9], [1.05e9] * 6), ([1e9, 1.01e9], [1.05e9])):
+        [found] = sides.judge([sides.Sets("goodput", 0.02, base, new)])
+        assert "undecided: a single run shows no spread; more of them on each side would" in found.warnings
+    [alone] = judge(rows([(0.0, 0.0, 0.05)]), {"goodput": 0.02})[1:]
+    assert "undecided: a single block shows no spread; more of them would" in alone.warnings

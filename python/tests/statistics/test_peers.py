@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
-from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_paired
+from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
 
-from framegauge.statistics import differences, family, unpaired
+from framegauge.statistics import differences, family
+from framegauge.statistics.power import reach
 from framegauge.statistics.ratio import estimate
 from framegauge.statistics.verdict import Verdict, decide
 
@@ -73,18 +74,8 @@ def test_intervals_are_those_of_the_paired_t_test(treatment: list[float], alpha:
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
-@given(values, values)
-def test_two_sets_of_runs_are_compared_as_by_welch(base: list[float], new: list[float]) -> None:
-    means = CompareMeans(DescrStatsW(np.log(new)), DescrStatsW(np.log(base)))
-    low, high = means.tconfint_diff(ALPHA, usevar="unequal")
-    found = unpaired.estimate(base, new, ALPHA)
-    assert (math.log(found.low or 0), math.log(found.high or 0)) == pytest.approx((low, high), rel=1e-6, abs=1e-9)
-
-
 def test_power_is_that_of_the_one_sample_t_test() -> None:
     """Of finding an effect beyond equality, with a margin so small that it does not matter."""
-    from framegauge.statistics.power import reach
-
     found = reach(0.02, 12, 1e-9, 1)
     expected = TTestPower().power(math.log(found.better) / 0.02, 12, ALPHA, alternative="two-sided")
     assert expected == pytest.approx(0.8, abs=0.005)
