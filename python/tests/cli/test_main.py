@@ -87,7 +87,7 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
         (["--vresion"], "framegauge", "unknown option '--vresion': did you mean '--version'?"),
         (["--blocks", "schema"], "framegauge", "unknown option '--blocks'"),
         (["study", "x.yaml", "--sede", "3"], "framegauge study", "unknown option '--sede': did you mean '--seed'?"),
-        (["study", "x.yaml", "--blocks=3"], "framegauge study", "unknown option '--blocks'"),
+        (["study", "x.yaml", "--bocks=3"], "framegauge study", "unknown option '--bocks': did you mean '--blocks'?"),
         (["study", "x.yaml", "y.yaml"], "framegauge study", "unexpected argument 'y.yaml'"),
         (["wire", "--mut", "9000"], "framegauge wire", "unknown option '--mut': did you mean '--mtu'?"),
         (["rack", "shwo"], "framegauge rack", "unknown verb 'shwo': did you mean 'show'?"),

@@ -56,9 +56,17 @@ def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved
     text = html.page(found)
     page = pages.check(text)
     assert [each.attributes["id"] for each in page.all("h2")] == [
-        "sure", "limits", "effects", "interactions", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
+        "sure", "limits", "effects", "levels", "interactions", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
     ]  # fmt: skip
-    assert {each.kind for each in found.pictures} == {"effects", "interactions", "runs", "flows", "ceiling", "cpu"}
+    assert {each.kind for each in found.pictures} == {
+        "effects",
+        "levels",
+        "interactions",
+        "runs",
+        "flows",
+        "ceiling",
+        "cpu",
+    }
     assert found.answer.text in "".join(each.text for each in page.all("p"))
     assert len(page.all("tr")) > len(found.summary["verdicts"])
     # The study's own page, drawn once more, is the same to the byte.

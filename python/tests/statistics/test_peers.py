@@ -33,7 +33,7 @@ def test_no_practical_difference_is_what_two_one_sided_tests_show(
     treatment: list[float], margin: float, alpha: float
 ) -> None:
     """The interval at level alpha lies inside the margin where both tests reject at alpha / 2 (TOST)."""
-    base = np.ones(len(treatment))
+    base = [1.0] * len(treatment)
     edge = math.log1p(margin)
     chance, *_ = ttost_paired(np.log(treatment), np.log(base), -edge, edge)
     if abs(chance - alpha / 2) > 1e-9:
@@ -43,7 +43,7 @@ def test_no_practical_difference_is_what_two_one_sided_tests_show(
 
 @given(values, st.floats(0.005, 0.1))
 def test_better_worse_and_not_worse_are_what_one_sided_tests_show(treatment: list[float], margin: float) -> None:
-    base, edge, logs = np.ones(len(treatment)), math.log1p(margin), np.log(treatment)
+    base, edge, logs = [1.0] * len(treatment), math.log1p(margin), np.log(treatment)
     found = estimate(base, treatment, ALPHA)
 
     def beyond(null: float, alternative: str) -> float:

@@ -10,7 +10,7 @@ from framegauge.summary import units
 @pytest.mark.parametrize(
     ("mean", "interval", "unit", "said"),
     [
-        (50.23e6, [48.91e6, 51.55e6], "bits_per_second", "+50.2 Mb/s (+48.9 to +51.6)"),
+        (50.23e6, [48.91e6, 51.56e6], "bits_per_second", "+50.2 Mb/s (+48.9 to +51.6)"),
         (-20e-6, [-22.4e-6, -17.6e-6], "seconds", "\u221220.0 us (\u221222.4 to \u221217.6)"),
         (0.001, [-0.012, 0.014], "core_seconds_per_gigabyte", "+0.001 s/GB (\u22120.012 to +0.014)"),
         (0.021, [0.02, 0.022], "index", "+0.0210 (+0.0200 to +0.0220)"),

@@ -9,7 +9,7 @@ from framegauge.errors import InputError
 from framegauge.results.journal import Saved
 from framegauge.statistics.ratio import ALPHA
 from framegauge.study.model import Study
-from framegauge.summary import judging, words
+from framegauge.summary import judging, units
 
 __all__ = ["as_extended", "cost", "extend", "planned_before"]
 
@@ -44,6 +44,6 @@ def cost(plan: Mapping[str, Any], saved: Saved) -> str:
     treated = sum(each.role != "control" and each.judged is not None for each in judging.compare(saved))
     return (
         f"extended from {planned_before(plan)[-1]} to {plan['planned_blocks']} blocks: at most "
-        f"{words.error(judging.family_error(plan, treated))} of such studies have a wrong verdict, instead of "
-        f"{words.error(ALPHA)} of those that end as planned"
+        f"{units.error(judging.family_error(plan, treated))} of such studies have a wrong verdict, instead of "
+        f"{units.error(ALPHA)} of those that end as planned"
     )

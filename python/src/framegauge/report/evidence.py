@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framegauge.summary import advice, words
+from framegauge.summary import advice, units, words
 
 __all__ = ["how_sure", "limits"]
 
@@ -42,7 +42,7 @@ def _family(summary: Mapping[str, Any]) -> Iterator[str]:
     family = summary.get("family")
     if not family or not family["treatments"]:
         return
-    count, error = family["treatments"], words.error(family["error"])
+    count, error = family["treatments"], units.error(family["error"])
     if count == 1:
         yield f"At most {error} of such studies have a wrong verdict"
     else:
@@ -65,7 +65,7 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
         ends = words.joined([str(end) for end in before], "and then")
         yield (
             f"Planned for {ends} blocks, and extended to {planned} after its verdicts were seen, which gives it more "
-            f"chances to be wrong: {words.error(summary['family']['error'])} instead of 5 %"
+            f"chances to be wrong: {units.error(summary['family']['error'])} instead of 5 %"
         )
     early = bool(planned) and blocks < planned
     if stopping["stop"] != "settled":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-__all__ = ["difference", "rates", "unit_scale"]
+__all__ = ["difference", "error", "rates", "unit_scale"]
 
 _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
@@ -24,6 +24,11 @@ def unit_scale(unit: str, most: float) -> tuple[float, str]:
         if most >= factor:
             return factor, name
     return _SCALES[unit][-1] if unit in _SCALES else (1, "")
+
+
+def error(share: float) -> str:
+    """The chance of a wrong verdict as a percentage: "5 %", "8.3 %"."""
+    return f"{100 * share:.2g} %"
 
 
 def rates(value: float, interval: Sequence[float] | None, what: str = "") -> str:

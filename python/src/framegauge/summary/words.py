@@ -17,7 +17,6 @@ __all__ = [
     "change_interval",
     "condition",
     "conditions",
-    "error",
     "factor",
     "figure",
     "interval_label",
@@ -104,8 +103,7 @@ def _sizes(value: Mapping[str, Any]) -> str:
 
 def levels(side: Mapping[str, Any]) -> str:
     """The levels of a verdict's `baseline` or `treatment`, without the estimate: "MTU 9000"."""
-    named = ((word(name), _of(name, value)) for name, value in side.items() if name != "estimate")
-    return ", ".join(f"{name} {value}".strip() for name, value in named)
+    return ", ".join(f"{word(name)} {_of(name, value)}".strip() for name, value in side.items() if name != "estimate")
 
 
 def subject(side: Mapping[str, Any]) -> str:
@@ -214,11 +212,6 @@ def shares(values: Sequence[float]) -> list[str]:
 def margin(value: float) -> str:
     """A declared share as a percentage, without rounding: 0.01 is "1 %"."""
     return f"{100 * value:g} %"
-
-
-def error(share: float) -> str:
-    """The chance of a wrong verdict as a percentage: "5 %", "8.3 %"."""
-    return f"{100 * share:.2g} %"
 
 
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:

@@ -14,7 +14,7 @@ from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
-from framegauge.summary import levels, words
+from framegauge.summary import levels, units, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.units import unit_scale
 
@@ -54,7 +54,7 @@ def _levels(material: Material) -> str:
     key = (
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
         "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
-        f"{words.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
+        f"{units.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
         f"Bars: intervals ({words.interval_label(material.summary)}) against the baseline. Dashed: what the headers "
         "alone would give, from the goodput ceilings.</p>\n"
     )
