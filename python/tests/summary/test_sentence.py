@@ -394,6 +394,12 @@ def test_the_three_numbers_show_both_ends_and_what_nothing_looks_like() -> None:
     assert numbers(summary(one("not judged"))) == []
 
 
+def test_the_control_that_differs_is_the_only_number_of_a_suspect_study() -> None:
+    strayed = one("suspect", level=1500, ratio=1.03)
+    [found] = numbers(summary(CONTROL, strayed, one(BETTER, ratio=1.187), one("suspect", TIME)))
+    assert (found.label, found.change) == ("A/A control (nothing changed), goodput", "+3.0 %")
+
+
 def test_summaries_from_before_a_key_was_there_have_an_answer() -> None:
     found = json.loads(json.dumps(summary(CONTROL, one(BETTER))))
     for key in ("suspect", "family", "stopping", "interactions", "not_measured", "caveats"):

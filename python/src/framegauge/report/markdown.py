@@ -37,9 +37,10 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     ]
     if said := list(levels.lines(material.summary)):
         parts += ["## The smallest level that is enough", _list(said)]
-    if said := list(sentences(material.summary.get("interactions", ()))):
+    faithful = material.summary["faithful"]
+    if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
         parts += ["## What the effect depends on", _list(said)]
-    if said := causes.lines(material.summary):
+    if faithful and (said := causes.lines(material.summary)):
         parts += ["## Why", _list(said)]
     if pictures is not None:
         parts += ["## Charts", *(f"![{_text(each.title)}]({pictures}/{each.name}.svg)" for each in material.pictures)]

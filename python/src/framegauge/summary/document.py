@@ -19,7 +19,16 @@ from framegauge.statistics.worst_case import Bound
 from framegauge.summary import contention, flows, levels
 from framegauge.summary.caveats import caveats
 from framegauge.summary.interactions import interactions
-from framegauge.summary.judging import compare, family_error, is_faithful, row, rule_of, smallest_levels, suspicions
+from framegauge.summary.judging import (
+    compare,
+    doubted,
+    family_error,
+    is_faithful,
+    row,
+    rule_of,
+    smallest_levels,
+    suspicions,
+)  # fmt: skip
 from framegauge.summary.why import why
 
 __all__ = ["factor_key", "interval", "summarise", "text"]
@@ -66,7 +75,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             "confidence": 1 - rule_of(saved.plan).error(ALPHA),
         },
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
-        "verdicts": [_verdict(each, saved.plan, degraded) for each in found],
+        "verdicts": [_verdict(each, saved.plan, degraded) for each in doubted(found)],
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
         "why": why(saved.runs, found, key),

@@ -19,6 +19,7 @@ from framegauge.statistics.verdict import Verdict
 
 __all__ = [
     "compare",
+    "doubted",
     "family_error",
     "is_evidence",
     "is_faithful",
@@ -49,6 +50,19 @@ def compare(saved: Saved) -> list[Comparison]:
         replace(each, verdict=Verdict.UNDECIDED) if is_open else each
         for each, is_open in zip(found, open_, strict=True)
     ]  # fmt: skip
+
+
+def doubted(found: Sequence[Comparison]) -> list[Comparison]:
+    """The same, and no claim on any treatment if an A/A control differs: whatever makes it differ may affect all."""
+    if not any(each.control_differs for each in found):
+        return list(found)
+    line = "an A/A control of this study differs from the identical baseline, so nothing is claimed"
+    return [
+        replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), unseen_stalls=None)
+        if each.role != "control" and each.verdict not in (Verdict.SUSPECT, Verdict.NOT_JUDGED)
+        else each
+        for each in found
+    ]
 
 
 def _judged(plan: Mapping[str, Any], rows: Sequence[Row], explain: bool = True) -> list[Comparison]:

@@ -119,11 +119,15 @@ def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict], not_worse: b
 
 def numbers(summary: Mapping[str, Any]) -> list[Number]:
     """Up to three figures: the largest and the smallest effect on the first metric, or a second metric; and the A/A
-    control that differs most, which shows what the experiment measures where nothing was changed."""
+    control that differs most, which shows what the experiment measures where nothing was changed. Only that control if
+    it makes the study suspect."""
     judged = [each for each in summary["verdicts"] if each["ratio"] is not None]
     judged = [each for each in judged if each["verdict"] in (*_SETTLED, UNDECIDED)] or judged
     treated = [each for each in judged if not words.is_control(each)]
     controls = [each for each in judged if words.is_control(each)]
+    differing = [each for each in summary["verdicts"] if each["verdict"] == "suspect" and each["ratio"] is not None]
+    if differing := list(filter(words.is_control, differing)):
+        treated, controls = [], differing
     chosen: list[tuple[str, Verdict]] = []
     for metric in metrics_of(treated):
         mine = sorted((each for each in treated if each["metric"] == metric), key=_size)

@@ -64,13 +64,15 @@ def _levels(material: Material) -> str:
 
 def _interactions(material: Material) -> str:
     entries = material.summary.get("interactions", ())
-    said = list(sentences(entries))
+    said = list(sentences(entries)) if material.summary["faithful"] else []
     if not any(each["factors"] for each in entries):
         return ""
     intro = (
         "<p>How the effect depends on what else was varied. These figures are descriptive; verdicts apply to "
         "comparisons only.</p>\n"
         if said
+        else "<p>This study is no evidence, so nothing follows from these figures.</p>\n"
+        if not material.summary["faithful"]
         else "<p>Nothing else that was varied changes the effect by more than chance.</p>\n"
     )
     rows = [
