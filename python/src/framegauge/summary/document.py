@@ -34,7 +34,7 @@ from framegauge.summary.why import why
 __all__ = ["factor_key", "interval", "summarise", "text"]
 
 SCHEMA = 1
-# The rules of judging (docs/why/statistics.md has a table of them). 2: treatments are compared with the baseline and
+# The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
 # its control together, a control that excludes equality is heard, no practical difference needs enough blocks.
 RULES = 2
 # The names of factors in `baseline` and `treatment`, with the unit where the value has one.
