@@ -169,7 +169,16 @@ def test_boundaries_of_the_power_family_spend_what_they_may():
 
 
 @pytest.mark.parametrize(
-    ("planned", "ends"), [(None, (8, 12)), (None, (8, 16)), (None, (8, 10, 12)), (8, (8, 12)), (20, (20, 30))]
+    ("planned", "ends"),
+    [
+        (None, (2, 3)),
+        (None, (2, 4)),
+        (None, (8, 12)),
+        (None, (8, 16)),
+        (None, (8, 10, 12)),
+        (8, (8, 12)),
+        (20, (20, 30)),
+    ],
 )
 @pytest.mark.parametrize("alpha", [0.05, 0.005])
 def test_an_extension_costs_what_it_says(planned, ends, alpha):

@@ -49,7 +49,6 @@ class Comparison:
     difference: Difference | None = None  # on the metric's own scale
     together: Ratio | None = None  # with an interval that holds for all comparisons of its family at once (Bonferroni)
     control_differs: bool = False  # its A/A control differs: whatever caused that may affect every comparison
-    excludes_equality: bool = False  # the 95 % interval of this comparison alone excludes 1
     worst_case: Bound | None = None  # where runs were excluded: how far they could move the ratio
     unseen_stalls: float | None = None  # the share of runs that may stall although none did in this comparison
     wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
@@ -189,7 +188,6 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         runs=pairs.runs,
         warnings=tuple(lines),
         wants_runs=pairs.wants_runs,
-        excludes_equality=_excludes_equality(alone),
         unseen_stalls=unseen_share(judged.blocks) if is_equal else None,
     )
 
