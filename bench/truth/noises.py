@@ -84,7 +84,8 @@ Values = Callable[[np.random.Generator, Order, np.ndarray], np.ndarray]  # with 
 @dataclass(frozen=True)
 class Noise:
     """A kind of noise. `what` describes it for the page. `one_sided`: the treated arm's noise has another shape than
-    that of the other arms, so that no guarantee is possible from few blocks. `edge`: the margin as a log ratio.
+    that of the other arms, so that no guarantee is possible from few blocks. `dependent`: runs resemble the ones
+    before, which the intervals assume they do not. `edge`: the margin as a log ratio.
     """
 
     name: str
@@ -94,6 +95,12 @@ class Noise:
     metric: str = "goodput"
     one_sided: bool = False
     only_worse: bool = False  # the metric has no room for an improvement
+    dependent: bool = False
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether the rules promise anything about it."""
+        return not self.one_sided and not self.dependent
 
     @property
     def margin(self) -> float:
@@ -255,13 +262,15 @@ def noises() -> dict[str, Noise]:
     found = [
         _noise("normal", "independent", normal),
         _noise("drifting", "20 spreads slower from beginning to end, and wandering", drifting),
-        _noise("correlated", "each run resembles the one before (autoregression, 0.7)", correlated),
+        replace(_noise("correlated", "each run resembles the one before (autoregression, 0.7)", correlated),
+                dependent=True),
         _noise("heavy tails", "Student's t with 3 degrees of freedom", heavy_tails),
         _noise("bursts", "one run in ten is disturbed, to the same side in all arms", bursts),
         *(_noise(f"rack: {metric.replace('_', ' ')}", "resampled from real studies", resampled(series), metric=metric)
           for metric, series in rack.items()),
         _noise("heavy", "lognormal tail, and 5 % of runs 10 % low, in all arms", heavy),
-        _noise("arstep", "autoregression (0.8) over the order of runs, and a step of 5 % in the middle", arstep),
+        replace(_noise("arstep", "autoregression (0.8) over the order of runs, and a step of 5 % in the middle",
+                       arstep), dependent=True),
         _noise("var4", "the variance of the treated arm is 4-fold", partial(unequal, variance=4.0)),
         _noise("var16", "the variance of the treated arm is 16-fold", partial(unequal, variance=16.0)),
         _noise("block", "an effect of the block on all its runs, five spreads large", block_effect),

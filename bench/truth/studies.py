@@ -162,7 +162,7 @@ def by_earlier_rules(case: Case, random: np.random.Generator, number: int) -> En
 
     def at(cell: int, blocks: int, alpha: float) -> Ratio:
         nominal = rule.nominal(alpha, blocks)
-        return estimate(list(base[:blocks, cell]), list(treated[:blocks, cell]), nominal, metric.skewed)
+        return estimate(list(base[:blocks, cell]), list(treated[:blocks, cell]), nominal, metric.hull)
 
     def claims(cell: int, blocks: int, alpha: float) -> bool:
         return decide(at(cell, blocks, alpha), case.noise.margin, metric.higher_is_better) in SETTLED

@@ -12,26 +12,28 @@ OTHERWISE = 0.05
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's base unit and direction. `skewed`: even its logarithm is far from normal.
+    """A metric's base unit and direction.
 
+    `hull`: even its logarithm is far from normal, so its interval is the hull of Hall's and Student's, so many times as
+    wide (`statistics.skewness`; the factor is from docs/measured/calibration.md). None: Student's.
     `margin`: the smallest relative effect worth acting on if a study declares none; about the difference between
     repeated measurements on a quiet machine.
     """
 
     unit: str
     higher_is_better: bool
-    skewed: bool = False
+    hull: float | None = None
     margin: float = OTHERWISE
 
 
 METRICS: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True, margin=0.02),
     "completion_time": Metric("seconds", False, margin=0.02),
-    "fairness": Metric("share", True, skewed=True, margin=0.02),
+    "fairness": Metric("share", True, hull=1.12, margin=0.02),
     "smallest_goodput": Metric("bits_per_second", True),
     "latency_p50": Metric("seconds", False),
-    "latency_p99": Metric("seconds", False, skewed=True),
-    "latency_p999": Metric("seconds", False, skewed=True),
+    "latency_p99": Metric("seconds", False, hull=1.0),
+    "latency_p999": Metric("seconds", False, hull=1.0),
     "transactions": Metric("per_second", True, margin=0.02),
     "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
@@ -42,7 +44,7 @@ METRICS: Mapping[str, Metric] = {
     # These occur in files of other tools only: a study measures the costs above, which cover whole hosts.
     "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "retransmits": Metric("per_gigabyte", False, skewed=True),
+    "retransmits": Metric("per_gigabyte", False, hull=1.0),
 }
 
 

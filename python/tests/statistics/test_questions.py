@@ -109,5 +109,5 @@ def test_the_difference_on_its_own_scale_is_the_paired_t_interval() -> None:
     assert (found.low, found.high) == pytest.approx((peer.low, peer.high))
     assert differences.estimate([1.0], [2.0]) == differences.Difference(1.0, None, None)
     assert differences.estimate([1.0] * 3, [2.0] * 3) == differences.Difference(1.0, 1.0, 1.0)
-    skewed = differences.estimate(before.tolist(), after.tolist(), skewed=True)
+    skewed = differences.estimate(before.tolist(), after.tolist(), hull=1.0)
     assert skewed.low <= found.low  # type: ignore[operator]

@@ -7,6 +7,7 @@ import pytest
 from helpers.support import by_length
 from scipy import stats
 
+from framegauge.metrics import METRICS
 from framegauge.statistics import skewness
 from framegauge.statistics.ratio import estimate, quantile
 
@@ -41,7 +42,7 @@ def test_an_interval_of_a_stricter_level_holds_that_of_a_milder_one(blocks):
     random = np.random.default_rng(7)
     for _ in range(100):
         values = np.exp(0.1 * skewed_on_one_side(random, blocks))
-        found = [estimate([1.0] * blocks, list(values), alpha, skewed=True) for alpha in (0.2, 0.05, 0.00501, 0.00499)]
+        found = [estimate([1.0] * blocks, list(values), alpha, hull=1.0) for alpha in (0.2, 0.05, 0.00501, 0.00499)]
         assert [each.low for each in found] == sorted((each.low for each in found), reverse=True)
         assert [each.high for each in found] == sorted(each.high for each in found)
 
@@ -50,13 +51,25 @@ def test_it_is_never_narrower_than_students_and_the_same_without_skewness():
     random = np.random.default_rng(9)
     for _ in range(100):
         logs = alike(random, 12) / 10
-        there, hull = estimate([1.0] * 12, list(np.exp(logs))), estimate([1.0] * 12, list(np.exp(logs)), skewed=True)
+        there, hull = estimate([1.0] * 12, list(np.exp(logs))), estimate([1.0] * 12, list(np.exp(logs)), hull=1.0)
         assert hull.low <= there.low
         assert hull.high >= there.high
     even = list(np.exp([-0.2, -0.1, 0.1, 0.2]))
-    there, hull = estimate([1.0] * 4, even), estimate([1.0] * 4, even, skewed=True)
+    there, hull = estimate([1.0] * 4, even), estimate([1.0] * 4, even, hull=1.0)
     # Hall's transformation of a symmetric sample is the identity.
     assert (hull.low, hull.high) == pytest.approx((there.low, there.high))
+
+
+def test_a_metric_can_have_a_wider_hull():
+    """Fairness: its interval is as many times wider as its table says, without skewness and about so with it."""
+    even = list(np.exp([-0.2, -0.1, 0.1, 0.2]))
+    usual, wider = estimate([1.0] * 4, even, hull=1.0), estimate([1.0] * 4, even, hull=1.12)
+    assert math.log(wider.high) == pytest.approx(1.12 * math.log(usual.high))
+    assert METRICS["fairness"].hull > 1
+    skew = list(np.exp(skewed_on_one_side(np.random.default_rng(3), 12) / 10))
+    usual, wider = estimate([1.0] * 12, skew, hull=1.0), estimate([1.0] * 12, skew, hull=1.12)
+    assert wider.low < usual.low
+    assert wider.high > usual.high
 
 
 def test_the_transformation_is_halls():

@@ -28,7 +28,7 @@ class Difference:
 
 
 def estimate(
-    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, skewed: bool = False
+    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, hull: float | None = None
 ) -> Difference:
     """The mean difference of paired values, one pair per block, with its interval at level `alpha`."""
     values = np.asarray(treatment, dtype=float) - np.asarray(baseline, dtype=float)
@@ -36,7 +36,7 @@ def estimate(
     if count < 2:
         return Difference(mean, None, None)
     critical, deviation = quantile(count - 1, alpha), float(values.std(ddof=1))
-    if skewed and deviation:
-        return Difference(mean, *skewness.hull(values, critical))
+    if hull and deviation:
+        return Difference(mean, *skewness.hull(values, critical * hull))
     half = critical * deviation / math.sqrt(count) if deviation else 0.0
     return Difference(mean, mean - half, mean + half)

@@ -62,7 +62,7 @@ def warnings(
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            found = estimate(rest, other, judged.alpha, metric.skewed)
+            found = estimate(rest, other, judged.alpha, metric.hull)
             without = decide(found, margin, metric.higher_is_better, not_worse)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")

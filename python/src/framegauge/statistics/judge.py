@@ -122,7 +122,7 @@ def unseen_share(blocks: int) -> float:
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
-    return estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].skewed)
+    return estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull)
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
@@ -180,7 +180,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         ratio=alone,
         judged=judged,
         difference=differences.estimate(
-            pairs.baseline, pairs.treatment, rule.nominal(ALPHA, len(pairs.baseline)), METRICS[pairs.metric].skewed
+            pairs.baseline, pairs.treatment, rule.nominal(ALPHA, len(pairs.baseline)), METRICS[pairs.metric].hull
         ),
         worst_case=worst,
         together=_at(pairs, ALPHA / count, rule),

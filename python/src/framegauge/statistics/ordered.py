@@ -152,7 +152,7 @@ def _judge(chain: _Chain, level: Any, alpha: float, rule: StoppingRule) -> tuple
     if not here:
         return Enough.OPEN, None
     metric = METRICS[chain.metric]
-    found = estimate(last, here, rule.nominal(alpha, len(here)), metric.skewed)
+    found = estimate(last, here, rule.nominal(alpha, len(here)), metric.hull)
     if found.low is None or found.high is None:
         return Enough.OPEN, found
     edge = 1 + chain.margin

@@ -56,9 +56,12 @@ def log_ratios(baseline: Sequence[float], treatment: Sequence[float]) -> np.ndar
 
 
 def estimate(
-    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, skewed: bool = False
+    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, hull: float | None = None
 ) -> Ratio:
-    """The ratio of paired values, one pair per block; ValueError unless all are finite and above 0."""
+    """The ratio of paired values, one pair per block; ValueError unless all are finite and above 0.
+
+    `hull`: as `metrics.Metric` has it.
+    """
     logs = log_ratios(baseline, treatment)
     centre, count = float(logs.mean()), len(logs)
     if count < 2:
@@ -66,9 +69,9 @@ def estimate(
     deviation = float(logs.std(ddof=1))
     critical = quantile(count - 1, alpha)
     half = critical * deviation / math.sqrt(count) if deviation else 0.0
-    ends = skewness.hull(logs, critical) if skewed and deviation else (centre - half, centre + half)
+    ends = skewness.hull(logs, critical * hull) if hull and deviation else (centre - half, centre + half)
     low, high = (math.exp(min(700.0, max(-700.0, end))) for end in ends)
-    return Ratio(math.exp(centre), low, high, count, deviation, alpha, SKEWED if skewed else STUDENT)
+    return Ratio(math.exp(centre), low, high, count, deviation, alpha, SKEWED if hull else STUDENT)
 
 
 def blocks_to_settle(found: Ratio, margin: float) -> int | None:

@@ -132,7 +132,7 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
         yield f"{zeros} of {len(sets.base) + len(sets.new)} values are 0: compared by ranks, and the means are shown"
     elif fewest < doubts.FEW_BLOCKS:
         yield f"{few}: the interval relies on the assumption of normal logarithms"
-    elif METRICS[sets.metric].skewed:
+    elif METRICS[sets.metric].hull is not None:
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
     if fewest < doubts.SERIES_BLOCKS:
         yield f"{few}: too few to show whether successive {sets.unit}s depend on each other, which would make it wrong"
