@@ -40,7 +40,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Enough for thousands of connections; far more would make programs slow that close all they might have inherited.
+const OPEN_FILES: u64 = 65_536;
+
 fn run(role: Role) -> ExitCode {
+    // Where it cannot be raised, the servers wait for descriptors.
+    let _ = own::raise_open_files(OPEN_FILES);
     // Signals first: every later thread inherits the mask.
     let outcome = own::termination_signals().and_then(|signals| {
         role.prepare()?;

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod check;
+mod door;
 pub mod fabric;
 pub mod generators;
 pub mod host;

@@ -1,6 +1,8 @@
 //! The agent's own process: its signals, its clock, its CPUs and namespace, its user, and the copies of itself that it starts.
 
 pub use framegauge_linux::clock::monotonic_nanoseconds;
+pub use framegauge_linux::limits::raise_open_files;
+pub use framegauge_linux::lock::{Attempt, Lock};
 pub use framegauge_linux::namespace::{apart, enter_named};
 pub use framegauge_linux::poll::{PollSet, await_signal, termination_signals};
 pub use framegauge_linux::process::{effective_user, kernel_release, second_thread, spawn_agent, spawn_self};

@@ -2,6 +2,7 @@
 
 use crate::cgroup::Group;
 use crate::error::{Context, OsError, Result, check};
+use crate::limits::open_files_of_programs;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -64,7 +65,7 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
     let duplicate = |file: &File| file.try_clone().map(Stdio::from).during(operation.clone());
     let members = File::options().write(true).open(group.members_file()).during(operation.clone())?;
     let members = OwnedFd::from(members);
-    let limits = program.limits;
+    let (limits, open_files) = (program.limits, open_files_of_programs());
     let mut command = Command::new(name);
     command.args(arguments).env("PATH", search_path()).envs(&program.environment).stdin(Stdio::null());
     command.stdout(duplicate(output)?).stderr(duplicate(errors)?);
@@ -82,6 +83,7 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
             libc::sigemptyset(&mut set);
             libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            lower_open_files(open_files)?;
             apply(limits)
         });
     }
@@ -104,6 +106,21 @@ fn with_system_folders(path: &OsStr) -> OsString {
     }
     // What was split at colons has none.
     std::env::join_paths(folders).unwrap_or_default()
+}
+
+fn lower_open_files(soft: Option<u64>) -> std::io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let Some(soft) = soft else { return Ok(()) };
+    // SAFETY: `limit` is valid during both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = soft.min(limit.rlim_max);
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 {
+                return Ok(());
+            }
+        }
+    }
+    Err(std::io::Error::last_os_error())
 }
 
 fn apply(limits: Limits) -> std::io::Result<()> {

@@ -14,7 +14,7 @@ const INFO_BYTES: usize = 256;
 const OPTION_TIMESTAMPS: u8 = 1;
 
 /// Connections that may wait to be accepted.
-const BACKLOG: libc::c_int = 128;
+const BACKLOG: libc::c_int = 4096;
 
 /// A snapshot of a connection. Names as in `tcp_info` of `linux/tcp.h`, with units.
 #[derive(Debug, Clone, Copy, Default)]

@@ -30,7 +30,7 @@ pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
 pub use config::Config;
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
-    header_bytes,
+    header_bytes, same_token,
 };
 pub use search::{Next, Search};
 pub use trace::{Hop, HopOutcome, Trace, TraceConfig, TraceProbe, TraceSize};

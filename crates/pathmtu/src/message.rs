@@ -101,6 +101,12 @@ impl Acknowledgement {
     }
 }
 
+/// Whether `found` is the token. Looks at all bytes, whichever differs: how long it takes tells nothing.
+pub fn same_token(found: &[u8], token: &Token) -> bool {
+    found.len() == TOKEN_BYTES
+        && found.iter().zip(token).fold(0, |all, (found, own)| all | (found ^ own)) == 0
+}
+
 fn head(kind: [u8; 4], token: &Token, id: u64, ip_bytes: u32, payload: &mut [u8]) {
     payload[..4].copy_from_slice(&kind);
     payload[4..20].copy_from_slice(token);
@@ -115,9 +121,7 @@ fn body(kind: [u8; 4], token: &Token, payload: &[u8], least: usize) -> Result<(u
     if payload[..4] != kind {
         return Err(MessageError::Kind);
     }
-    // All bytes, whichever differs: how long the answer takes tells nothing.
-    let difference = payload[4..20].iter().zip(token).fold(0, |all, (found, own)| all | (found ^ own));
-    if difference != 0 {
+    if !same_token(&payload[4..20], token) {
         return Err(MessageError::Token);
     }
     Ok((number(&payload[20..28]), number(&payload[28..32]) as u32))

@@ -13,11 +13,10 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Application bytes: seven full segments of MTU 9000.
-const BULK_BYTES: usize = 64 * 1024;
+pub(super) const BULK_BYTES: usize = 64 * 1024;
 const CONNECT: Duration = Duration::from_millis(1000);
 /// TCP sends what was lost again after 0.2 s at least; a path that swallows it never answers.
 const ANSWER: Duration = Duration::from_millis(450);
-const SERVE: Duration = Duration::from_secs(3);
 
 /// Whether bulk got through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,27 +117,4 @@ fn exchange(stream: &mut TcpStream, token: &Token) -> std::io::Result<u32> {
     let mut answer = [0; 4];
     stream.read_exact(&mut answer)?;
     Ok(u32::from_be_bytes(answer))
-}
-
-/// The other end: takes all and answers.
-pub(crate) fn serve(mut stream: TcpStream, token: &Token) -> std::io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(SERVE))?;
-    stream.set_write_timeout(Some(SERVE))?;
-    let announced = tcp::info(stream.as_raw_fd()).map_or(0, |info| info.announced_mss_bytes);
-    let mut shown = [0; TOKEN_BYTES];
-    stream.read_exact(&mut shown)?;
-    if shown != *token {
-        return Ok(());
-    }
-    let mut left = BULK_BYTES - TOKEN_BYTES;
-    let mut buffer = [0; 16 * 1024];
-    while left > 0 {
-        let room = left.min(buffer.len());
-        match stream.read(&mut buffer[..room])? {
-            0 => return Ok(()),
-            count => left -= count,
-        }
-    }
-    stream.write_all(&announced.to_be_bytes())
 }

@@ -7,6 +7,7 @@ mod prober;
 mod responder;
 mod sockets;
 mod tracer;
+mod visitors;
 
 pub use echo::{Echoed, run as echo};
 pub use handshake::{Bulk, TcpFinding};

@@ -1,6 +1,6 @@
 //! Answers probes that carry the token, with fewer bytes than it received; it ignores all others.
 
-use super::handshake;
+use super::visitors::Visitors;
 use framegauge_frames::Family;
 use framegauge_linux::epoll::Epoll;
 use framegauge_linux::listening::PortRange;
@@ -8,15 +8,12 @@ use framegauge_linux::poll::Waker;
 use framegauge_linux::udp::{ProbeSocket, Sent};
 use framegauge_linux::{OsError, Result, tcp};
 use framegauge_pathmtu::{Acknowledgement, Probe, Token, header_bytes};
-use std::net::{IpAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 const CALLED: u64 = u64::MAX;
-/// Listening TCP sockets are numbered from here.
-const LISTENERS: u64 = 1 << 32;
 
 /// Where an address is answered: one port a peer, so that peers do not fill each other's queues.
 #[derive(Debug, Clone)]
@@ -46,30 +43,30 @@ pub struct Responder {
 struct Desk {
     token: Token,
     sockets: Vec<(ProbeSocket, u32)>,
-    listeners: Vec<TcpListener>,
+    visitors: Visitors,
     answered: Answered,
 }
 
 impl Responder {
     /// Answers at these addresses, at so many ports each, which are of `among`.
     pub fn start(addresses: &[IpAddr], ports: usize, among: PortRange, token: Token) -> Result<Self> {
-        let mut desk =
-            Desk { token, sockets: Vec::new(), listeners: Vec::new(), answered: Answered::default() };
-        let mut endpoints = Vec::new();
+        let (mut sockets, mut listeners, mut endpoints) = (Vec::new(), Vec::new(), Vec::new());
         for &address in addresses {
             let listener = tcp::listen(address, among, None)?;
             let unknown = |source| OsError { operation: "read the listening port".into(), source };
             let tcp_port = listener.local_addr().map_err(unknown)?.port();
-            desk.listeners.push(listener);
+            listeners.push(listener);
             let mut endpoint = Endpoint { address, ports: Vec::new(), tcp_port };
             let family = if address.is_ipv6() { Family::V6 } else { Family::V4 };
             for _ in 0..ports {
                 let socket = ProbeSocket::listen(address, among)?;
                 endpoint.ports.push(socket.local()?.port());
-                desk.sockets.push((socket, header_bytes(family)));
+                sockets.push((socket, header_bytes(family)));
             }
             endpoints.push(endpoint);
         }
+        let visitors = Visitors::new(listeners);
+        let desk = Desk { token, sockets, visitors, answered: Answered::default() };
         let stop = Arc::new(AtomicBool::new(false));
         let waker = Arc::new(Waker::new()?);
         let (stopping, wake) = (stop.clone(), waker.clone());
@@ -111,19 +108,20 @@ impl Desk {
         for (index, (socket, _)) in self.sockets.iter().enumerate() {
             epoll.add(socket.raw(), index as u64, true, false)?;
         }
-        for (index, listener) in self.listeners.iter().enumerate() {
-            epoll.add(listener.as_raw_fd(), LISTENERS + index as u64, true, false)?;
-        }
+        self.visitors.begin(&epoll)?;
         let mut received = Vec::new();
         while !stop.load(Ordering::Acquire) {
-            let ready = epoll.wait(None)?;
+            let ready = epoll.wait(self.visitors.patience())?;
             for place in 0..ready {
                 match epoll.ready(place).key {
                     CALLED => waker.drain(),
-                    key if key >= LISTENERS => self.greet((key - LISTENERS) as usize),
+                    key if Visitors::knows(key) => {
+                        self.answered.refused += self.visitors.serve(key, &self.token, &epoll);
+                    }
                     key => self.answer(key as usize, &mut received)?,
                 }
             }
+            self.answered.refused += self.visitors.look(&epoll)?;
         }
         Ok(self.answered)
     }
@@ -153,14 +151,5 @@ impl Desk {
         // What ICMP says of acknowledgements only has to be taken away.
         while socket.report().is_some() {}
         Ok(())
-    }
-
-    /// A TCP connection gets a thread for the fraction of a second that it lasts.
-    fn greet(&mut self, index: usize) {
-        while let Ok((stream, _)) = self.listeners[index].accept() {
-            let token = self.token;
-            let serve = move || handshake::serve(stream, &token);
-            let _ = std::thread::Builder::new().name("handshake".into()).spawn(serve);
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! The first few connections get a thread each that blocks in `recv`: waiting in `epoll` first costs a response a
 //! microsecond. Many connections share one thread, where a turn serves all that are ready.
 
+use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::rr::message::{Buffers, Outgoing};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
@@ -12,7 +13,7 @@ use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{RrHello, Token};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,8 @@ const MOST_CONNECTIONS: usize = 1024;
 const FEW_CONNECTIONS: usize = 4;
 /// A client that does not show its token within this time is dropped.
 const GREETING_NANOSECONDS: u64 = 5_000_000_000;
+/// The same while there is no room for others: whoever knows the token shows it at once.
+const HURRY_NANOSECONDS: u64 = 250_000_000;
 const STOP: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
 
@@ -85,7 +88,7 @@ impl RrServing {
         let waker = Arc::new(Waker::new()?);
         let server = Server {
             epoll: Epoll::new()?,
-            listener,
+            door: Door::new(listener),
             listening: true,
             token,
             nodelay,
@@ -97,7 +100,7 @@ impl RrServing {
             served: RrServed::default(),
         };
         server.epoll.add(waker.raw(), STOP, true, false)?;
-        server.epoll.add(server.listener.as_raw_fd(), LISTENER, true, false)?;
+        server.epoll.add(server.door.raw(), LISTENER, true, false)?;
         let stopping = stop.clone();
         let thread = std::thread::Builder::new()
             .name("rr-serving".into())
@@ -193,7 +196,7 @@ fn answer(socket: &TcpStream, hello: &RrHello, served: &mut RrServed) -> Result<
 
 struct Server {
     epoll: Epoll,
-    listener: TcpListener,
+    door: Door,
     listening: bool,
     token: Token,
     nodelay: bool,
@@ -211,7 +214,11 @@ struct Server {
 impl Server {
     fn run(mut self, stop: &AtomicBool) -> Result<RrServed> {
         while !stop.load(Ordering::Acquire) {
-            let timeout = (self.greeting > 0).then_some(1_000_000_000);
+            let timeout = match (self.listening, self.greeting) {
+                (true, 0) => None,
+                (true, _) => Some(1_000_000_000),
+                (false, _) => Some(PAUSE_NANOSECONDS),
+            };
             for place in 0..self.epoll.wait(timeout)? {
                 match self.epoll.ready(place) {
                     Ready { key: STOP, .. } => {}
@@ -222,6 +229,11 @@ impl Server {
             if self.greeting > 0 {
                 self.drop_the_silent();
             }
+            let wanted = self.has_room() && self.door.is_open();
+            if wanted != self.listening {
+                self.listening = wanted;
+                self.epoll.change(self.door.raw(), LISTENER, wanted, false)?;
+            }
         }
         let clients = std::mem::take(&mut self.clients);
         clients.into_iter().flatten().for_each(|client| self.retire(&client));
@@ -229,9 +241,13 @@ impl Server {
         Ok(self.served)
     }
 
+    fn has_room(&self) -> bool {
+        self.clients.len() - self.free.len() < MOST_CONNECTIONS
+    }
+
     fn accept(&mut self) {
-        while self.clients.len() - self.free.len() < MOST_CONNECTIONS {
-            let Ok((socket, _)) = self.listener.accept() else { return };
+        while self.has_room() {
+            let Some(socket) = self.door.accept() else { return };
             let place = self.free.pop().unwrap_or_else(|| {
                 self.clients.push(None);
                 self.clients.len() - 1
@@ -249,13 +265,6 @@ impl Server {
             let phase = Phase::Greeting { bytes: [0; RrHello::BYTES], got: 0, until };
             self.clients[place] = Some(Client { socket, phase });
         }
-        self.listen(false);
-    }
-
-    /// Watches for new connections, or leaves them in the kernel's queue.
-    fn listen(&mut self, on: bool) {
-        self.listening = on;
-        let _ = self.epoll.change(self.listener.as_raw_fd(), LISTENER, on, false);
     }
 
     fn serve(&mut self, ready: Ready) {
@@ -271,9 +280,6 @@ impl Server {
             Next::End => self.retire(&client),
         }
         self.free.push(place);
-        if !self.listening {
-            self.listen(true);
-        }
     }
 
     /// Gives a client that has just shown its token a thread of its own, if there are few.
@@ -375,7 +381,8 @@ impl Server {
     }
 
     fn drop_the_silent(&mut self) {
-        let now = monotonic_nanoseconds();
+        let early = if self.has_room() { 0 } else { GREETING_NANOSECONDS - HURRY_NANOSECONDS };
+        let now = monotonic_nanoseconds() + early;
         for place in 0..self.clients.len() {
             let late = self.clients[place]
                 .take_if(|client| matches!(client.phase, Phase::Greeting { until, .. } if now > until));

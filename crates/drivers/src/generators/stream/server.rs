@@ -1,5 +1,6 @@
 //! The serving end of streams: accepts connections that carry the token, then receives and confirms, or sends.
 
+use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::stream::client::Sizes;
 use crate::generators::stream::log::{Sample, SenderLog, SenderSummary};
 use framegauge_linux::clock::monotonic_nanoseconds;
@@ -8,7 +9,7 @@ use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{Amount, Hello, Token, next_write_bytes};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,8 @@ use std::thread::JoinHandle;
 const MOST_CONNECTIONS: usize = 1024;
 /// A client that does not show its token within this time is dropped.
 const GREETING_NANOSECONDS: u64 = 5_000_000_000;
+/// The same while there is no room for others: whoever knows the token shows it at once.
+const HURRY_NANOSECONDS: u64 = 250_000_000;
 
 /// What a serving end saw.
 pub struct Served {
@@ -56,7 +59,7 @@ impl Serving {
         let stop = Arc::new(AtomicBool::new(false));
         let waker = Arc::new(Waker::new()?);
         let server = Server {
-            listener,
+            door: Door::new(listener),
             token,
             sample_nanoseconds,
             started: monotonic_nanoseconds(),
@@ -104,7 +107,7 @@ struct Client {
 }
 
 struct Server {
-    listener: TcpListener,
+    door: Door,
     token: Token,
     sample_nanoseconds: u64,
     started: u64,
@@ -123,9 +126,10 @@ impl Server {
         while !stop.load(Ordering::Acquire) {
             poll.clear();
             poll.add(waker.raw(), true, false);
-            poll.add(self.listener.as_raw_fd(), self.clients.len() < MOST_CONNECTIONS, false);
+            let listening = self.has_room() && self.door.is_open();
+            poll.add(self.door.raw(), listening, false);
             let now = monotonic_nanoseconds();
-            let mut deadline = now + 1_000_000_000;
+            let mut deadline = now + if listening { 1_000_000_000 } else { PAUSE_NANOSECONDS };
             for client in &self.clients {
                 let sending = matches!(client.phase, Phase::Sending { .. });
                 poll.add(client.socket.as_raw_fd(), !sending, sending);
@@ -154,9 +158,13 @@ impl Server {
         })
     }
 
+    fn has_room(&self) -> bool {
+        self.clients.len() < MOST_CONNECTIONS
+    }
+
     fn accept(&mut self) {
-        while self.clients.len() < MOST_CONNECTIONS {
-            let Ok((socket, _)) = self.listener.accept() else { break };
+        while self.has_room() {
+            let Some(socket) = self.door.accept() else { break };
             if socket.set_nonblocking(true).is_ok() {
                 let accepted = monotonic_nanoseconds();
                 self.clients.push(Client {
@@ -170,25 +178,26 @@ impl Server {
     }
 
     fn serve(&mut self, poll: &PollSet) {
+        let greeting = if self.has_room() { GREETING_NANOSECONDS } else { HURRY_NANOSECONDS };
         let clients = std::mem::take(&mut self.clients);
         for (place, mut client) in clients.into_iter().enumerate() {
             let (readable, writable) = (poll.readable(place + 2), poll.writable(place + 2));
             // A connection that failed ends here; its client reports why the transfer is missing.
-            if self.step(&mut client, readable, writable).unwrap_or(false) {
+            if self.step(&mut client, greeting, readable, writable).unwrap_or(false) {
                 self.clients.push(client);
             }
         }
     }
 
     /// Serves one client; false when it is over.
-    fn step(&mut self, client: &mut Client, readable: bool, writable: bool) -> Result<bool> {
+    fn step(&mut self, client: &mut Client, greeting: u64, readable: bool, writable: bool) -> Result<bool> {
         let now = monotonic_nanoseconds();
         if readable && matches!(client.phase, Phase::Greeting(_)) && !self.greet(client, now)? {
             return Ok(false);
         }
         match client.phase {
             Phase::Greeting(_) => {
-                let late = now - client.accepted > GREETING_NANOSECONDS;
+                let late = now - client.accepted > greeting;
                 self.refused += u64::from(late);
                 Ok(!late)
             }

@@ -1,0 +1,110 @@
+//! A lock that one process has until it ends, in a folder where nobody else may write (`flock(2)`).
+
+use crate::error::{Context, OsError, Result};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A lock that is held; its file is removed with it.
+pub struct Lock {
+    _file: File,
+    path: PathBuf,
+}
+
+/// Whose lock it is.
+pub enum Attempt {
+    /// This process has it now.
+    Ours(Lock),
+    /// Another process has it.
+    Theirs,
+}
+
+impl Lock {
+    /// Takes the lock `name` in `folder`, which is made if it is missing; an error unless the folder belongs to this
+    /// process's user, who alone may write there. Otherwise any user could have the lock first.
+    pub fn take(folder: &Path, name: &str) -> Result<Attempt> {
+        let operation = || format!("lock {name} in {}", folder.display());
+        match DirBuilder::new().mode(0o755).create(folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(OsError { operation: operation(), source: error });
+            }
+            _ => {}
+        }
+        let found = folder.symlink_metadata().during(operation())?;
+        // SAFETY: no memory is passed.
+        let own = unsafe { libc::geteuid() };
+        if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
+            let why = "found a folder that others may write to, or no folder: remove it";
+            return Err(OsError { operation: operation(), source: std::io::Error::other(why) });
+        }
+        let path = folder.join(name);
+        loop {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+                .open(&path)
+                .during(operation())?;
+            // SAFETY: no memory is passed.
+            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
+                let source = std::io::Error::last_os_error();
+                return match source.kind() {
+                    ErrorKind::WouldBlock => Ok(Attempt::Theirs),
+                    _ => Err(OsError { operation: operation(), source }),
+                };
+            }
+            // Whoever had it may have removed the file between the two calls: then another has a new one.
+            let is_same = |there: std::fs::Metadata| {
+                file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+            };
+            if path.symlink_metadata().is_ok_and(is_same) {
+                return Ok(Attempt::Ours(Self { _file: file, path }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is still locked: closing the file, which comes next, unlocks it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("framegauge-lock-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn one_has_it_at_a_time_and_nothing_stays() {
+        let folder = folder("one");
+        let Attempt::Ours(first) = Lock::take(&folder, "a").expect("a folder") else { panic!("it is free") };
+        assert!(matches!(Lock::take(&folder, "a").expect("a folder"), Attempt::Theirs));
+        assert!(matches!(Lock::take(&folder, "b").expect("a folder"), Attempt::Ours(_)));
+        drop(first);
+        assert!(matches!(Lock::take(&folder, "a").expect("a folder"), Attempt::Ours(_)));
+        std::fs::remove_dir(&folder).expect("nothing is left there");
+    }
+
+    #[test]
+    fn a_folder_of_others_is_refused() {
+        let open = folder("open");
+        std::fs::create_dir(&open).expect("a folder");
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("its mode");
+        assert!(Lock::take(&open, "a").is_err());
+        let link = folder("link");
+        std::os::unix::fs::symlink(&open, &link).expect("a link");
+        assert!(Lock::take(&link, "a").is_err());
+        std::fs::remove_file(link).expect("the link");
+        std::fs::remove_dir(open).expect("the folder");
+    }
+}
