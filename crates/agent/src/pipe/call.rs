@@ -13,6 +13,9 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+/// Requests that may be under way, each on a thread of its own: some for each of 250 hosts.
+pub(super) const MOST_REQUESTS: usize = 2048;
+
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// Tells a command that it is to stop.
@@ -126,9 +129,14 @@ impl Session {
         self.greeted.load(Ordering::Acquire)
     }
 
-    /// Notes that a request is at work, which can be asked to stop.
-    pub(super) fn note_running(&self, id: u64, cancellation: Arc<Cancellation>) {
-        lock(&self.running).insert(id, cancellation);
+    /// Notes that a request is at work, which can be asked to stop; false if there are too many.
+    pub(super) fn note_running(&self, id: u64, cancellation: Arc<Cancellation>) -> bool {
+        let mut running = lock(&self.running);
+        let room = running.len() < MOST_REQUESTS;
+        if room {
+            running.insert(id, cancellation);
+        }
+        room
     }
 
     /// Notes that a request has been worked off.

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// The version of the pipe's protocol.
 pub const PROTOCOL: u64 = 1;
 
+/// Bytes of a line: far more than any request takes.
+pub const LONGEST_LINE: u64 = 16 << 20;
+
 /// A request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,8 +150,12 @@ pub fn params<T: DeserializeOwned>(request: &Request) -> Result<T, Failure> {
 pub struct Nothing {}
 
 /// Reads a request from a line; a failure comes with the id to answer to, where there is one.
-pub fn read(line: &str) -> Result<Request, (Option<u64>, Failure)> {
-    let value: Value = serde_json::from_str(line).map_err(|error| (None, Failure::parse(&error)))?;
+pub fn read(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
+    if line.len() as u64 > LONGEST_LINE {
+        let failure = Failure::invalid_request(format!("found a line of more than {LONGEST_LINE} bytes"));
+        return Err((None, failure));
+    }
+    let value: Value = serde_json::from_slice(line).map_err(|error| (None, Failure::parse(&error)))?;
     let id = value["id"].as_u64();
     let request: Request = serde_json::from_value(value)
         .map_err(|error| (id, Failure::invalid_request(format!("not a request: {error}"))))?;

@@ -1,10 +1,10 @@
 //! One conversation on the pipe: reads requests, starts each on a thread of its own, answers.
 
 use crate::arguments::Role;
-use crate::pipe::call::{Call, Cancellation, Session};
+use crate::pipe::call::{Call, Cancellation, MOST_REQUESTS, Session};
 use crate::pipe::message::{self, Answer, Failure};
 use framegauge_drivers::{Result, own};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -26,10 +26,10 @@ pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
     });
     let reading = session.clone();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
+        let mut input = std::io::stdin().lock();
+        while let Ok(Some(line)) = next(&mut input) {
             let _ = word.send(Word::Heard);
-            if !line.trim().is_empty() && !take(&reading, &line, dispatch) {
+            if !line.trim_ascii().is_empty() && !take(&reading, &line, dispatch) {
                 break;
             }
         }
@@ -38,6 +38,21 @@ pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
     await_end(&words, patience);
     session.end();
     Ok(())
+}
+
+/// The next line, without its end; none at the end of the input. Of a line that is too long only the beginning is kept,
+/// one byte more than there may be.
+fn next(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(message::LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() as u64 > message::LONGEST_LINE {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(line))
 }
 
 enum Word {
@@ -63,7 +78,7 @@ fn await_end(words: &Receiver<Word>, patience: Option<Duration>) {
 }
 
 /// Takes one line; false when it was the last.
-fn take(session: &Arc<Session>, line: &str, dispatch: Dispatch) -> bool {
+fn take(session: &Arc<Session>, line: &[u8], dispatch: Dispatch) -> bool {
     let request = match message::read(line) {
         Ok(request) => request,
         Err((id, failure)) => {
@@ -80,8 +95,10 @@ fn take(session: &Arc<Session>, line: &str, dispatch: Dispatch) -> bool {
     let cancellation = Arc::new(Cancellation::default());
     // Hello is answered before the next line is read, so that its order counts.
     let at_once = matches!(request.method.as_str(), "hello" | "cancel" | "shutdown");
-    if !at_once {
-        session.note_running(id, cancellation.clone());
+    if !at_once && !session.note_running(id, cancellation.clone()) {
+        let failure = Failure::state(format!("{MOST_REQUESTS} requests are under way already"));
+        session.answer(Some(id), &Err(failure));
+        return true;
     }
     let call = Call { session: session.clone(), request, cancellation };
     let work = move || {

@@ -38,6 +38,17 @@ impl Agent {
         self.last
     }
 
+    /// Sends a line as it is, with its end.
+    pub fn send_line(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().expect("a pipe");
+        input.write_all(line).and_then(|()| input.write_all(b"\n")).expect("the agent reads");
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next message that is no progress.
     pub fn answer(&mut self) -> Value {
         loop {
