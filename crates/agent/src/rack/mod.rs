@@ -5,6 +5,7 @@ pub mod child;
 pub mod measure;
 pub mod members;
 pub mod names;
+mod outside;
 pub mod params;
 pub mod predict;
 pub mod relay;

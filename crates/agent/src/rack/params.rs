@@ -3,6 +3,7 @@
 use crate::pipe::message::Failure;
 use crate::rack::names::check_names;
 use crate::rack::requirements::Testbed;
+use framegauge_drivers::host::allowed;
 use framegauge_fabric::{Ends, Owner};
 use framegauge_frames::{Fit, Mtu, Stack};
 use framegauge_networks::{
@@ -152,6 +153,10 @@ impl Up {
                 let what = format!("the MTU of {} inside the overlay", host.name);
                 return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
             }
+        }
+        for (name, value) in &self.sysctls {
+            allowed::sysctl_value(name, value)
+                .map_err(|problem| Failure::invalid_params("rack.up", format!("sysctls: {problem}")))?;
         }
         if kernel { self.check_kernel() } else { self.check_fabric() }
     }

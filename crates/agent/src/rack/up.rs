@@ -3,6 +3,7 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use crate::rack::members::{self, Member};
+use crate::rack::outside::Outside;
 use crate::rack::params::{Host, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::speed;
@@ -68,7 +69,10 @@ impl Up {
             (None, _) => rack.switch = Some(self.switch(&threads, &rack.cpus.hosts)?),
         }
         let names = names::can_be_shown().then(|| self.names_entries(&members));
-        self.apply(rack, &members, names.as_ref())?;
+        let outside = Outside::read(self.sysctls.keys());
+        let applied = self.apply(rack, &members, names.as_ref());
+        outside.put_back()?;
+        applied?;
         if let Some(switch) = &rack.switch {
             switch.await_forwarding()?;
         }

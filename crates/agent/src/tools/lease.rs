@@ -5,19 +5,22 @@
 //! answered. When it runs out, when a line `end` comes or the input ends, the guard puts everything back; if the guard
 //! is gone, this process does. If this process is killed or stopped, the guard's input ends, or its time runs out.
 
+use crate::tools::permitted;
 use framegauge_drivers::host::settings::Setting;
-use framegauge_drivers::own::{self, PollSet};
+use framegauge_drivers::own::{self, Attempt, Lock, PollSet};
 
 use serde_json::json;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, ExitCode};
 
 const NANOSECONDS: f64 = 1e9;
 const LONGEST_SECONDS: f64 = 3600.0;
+/// Root's, and empty after a reboot.
+const LOCKS: &str = "/run";
 const OTHER: &str = "another lease under way on this host";
 /// How long the guard may take to end.
 const PATIENCE_SECONDS: f64 = 2.0;
@@ -65,6 +68,9 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
             .split_once('=')
             .ok_or(format!("found {word:?}, expected SETTING=VALUE, such as mtu:eth0=9000"))?;
         let setting = Setting::parse(name)?;
+        if !guard {
+            setting.allows(value)?;
+        }
         if values.iter().any(|(other, _)| *other == setting) {
             return Err(format!("found {setting} twice, expected each setting once"));
         }
@@ -79,6 +85,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
 /// The holder: changes, renews, and sees to it that all is put back.
 fn hold(seconds: f64, wanted: &Values) -> Result<ExitCode, String> {
     let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
+    permitted::check(Path::new(permitted::FILE), wanted.iter().map(|(setting, _)| setting))?;
     let _alone = alone("holder")?;
     let mut before = Values::new();
     for (setting, _) in wanted {
@@ -112,15 +119,33 @@ fn hold(seconds: f64, wanted: &Values) -> Result<ExitCode, String> {
     Ok(if left.is_empty() && failed.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A name that only one process of a network namespace can have, as long as it lives. What another lease has changed is
-/// no old value: whoever put that back would leave the host changed for ever.
-fn alone(part: &str) -> Result<UnixDatagram, String> {
-    SocketAddr::from_abstract_name(format!("framegauge-lease-{part}"))
-        .and_then(|address| UnixDatagram::bind_addr(&address))
-        .map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => format!("there is {OTHER}"),
-            _ => format!("cannot tell whether there is a lease already: {error}"),
-        })
+/// A lock that only one process of a network namespace can have, as long as it lives. What another lease has changed is
+/// no old value: whoever put that back would leave the host changed for ever. Other users cannot take it.
+fn alone(part: &str) -> Result<Lock, String> {
+    let unknown =
+        |error: &dyn std::fmt::Display| format!("cannot tell whether there is a lease already: {error}");
+    let network = std::fs::metadata("/proc/self/ns/net").map_err(|error| unknown(&error))?.ino();
+    match Lock::take(&locks(), &format!("framegauge-lease-{network}-{part}")) {
+        Ok(Attempt::Ours(lock)) => Ok(lock),
+        Ok(Attempt::Theirs) => Err(format!("there is {OTHER}")),
+        Err(error) => Err(unknown(&error)),
+    }
+}
+
+fn locks() -> PathBuf {
+    match own::effective_user() {
+        0 => LOCKS.into(),
+        // Who may change nothing hears that from the kernel.
+        user => std::env::temp_dir().join(format!("framegauge-{user}")),
+    }
+}
+
+/// A guard puts back whatever it is told, so only a lease may tell it: its parent is this same program.
+fn is_of_a_lease() -> bool {
+    let file =
+        |process: &str| std::fs::metadata(format!("/proc/{process}/exe")).map(|exe| (exe.dev(), exe.ino()));
+    let parent = std::os::unix::process::parent_id().to_string();
+    matches!((file(&parent), file("self")), (Ok(one), Ok(other)) if one == other)
 }
 
 fn start_guard(seconds: f64, before: &Values) -> Result<Child, String> {
@@ -156,6 +181,9 @@ fn serve(seconds: f64, input: &mut Lines, guard: &mut Child) -> &'static str {
 /// The guard: waits for the end of the lease, and puts back what it was told.
 fn guard(seconds: f64, before: &Values) -> Result<ExitCode, String> {
     let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
+    if !is_of_a_lease() {
+        return Err("a guard is started by a lease, which knows the old values".into());
+    }
     let _alone = alone("guard")?;
     let mut output = std::io::stdout();
     let _ = output.write_all(b"!").and_then(|()| output.flush());

@@ -4,3 +4,4 @@ pub mod counters;
 pub mod exec;
 pub mod helper;
 pub mod lease;
+mod permitted;

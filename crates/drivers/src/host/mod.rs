@@ -1,5 +1,6 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
+pub mod allowed;
 pub mod groups;
 pub mod names;
 mod napi;

@@ -1,5 +1,6 @@
 //! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
 
+use crate::host::allowed;
 use crate::{OsError, Result};
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
@@ -64,26 +65,34 @@ impl fmt::Display for Setting {
 }
 
 impl Setting {
-    /// Reads a name such as `mtu:eth0`; what is wrong with it otherwise.
+    /// Reads a name such as `mtu:eth0`, if that may be changed; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         const EXPECTED: &str =
             "expected mtu:IFACE, tso:, gso:, gro:, lro:, tx: or qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
-        let plain = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'=".contains(&byte);
-        if name.is_empty()
-            || name.len() > 128
-            || !name.bytes().all(plain)
-            || name.split('.').any(str::is_empty)
-        {
-            return Err(format!("found {text:?}, {EXPECTED}"));
-        }
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
+        match kind {
+            "sysctl" => allowed::sysctl(name)?,
+            _ => allowed::interface(name)?,
+        }
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
             ("qdisc", _) => Ok(Self::Qdisc(name.into())),
             ("sysctl", _) => Ok(Self::Sysctl(name.into())),
             (_, Some(switch)) => Ok(Self::Offload(switch, name.into())),
             _ => Err(format!("found {text:?}, {EXPECTED}")),
+        }
+    }
+
+    /// Whether it may have a value, or what is wrong with it.
+    pub fn allows(&self, value: &str) -> std::result::Result<(), String> {
+        match self {
+            Self::Mtu(_) => allowed::mtu(value),
+            Self::Offload(..) if matches!(value, "on" | "off") => Ok(()),
+            Self::Offload(..) => Err(format!("found {self}={value:?}, expected on or off")),
+            Self::Qdisc(_) if value == DEFAULT => Ok(()),
+            Self::Qdisc(_) => allowed::qdisc(value),
+            Self::Sysctl(name) => allowed::sysctl_value(name, value),
         }
     }
 
@@ -164,7 +173,10 @@ mod tests {
             "sysctl:../x",
             "sysctl:a..b",
             "sysctl:a b",
+            "sysctl:kernel.core_pattern",
             "mtu:a=b",
+            "mtu:lo",
+            "gro:averylonginterface",
         ] {
             assert!(Setting::parse(text).is_err(), "{text}");
         }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -28,6 +29,7 @@ from pydantic_core import core_schema
 
 from framegauge import quantities
 from framegauge.errors import QuantityError
+from framegauge.files import settings
 
 __all__ = [
     "Bytes",
@@ -134,7 +136,11 @@ def as_list(value: object) -> object:
 
 
 # A kind as in tc(8); "default" is the kernel's own choice.
-Qdisc = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
+Qdisc = Annotated[
+    StrictStr,
+    AfterValidator(settings.qdisc),
+    WithJsonSchema({"enum": ["default", *settings.listed("qdisc")]}),
+]
 
 Bytes = Annotated[
     int,

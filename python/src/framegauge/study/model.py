@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from framegauge.files import settings
 from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
 from framegauge.networks import disciplines
 from framegauge.study.changes import Change, change_problems
@@ -154,7 +155,7 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
-            _primary_problems,
+            _primary_problems, _sysctl_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -262,6 +263,12 @@ def _change_problems(study: Study) -> Iterator[Problem]:
 def _primary_problems(study: Study) -> Iterator[Problem]:
     if strange := [name for name in study.primary if name not in study.margin()]:
         yield Problem(("primary",), ", ".join(strange), f"metrics with a margin ({', '.join(study.margin())})")
+
+
+def _sysctl_problems(study: Study) -> Iterator[Problem]:
+    for name, value in study.sysctls.items():
+        if problem := settings.sysctl(name, value):
+            yield Problem(("sysctls", name), *problem)
 
 
 def _on(value: bool) -> str:

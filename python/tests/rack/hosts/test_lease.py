@@ -184,3 +184,94 @@ def test_what_cannot_be_is_refused_and_nothing_stays_changed(namespace: str) -> 
             with pytest.raises(AgentError):
                 agent.request("lease.begin", {"settings": settings, "seconds": 60})
         assert mtu(namespace) == 1500
+
+
+SQUATTER = """\
+import os, socket, sys, time
+os.setuid(65534)
+held = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
+for each, part in zip(held, ("holder", "guard")):
+    each.bind("\\0framegauge-lease-" + part)
+for part in ("holder", "guard"):
+    for folder in ("/run", "/run/framegauge"):
+        try:
+            os.open(f"{folder}/framegauge-lease-{sys.argv[1]}-{part}", os.O_CREAT | os.O_WRONLY)
+        except OSError:
+            pass
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_another_user_of_the_host_cannot_keep_leases_away(namespace: str) -> None:
+    network = os.stat(f"/run/netns/{namespace}").st_ino
+    words = ["ip", "netns", "exec", namespace, "python3", "-c", SQUATTER, str(network)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as squatter:
+        try:
+            assert squatter.stdout is not None
+            assert squatter.stdout.readline() == "ready\n"
+            with agent_in(namespace) as agent:
+                begin(agent, 30)
+                assert mtu(namespace) == 9000
+                agent.request("lease.end")
+            assert mtu(namespace) == 1500
+        finally:
+            squatter.kill()
+
+
+def test_its_lock_is_gone_with_it(namespace: str) -> None:
+    with agent_in(namespace) as agent:
+        begin(agent, 30)
+        network = os.stat(f"/run/netns/{namespace}").st_ino
+        assert len(list(Path("/run").glob(f"framegauge-lease-{network}-*"))) == 2
+        agent.request("lease.end")
+    assert not list(Path("/run").glob(f"framegauge-lease-{network}-*"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "problem"),
+    [
+        ("sysctl:kernel.core_pattern", "|/tmp/evil %p", r'the sysctl "kernel\.core_pattern", expected one of net\.'),
+        ("sysctl:kernel.printk_ratelimit", "9", "expected one of"),
+        ("sysctl:net.ipv4.ip_forward", "1", "expected one of"),
+        ("sysctl:net.ipv4.tcp_congestion_control", "../../x", "expected the name of a congestion control"),
+        ("sysctl:net.ipv4.tcp_rmem", "|/tmp/evil", "expected whole numbers"),
+        ("mtu:lo", "9000", "not the loopback"),
+        ("mtu:v0", "1279", "expected 1280 to 65535 bytes"),
+        ("mtu:../v0", "9000", "expected one of the host's"),
+        ("qdisc:v0", "netem", 'the qdisc "netem", expected one of bfifo, '),
+        ("tso:v0", "maybe", "expected on or off"),
+    ],
+)
+def test_what_is_not_on_the_list_is_refused_with_the_list(
+    namespace: str, setting: str, value: str, problem: str
+) -> None:
+    with agent_in(namespace) as agent, pytest.raises(AgentError, match=problem) as caught:
+        agent.request("lease.begin", {"settings": {setting: value}, "seconds": 30})
+    assert "\n" not in str(caught.value)
+
+
+def test_nobody_but_a_lease_starts_a_guard(namespace: str) -> None:
+    """It would set what it is told for good, and a rule for sudo may allow it."""
+    words = ["ip", "netns", "exec", namespace, find_agent(), "lease", "guard", "0.1", "mtu:v0=1400"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "framegauge-agent lease: a guard is started by a lease, which knows the old values\n"
+    assert mtu(namespace) == 1500
+
+
+def test_an_administrator_can_permit_less(namespace: str, tmp_path: Path) -> None:
+    """/etc/framegauge/lease of a mount namespace of this test's own."""
+    script = (
+        f"mount -t tmpfs none /etc && mkdir /etc/framegauge && echo 'mtu:v0' > /etc/framegauge/lease && "
+        f"exec {find_agent()} lease 5 \"$@\""
+    )
+    words = ["ip", "netns", "exec", namespace, "unshare", "-m", "sh", "-c", script, "sh"]
+
+    def lease(setting: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*words, setting], input="end\n", capture_output=True, text=True, check=False)
+
+    assert lease("mtu:v0=9000").returncode == 0
+    refused = lease("sysctl:net.ipv4.tcp_ecn=1")
+    assert refused.returncode == 1
+    assert "found sysctl:net.ipv4.tcp_ecn, expected a setting that /etc/framegauge/lease permits" in refused.stderr
