@@ -2,7 +2,7 @@
 #   make demo    a verdict on an emulated 1 Gb/s pair, in about two minutes
 #   make test    every check that can run here
 #   make quick   the shorter ones of those that need neither root nor real hosts
-#   make soak    the long forms of tests, which a release needs; hours
+#   make soak    the long forms of tests and an hour of fuzzing, which a release needs; hours
 #   make bench   figures side by side with peers; wants a quiet machine
 #   make wheel   dist/framegauge-*.whl, with the agent for this kind of machine (ARCH=aarch64: for another)
 #   make man     build/man/*.1

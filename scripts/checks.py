@@ -106,7 +106,11 @@ GROUPS = {
         pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
         pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
     ],
-    "soak": [AGENT, pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True)],
+    "soak": [
+        AGENT,
+        Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], "alone"),
+        pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True),
+    ],
 }
 
 # "test result: ok. 12 passed; 0 failed; 1 ignored; …" and "3 failed, 210 passed, 4 skipped in 12.3s"

@@ -1,8 +1,3 @@
-//! cpu.stat of a cgroup.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &str| {
-    let _ = framegauge_metering::parse_cgroup_cpu(text);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| framegauge_fuzzing::run("cgroup_cpu", bytes));

@@ -1,8 +1,3 @@
-//! /proc/<pid>/task/<tid>/schedstat.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &str| {
-    let _ = framegauge_metering::parse_schedstat(text);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| framegauge_fuzzing::run("schedstat", bytes));

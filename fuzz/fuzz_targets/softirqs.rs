@@ -1,8 +1,3 @@
-//! /proc/softirqs.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &str| {
-    let _ = framegauge_metering::parse_softirqs(text);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| framegauge_fuzzing::run("softirqs", bytes));

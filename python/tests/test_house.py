@@ -29,6 +29,7 @@ MAY_USE = {
     "linux": {"frames", "packets"},
     "drivers": {"linux"} | PURE,
     "agent": {"drivers"} | PURE,
+    "fuzzing": {"agent", "drivers", "linux"} | PURE,
 }
 # They join pure code to the world, so they may use clocks, sockets, threads and files.
 IMPURE = {"linux", "drivers", "agent"}

@@ -3,21 +3,12 @@
 //! program inside a host of a rack; an agent starts `lease` and `counters`, which may need more privilege than it has.
 #![allow(clippy::disallowed_methods)]
 
-mod arguments;
-mod check;
-mod dispatch;
-mod general;
-mod generators;
-mod host;
-mod pipe;
-mod rack;
-mod tools;
-
-use arguments::{Arguments, Role};
+use framegauge_agent::arguments::{self, Arguments, Role};
+use framegauge_agent::dispatch;
+use framegauge_agent::pipe::serve::serve;
+use framegauge_agent::tools::{counters, exec, lease};
 use framegauge_drivers::own;
-use pipe::serve::serve;
 use std::process::ExitCode;
-use tools::{counters, exec, lease};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);

@@ -196,8 +196,8 @@ impl Socket {
     }
 }
 
-/// Sorts one datagram into answers; true at the end of the conversation.
-fn collect(mut bytes: &[u8], operation: &str, answers: &mut Vec<Vec<u8>>) -> Result<bool> {
+/// Sorts one datagram into answers; true at the end of the conversation. An error names `operation`.
+pub fn collect(mut bytes: &[u8], operation: &str, answers: &mut Vec<Vec<u8>>) -> Result<bool> {
     while bytes.len() >= HEADER {
         let length = u32::from_ne_bytes(bytes[0..4].try_into().unwrap_or_default()) as usize;
         let kind = u16::from_ne_bytes(bytes[4..6].try_into().unwrap_or_default());
@@ -221,7 +221,7 @@ fn collect(mut bytes: &[u8], operation: &str, answers: &mut Vec<Vec<u8>>) -> Res
                     None
                 };
                 let operation = words.map_or(operation.to_string(), |words| format!("{operation} ({words})"));
-                return Err(OsError::errno(operation, -code));
+                return Err(OsError::errno(operation, code.saturating_neg()));
             }
             _ => answers.push(body.to_vec()),
         }

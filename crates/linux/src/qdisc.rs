@@ -149,7 +149,8 @@ fn read_all(index: i32, operation: &str) -> Result<BTreeMap<i32, QdiscReading>> 
     Ok(answers.iter().filter(root).filter_map(reading).collect())
 }
 
-fn parse(body: &[u8]) -> Option<QdiscReading> {
+/// Reads one answer of the listing; none if it is no queue discipline.
+pub fn parse(body: &[u8]) -> Option<QdiscReading> {
     let attributes = body.get(20..)?;
     let kind = attribute_text(attributes, TCA_KIND)?;
     let mut reading = QdiscReading { kind, default: word(body, 8)? == 0, ..QdiscReading::default() };
@@ -172,7 +173,7 @@ fn parse(body: &[u8]) -> Option<QdiscReading> {
             .and_then(|bytes| bytes.try_into().ok())
             .map(u64::from_ne_bytes)
             .or(word(parameters, 8).map(u64::from))?;
-        reading.bits_per_second = Some(bytes_per_second * 8);
+        reading.bits_per_second = Some(bytes_per_second.saturating_mul(8));
         reading.limit_bytes = word(parameters, 24).map(u64::from);
         // The kernel reports the burst as time at the rate, in units of 64 ns (PSCHED_SHIFT).
         let ticks = u64::from(word(parameters, 28)?);

@@ -81,7 +81,8 @@ pub fn link(name: &str) -> Result<Link> {
     answers.iter().find_map(|body| parse_link(body)).ok_or_else(|| OsError::errno(operation, libc::ENODEV))
 }
 
-fn parse_link(body: &[u8]) -> Option<Link> {
+/// Reads one answer about a link; none if it says too little.
+pub fn parse_link(body: &[u8]) -> Option<Link> {
     let attributes = body.get(16..)?;
     let statistics = attribute(attributes, libc::IFLA_STATS64).unwrap_or(&[]);
     let counter = |place: usize| {

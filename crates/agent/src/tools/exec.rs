@@ -37,7 +37,7 @@ pub struct Exec {
 }
 
 /// Reads what follows `exec`; `None`: show the help.
-fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Exec>, String> {
+pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Exec>, String> {
     let mut asked = Exec::default();
     let (mut pid, mut ticks) = (None, None);
     while let Some(word) = words.next() {

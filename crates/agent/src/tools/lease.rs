@@ -25,7 +25,8 @@ const OTHER: &str = "another lease under way on this host";
 /// How long the guard may take to end.
 const PATIENCE_SECONDS: f64 = 2.0;
 
-type Values = Vec<(Setting, String)>;
+/// Settings and their values.
+pub type Values = Vec<(Setting, String)>;
 
 /// Runs `lease` or, with the first word `guard`, the second process of one.
 pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
@@ -48,13 +49,17 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-struct Asked {
+/// What is asked for.
+pub struct Asked {
     guard: bool,
-    seconds: f64,
-    values: Values,
+    /// How long it holds unless it is renewed.
+    pub seconds: f64,
+    /// What each setting is to be.
+    pub values: Values,
 }
 
-fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
+/// Reads what follows `lease`; the message says what was found and what was expected.
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut words = words.peekable();
     let guard = words.next_if(|word| word == "guard").is_some();
     let seconds = words.next().unwrap_or_default();

@@ -1,0 +1,60 @@
+//! Answers of the kernel.
+
+use framegauge_linux::tcp::TcpInfo;
+use framegauge_linux::{
+    links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag, tunnel, udp_error,
+};
+
+const KINDS: [&str; 11] = [
+    "vxlan",
+    "geneve",
+    "gre",
+    "gretap",
+    "ip6gre",
+    "ip6gretap",
+    "ip6erspan",
+    "ipip",
+    "sit",
+    "ip6tnl",
+    "wireguard",
+];
+
+/// A datagram of netlink: no answer is longer than the datagram.
+pub fn netlink(bytes: &[u8]) {
+    let mut answers = Vec::new();
+    let _ = netlink::collect(bytes, "read it", &mut answers);
+    assert!(answers.iter().map(Vec::len).sum::<usize>() <= bytes.len());
+}
+
+/// A queue discipline.
+pub fn qdisc(bytes: &[u8]) {
+    let _ = qdisc::parse(bytes);
+}
+
+/// Interfaces, tunnels, addresses and remembered path MTUs.
+pub fn rtnetlink(bytes: &[u8]) {
+    let _ = (links::parse_interface(bytes), links::parse_address(bytes), routes::parse_exception(bytes));
+    let _ = links_by_name::parse_link(bytes);
+    for kind in KINDS {
+        if let Some(encapsulation) = tunnel::parse(kind, bytes).and_then(|tunnel| tunnel.encapsulation) {
+            assert!(encapsulation.overhead_bytes() >= 20);
+        }
+    }
+}
+
+/// The listing of sockets, attributes included.
+pub fn inet_diag(bytes: &[u8]) {
+    let _ = sock_diag::parse(bytes);
+}
+
+/// The state of a TCP connection, of which an older kernel says less.
+pub fn tcp_info(bytes: &[u8]) {
+    let _ = TcpInfo::parse(bytes);
+}
+
+/// An entry of a UDP socket's error queue, in which a stranger's ICMP message is told.
+pub fn udp_error(bytes: &[u8]) {
+    if let Some(report) = udp_error::parse_report(bytes) {
+        assert!(bytes.len() >= 12 && report.quoted.is_empty());
+    }
+}
