@@ -7,6 +7,8 @@ use framegauge_agent::rack::params::Up;
 use framegauge_agent::tools::{exec, lease};
 use framegauge_drivers::host::settings::Setting;
 use framegauge_drivers::spool;
+use framegauge_fabric::{Fabric, HostIndex, Sink};
+use framegauge_frames::Picoseconds;
 use framegauge_linux::files;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -54,7 +56,19 @@ pub fn pipe_message(bytes: &[u8]) {
     }
 }
 
-/// The parameters of `rack.up`: whatever passes the checks can be described, and every end has a rate.
+/// How many times a fabric is woken.
+const STEPS: usize = 100;
+
+/// Takes what arrives.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn deliver(&mut self, _: HostIndex, _: &[(u32, u16)], _: Picoseconds) {}
+    fn discard(&mut self, _: u32, _: u16) {}
+}
+
+/// The parameters of `rack.up`: whatever passes the checks can be described and becomes a fabric, whose time never goes
+/// back under the load that it makes itself; and every end has a rate.
 pub fn rack_up(bytes: &[u8]) {
     let Ok(params) = serde_json::from_slice::<Value>(bytes) else { return };
     let request = Request { jsonrpc: "2.0".into(), id: 1, method: "rack.up".into(), params };
@@ -65,6 +79,16 @@ pub fn rack_up(bytes: &[u8]) {
     let Ok((_, network)) = up.network() else { return };
     let _ = network.describe();
     assert_eq!(network.hosts(), up.names());
+    let mut fabric = Fabric::new(&network.config).expect("its checks have passed");
+    let mut now = Picoseconds::ZERO;
+    for deadline in (0..STEPS).map_while(|_| {
+        let deadline = fabric.next_deadline()?;
+        fabric.advance(deadline, &mut Nobody);
+        Some(deadline)
+    }) {
+        assert!(deadline >= now, "{deadline:?} after {now:?}");
+        now = deadline;
+    }
     assert!((0..network.ends.len()).all(|end| network.link_rate(end).bits_per_second() > 0));
 }
 
