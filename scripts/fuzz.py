@@ -32,7 +32,7 @@ NEEDS = (
 CPUS = len(os.sched_getaffinity(0))
 # One input; more is a defect.
 LONGEST_SECONDS, MOST_MEGABYTES = 10, 1024
-TAIL = 40
+MOST_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,17 @@ def read(target: str, code: int, output: str) -> Outcome:
     if kept:
         place = os.path.relpath(FUZZ / kept[-1], ROOT)
         again = f"cp {place} fuzz/seeds/{target}/ && cargo test -p framegauge-fuzzing"
-        return Outcome(target, 0, f"FAILED with {place}; to see it again: {again}\n{last(output)}")
+        return Outcome(target, 0, f"FAILED with {place}; to see it again: {again}\n{told(output)}")
     if code or not tried:
-        return Outcome(target, 0, f"FAILED, exit code {code}\n{last(output)}")
+        return Outcome(target, 0, f"FAILED, exit code {code}\n{told(output)}")
     return Outcome(target, int(tried[-1]), "")
 
 
-def last(output: str) -> str:
-    """The last lines, indented."""
-    return "\n".join(f"    {line}" for line in output.splitlines()[-TAIL:])
+def told(output: str) -> str:
+    """Where it failed, if that is told, or else the last lines; indented."""
+    lines = output.splitlines()
+    first = next((place for place, line in enumerate(lines) if "panicked at" in line or "ERROR: " in line), -MOST_LINES)
+    return "\n".join(f"    {line}" for line in lines[first:][:MOST_LINES])
 
 
 def fuzz(target: str, seconds: int) -> Outcome:

@@ -40,7 +40,7 @@ def test_an_input_that_fails_is_named_with_the_way_to_see_it_again() -> None:
         "FAILED with fuzz/artifacts/hello/crash-01ab; to see it again: "
         "cp fuzz/artifacts/hello/crash-01ab fuzz/seeds/hello/ && cargo test -p framegauge-fuzzing"
     )
-    assert "panicked at crates/fuzzing/src/wire.rs:14:9" in outcome.text()
+    assert outcome.text().splitlines()[1] == "    thread '<unnamed>' panicked at crates/fuzzing/src/wire.rs:14:9:"
 
 
 @pytest.mark.parametrize(
