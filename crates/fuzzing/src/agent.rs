@@ -32,17 +32,16 @@ pub fn settings(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(setting) = Setting::parse(text) {
         assert_eq!(setting.to_string(), text);
-        assert!(!text.contains('/') && !text.contains("..") && text.is_ascii());
+        assert!(!text.contains('/') && text.is_ascii());
     }
 }
 
 /// A line of the pipe: what is accepted says the same when it is written again, and every refusal has its code.
 pub fn pipe_message(bytes: &[u8]) {
-    let Ok(line) = str::from_utf8(bytes) else { return };
-    match message::read(line) {
+    match message::read(bytes) {
         Ok(Request { jsonrpc, id, method, params }) => {
             let again = json!({"jsonrpc": jsonrpc, "id": id, "method": method, "params": params}).to_string();
-            let read = message::read(&again).expect("it was accepted before");
+            let read = message::read(again.as_bytes()).expect("it was accepted before");
             assert_eq!(
                 (read.jsonrpc.as_str(), read.id, read.method, read.params),
                 ("2.0", id, method, params)
@@ -50,6 +49,7 @@ pub fn pipe_message(bytes: &[u8]) {
         }
         Err((_, failure)) => assert!(matches!(failure.code, -32700 | -32600)),
     }
+    let Ok(line) = str::from_utf8(bytes) else { return };
     if let Ok(token) = fields::token("hello", line) {
         let hex: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, line.to_ascii_lowercase());
