@@ -264,7 +264,7 @@ def test_an_administrator_can_permit_less(namespace: str, tmp_path: Path) -> Non
     """/etc/framegauge/lease of a mount namespace of this test's own."""
     script = (
         f"mount -t tmpfs none /etc && mkdir /etc/framegauge && echo 'mtu:v0' > /etc/framegauge/lease && "
-        f"exec {find_agent()} lease 5 \"$@\""
+        f'exec {find_agent()} lease 5 "$@"'
     )
     words = ["ip", "netns", "exec", namespace, "unshare", "-m", "sh", "-c", script, "sh"]
 
