@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from framegauge.compare import windows
 from framegauge.compare.formats import flent, iperf3
 from framegauge.compare.formats.samples import Sample, Side, Unreadable, as_number, load_json, one_line, set_key
 from framegauge.compare.windows import Window
-from framegauge.errors import CorruptResults, InputError
+from framegauge.errors import CorruptResults, InputError, StudyError
+from framegauge.files import yaml as yaml_file
 from framegauge.metrics import METRICS
 from framegauge.results import journal as results
 from framegauge.results.journal import Run, Saved
@@ -195,8 +194,9 @@ def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(agent, dict):
         facts |= {"kernel": agent.get("kernel"), "CPUs": agent.get("cpus"), "agent": agent.get("agent")}
     try:
-        study = yaml.safe_load((path / "study.yaml").read_bytes())
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        place = path / "study.yaml"
+        study = yaml_file.data(yaml_file.read(place, "a study file"), str(place))
+    except StudyError:
         study = None
     for section in ("testbed", "sysctls"):
         # Settings of the testbed that are not conditions of a run: buffers, the shaper, socket limits.

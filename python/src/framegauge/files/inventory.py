@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from framegauge.errors import InputError, StudyError
 from framegauge.files import yaml as yaml_file
+from framegauge.files.bounded import Excess
 from framegauge.files.machines import Inventory, Machine
 
 __all__ = ["load"]
@@ -46,6 +47,8 @@ def _is_program(place: Path) -> bool:
 def _is_ours(place: Path) -> bool:
     try:
         return "hosts" in yaml_file.keys(yaml_file.read(place, "an inventory"), str(place))
+    except Excess:
+        raise
     except StudyError:
         return False
 

@@ -12,9 +12,15 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from framegauge.errors import StudyError
+from framegauge.files import bounded
 from framegauge.files.types import Problem, nearest
+from framegauge.printable import printable
 
-__all__ = ["json_schema", "keys", "parse", "read"]
+__all__ = ["data", "json_schema", "keys", "parse", "read"]
+
+MOST_SHOWN = 200  # characters of a value in an error
+MOST_LINE = 2000
+MOST_PROBLEMS = 50  # that are listed; a file of somebody else may have thousands
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -41,7 +47,11 @@ _EXPECTED = {
 def read(path: str | Path, what: str) -> str:
     """The text of a file; StudyError if it cannot be read. `what` is the kind of file expected: "a study file"."""
     try:
-        return Path(path).read_text("utf-8")
+        with Path(path).open("rb") as file:
+            found = file.read(bounded.MOST_BYTES + 1)
+        if len(found) > bounded.MOST_BYTES:
+            raise bounded.Excess([f"{path}: found more than {bounded.MOST_BYTES} bytes, expected {what} of fewer"])
+        return found.decode("utf-8")
     except OSError as error:
         raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}"]) from None
     except UnicodeDecodeError as error:
@@ -60,30 +70,42 @@ def parse(
 
     `rules` yields problems of a whole that the model itself accepts; `context` is passed to its validators.
     """
-    node, data = _composed(text, name)
-    if node is None or not isinstance(data, dict):
+    node, given = bounded.compose(text, name)
+    if node is None or not isinstance(given, dict):
         raise StudyError([f"{name}:1: found no mapping, expected the keys {', '.join(model.model_fields)}"])
-    problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, "")]
+    problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, ())]
     if problems:
-        raise StudyError(problems)
+        raise _error(name, problems)
     try:
-        found = model.model_validate(data, context=dict(context or {}))
+        found = model.model_validate(given, context=dict(context or {}))
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
         schema = _schema(model, root)
-        lines = [_problem(name, node, item, schema, root) for item in items]
-        raise StudyError(list(dict.fromkeys(lines))) from None
+        shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
+        raise _error(name, shown, len(items) - len(shown)) from None
     broken = [_described(name, node, problem, root) for problem in rules(found)]
     if broken:
-        raise StudyError(broken)
+        raise _error(name, broken)
     return found
+
+
+def _error(name: str, lines: Sequence[str], unsaid: int = 0) -> StudyError:
+    """All problems, each once and in one line; of many the first, and how many more there are."""
+    each = list(dict.fromkeys(printable(line)[:MOST_LINE] for line in lines))
+    unsaid += len(each[MOST_PROBLEMS:])
+    return StudyError([*each[:MOST_PROBLEMS], *([f"{name}: and {unsaid} more problems"] if unsaid else [])])
 
 
 def keys(text: str, name: str) -> set[str]:
     """The top-level keys of `text`, none if it is not a mapping; StudyError if it is not YAML."""
-    _, data = _composed(text, name)
-    return {str(key) for key in data} if isinstance(data, dict) else set()
+    found = data(text, name)
+    return {str(key) for key in found} if isinstance(found, dict) else set()
+
+
+def data(text: str, name: str) -> object:
+    """What is in `text`, whatever it is; StudyError if it is not YAML."""
+    return bounded.compose(text, name)[1]
 
 
 def json_schema(model: type[BaseModel], root: str) -> dict[str, Any]:
@@ -98,31 +120,18 @@ def _schema(model: type[BaseModel], root: str) -> Mapping[str, Any]:
     return json_schema(model, root)
 
 
-def _composed(text: str, name: str) -> tuple[yaml.Node | None, object]:
-    try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        return node, None if node is None else loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise StudyError([f"{name}:{line}: found {error.problem}, expected YAML"]) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise StudyError([f"{name}:1: found {str(error).splitlines()[0]}, expected YAML"]) from None
-
-
-def _repeated(node: yaml.Node, where: str) -> Iterable[tuple[int, str]]:
+def _repeated(node: yaml.Node, path: tuple[str, ...]) -> Iterable[tuple[int, str]]:
     """The keys that are given twice, of which YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
-            path = f"{where}.{key.value}".lstrip(".")
-            if str(key.value) in seen:
-                yield key.start_mark.line + 1, path
-            seen.add(str(key.value))
-            yield from _repeated(value, path)
+            if key.value in seen:
+                yield key.start_mark.line + 1, ".".join([*path, key.value])
+            seen.add(key.value)
+            yield from _repeated(value, (*path, key.value))
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            yield from _repeated(value, f"{where}.{index}")
+            yield from _repeated(value, (*path, str(index)))
 
 
 def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]:
@@ -165,14 +174,22 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
         return f"{name}:{line}: {where}: found nothing, expected this key"
     if kind == "value_error":
         return f"{head}: {context['error']}"
-    found = item["input"]
-    shown = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
+    shown = _shown(item["input"])
     expected = (
         _EXPECTED.get(kind, "").format_map(context)
         or context.get("expected")
         or item["msg"][0].lower() + item["msg"][1:]
     )
     return f"{head}: found {shown}, expected {expected}"
+
+
+def _shown(found: object) -> str:
+    """A value in an error; a long one is cut off."""
+    try:
+        text = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
+    except TypeError:  # keys that JSON has not: dates, tuples
+        text = str(found)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def _nearest(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:

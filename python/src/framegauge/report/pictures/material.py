@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import yaml
-
+from framegauge.errors import StudyError
+from framegauge.files import yaml as yaml_file
 from framegauge.report.pictures import (
     arms,
     changes as changes_charts,
@@ -81,7 +82,7 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
         readings=readings,
         environment=_mapping(_text(saved, "environment.json"), json.loads),
         study=study,
-        settings=_mapping(study, yaml.safe_load),
+        settings=_mapping(study, partial(yaml_file.data, name="study.yaml")),
     )
 
 
@@ -96,6 +97,6 @@ def _mapping(text: str, parse: Any) -> Mapping[str, Any]:
     """A parsed file; empty if it cannot be parsed, because the page does not depend on it."""
     try:
         found = parse(text)
-    except (ValueError, yaml.YAMLError):
+    except (ValueError, RecursionError, StudyError):
         return {}
     return found if isinstance(found, Mapping) else {}
