@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given, strategies as st
 
 from framegauge.compare.formats import flent, iperf3
 from framegauge.compare.formats.samples import LARGEST_VALUE, Unreadable, one_line
+from framegauge.foreign import MOST_BYTES, MOST_VALUES
 
 REAL = ROOT / "python/tests/documents/iperf3"
 
@@ -141,10 +144,66 @@ def test_what_is_no_run_of_flent_says_so_in_one_line(data, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(flent, "MOST_UNPACKED", 1000)
-    with pytest.raises(Unreadable, match="found more than 1000 bytes unpacked"):
-        flent.parse("x", gzip.compress(b" " * 1_000_000))
+def lists():
+    return b'{"version":4,"results":[' + b"[]," * ((MOST_BYTES - 100) // 3) + b"[]]}"
+
+
+def objects():
+    """Just below the limit."""
+    return b'{"start":[' + b'{"a":0.5},' * (MOST_VALUES // 2 - 10) + b"{}]}"
+
+
+def blanks():
+    return b"{}" + b" " * MOST_BYTES
+
+
+def packed(data):
+    return gzip.compress(data, 1)
+
+
+COMMAND = """
+import sys
+from framegauge.cli.main import main
+code = main(["compare", *sys.argv[1:]])
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(status["VmHWM"].split()[0], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parse", "data", "said"),
+    [
+        (flent.parse, lambda: packed(blanks()), f"found more than {MOST_BYTES} bytes unpacked"),
+        (flent.parse, lambda: packed(lists()), f"found more than {MOST_VALUES} values"),
+        (iperf3.parse, lists, f"found more than {MOST_VALUES} values"),
+        (iperf3.parse, blanks, f"found {MOST_BYTES + 2} bytes, expected at most {MOST_BYTES}"),
+        (iperf3.parse, objects, "found no object start"),
+    ],
+    ids=["blanks", "packed lists", "lists", "long", "objects"],
+)
+def test_what_would_take_too_much_memory_is_refused_in_one_line(parse, data, said):
+    with pytest.raises(Unreadable, match=said) as error:
+        parse("x", data())
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.thorough
+def test_files_made_to_take_memory_take_little(tmp_path):
+    """Peak memory of the command: 7 GB and 1.7 GB before there was a limit; 360 MB here, libraries included."""
+    for side in ("a", "b"):
+        (tmp_path / side).mkdir()
+    (tmp_path / "a/lists.flent.gz").write_bytes(packed(lists()))
+    (tmp_path / "a/blanks.flent.gz").write_bytes(packed(blanks()))
+    (tmp_path / "b/lists.json").write_bytes(lists())
+    (tmp_path / "b/objects.json").write_bytes(objects())
+    (tmp_path / "b/long.json").write_bytes(blanks())
+    command = [sys.executable, "-c", COMMAND, str(tmp_path / "a"), str(tmp_path / "b")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    said, peak = done.stderr.splitlines()
+    assert said.startswith("framegauge: ")
+    assert int(peak) * 1024 < 500e6, peak
 
 
 def holds(parse, data):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from framegauge import foreign
 from framegauge.compare import windows
 from framegauge.compare.formats import flent, iperf3
 from framegauge.compare.formats.samples import Sample, Side, Unreadable, as_number, load_json, one_line, set_key
@@ -25,9 +26,9 @@ from framegauge.summary import document as summary, judging
 __all__ = ["read_side"]
 
 MOST_FILES = 10_000
-SUFFIXES: Mapping[str, tuple[str, Callable[[str, bytes], list[Sample]], int]] = {
-    "iperf3": (".json", iperf3.parse, iperf3.MOST_BYTES),
-    "flent": (".flent.gz", flent.parse, flent.MOST_BYTES),
+SUFFIXES: Mapping[str, tuple[str, Callable[[str, bytes], list[Sample]]]] = {
+    "iperf3": (".json", iperf3.parse),
+    "flent": (".flent.gz", flent.parse),
 }
 
 
@@ -67,7 +68,7 @@ def _cut(side: Side, window: Window) -> Side:
 
 def _files(source: str, path: Path, names: Sequence[str]) -> Side:
     """The runs in files of other tools; a file without a run counts as an excluded run, with the reason."""
-    found = {kind: [name for name in names if name.endswith(suffix)] for kind, (suffix, _, _) in SUFFIXES.items()}
+    found = {kind: [name for name in names if name.endswith(suffix)] for kind, (suffix, _) in SUFFIXES.items()}
     kinds = [kind for kind, mine in found.items() if mine]
     if not kinds:
         expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz)"
@@ -85,12 +86,13 @@ def _files(source: str, path: Path, names: Sequence[str]) -> Side:
 
 
 def _file(path: Path, kind: str) -> list[Sample]:
-    _, parse, most = SUFFIXES[kind]
+    _, parse = SUFFIXES[kind]
     try:
         if not path.is_file():
             raise Unreadable("found no regular file, expected one")
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        data = foreign.read(path)
+    except foreign.TooLarge as error:
+        raise Unreadable(str(error)) from None
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror}), expected a readable file") from None
     return parse(one_line(path.name), data)
@@ -188,8 +190,8 @@ def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
     """Facts that hold for every run, from the folder; those that differ between two sides are shown."""
     facts = {"question": plan.get("question"), "framegauge": plan.get("framegauge"), "scope": plan.get("scope")}
     try:
-        agent = load_json((path / "environment.json").read_bytes(), "the environment of a study").get("agent")
-    except (OSError, Unreadable):
+        agent = load_json(foreign.read(path / "environment.json"), "the environment of a study").get("agent")
+    except (OSError, ValueError, Unreadable):
         agent = None
     if isinstance(agent, dict):
         facts |= {"kernel": agent.get("kernel"), "CPUs": agent.get("cpus"), "agent": agent.get("agent")}

@@ -20,11 +20,10 @@ from gzip import GzipFile
 from typing import Any
 
 from framegauge.compare.formats.samples import Sample, Unreadable, as_number, load_json, one_line
+from framegauge.foreign import MOST_BYTES
 
-__all__ = ["MOST_BYTES", "MOST_UNPACKED", "parse"]
+__all__ = ["parse"]
 
-MOST_BYTES = 64 << 20
-MOST_UNPACKED = 256 << 20
 NEWEST = 4
 WHAT = "a data file of flent"
 PING = re.compile(r"Ping \(ms\)(?: |::)[^:]*")
@@ -57,17 +56,15 @@ def parse(name: str, data: bytes) -> list[Sample]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    if len(data) > MOST_BYTES:
-        raise Unreadable(f"found {len(data)} bytes, expected at most {MOST_BYTES}")
     try:
         with GzipFile(fileobj=io.BytesIO(data)) as file:
-            text = file.read(MOST_UNPACKED + 1)
+            text = file.read(MOST_BYTES + 1)
     except EOFError:
         raise Unreadable("found a gzip file that is cut off, expected a whole one") from None
     except (OSError, zlib.error):
         raise Unreadable(f"found no gzip file, expected {WHAT}") from None
-    if len(text) > MOST_UNPACKED:
-        raise Unreadable(f"found more than {MOST_UNPACKED} bytes unpacked, expected no more")
+    if len(text) > MOST_BYTES:
+        raise Unreadable(f"found more than {MOST_BYTES} bytes unpacked, expected at most that many")
     return text
 
 

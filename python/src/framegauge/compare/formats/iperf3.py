@@ -15,16 +15,13 @@ from typing import Any
 
 from framegauge.compare.formats.samples import OtherRun, Sample, Unreadable, as_number, load_json, one_line
 
-__all__ = ["MOST_BYTES", "parse"]
+__all__ = ["parse"]
 
-MOST_BYTES = 64 << 20  # larger files, such as a day of 128 streams with one interval per second, are not for comparison
 WHAT = "the output of iperf3 -J"
 
 
 def parse(name: str, data: bytes) -> list[Sample]:
     """The samples of one file, one per direction; Unreadable if there are none."""
-    if len(data) > MOST_BYTES:
-        raise Unreadable(f"found {len(data)} bytes, expected at most {MOST_BYTES}")
     found = load_json(data, WHAT)
     if "error" in found:
         raise Unreadable(f"iperf3 ended with an error: {one_line(found['error'])}")

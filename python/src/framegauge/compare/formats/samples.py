@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from framegauge import foreign
 from framegauge.errors import InputError
 
 __all__ = ["LARGEST_VALUE", "OtherRun", "Sample", "Side", "Unreadable", "as_number", "load_json", "one_line", "set_key"]
@@ -92,12 +93,14 @@ def one_line(text: object, most: int = MOST_TEXT) -> str:
 def load_json(data: bytes, what: str) -> Mapping[str, Any]:
     """The JSON object in the bytes; Unreadable if there is none."""
     try:
-        found = json.loads(data)
+        found = foreign.load_json(data)
+    except foreign.TooLarge as error:
+        raise Unreadable(f"{error}, in {what}") from None
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             raise Unreadable(f"found more than one JSON document, expected one {what}: one file is one run") from None
         raise Unreadable(f"found no JSON ({error.msg} at byte {error.pos}), expected {what}") from None
-    except (ValueError, RecursionError):  # wrong encodings, numbers of a million digits, endless nesting
+    except ValueError:  # wrong encodings, numbers of a million digits, endless nesting
         raise Unreadable(f"found no JSON, expected {what}") from None
     if not isinstance(found, dict):
         raise Unreadable(f"found no JSON object, expected {what}")
