@@ -321,7 +321,7 @@ def test_help_has_examples_and_exit_codes(capsys):
         (["{file}", "{file}"], "cannot be read (Not a directory), expected a folder of runs"),
         (["{both}", "{both}"], "found files of iperf3 and of flent, expected files of one tool per folder"),
         (["{newer}", "{newer}"], "found results of schema 2, expected at most 1"),
-        (["{corrupt}", "{corrupt}"], "found damaged results"),
+        (["{corrupt}", "{corrupt}"], "margins: found 5, expected an object"),
         (["a", "b", "--margin", "speed=1%"], '--margin: found "speed", expected one of goodput'),
         (["a", "b", "--margin", "goodput"], '--margin: found "goodput", expected METRIC=SHARE'),
         (["a", "b", "--margin", "goodput=1"], '--margin goodput: found "1", expected a share such as 1 %'),

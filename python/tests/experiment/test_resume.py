@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.support import STUDY, by_length
+from helpers.support import PLAN, STUDY, by_length
 
 from framegauge.results import journal as results
 from framegauge.study import file as study_file
@@ -61,6 +61,6 @@ def test_killed_at_random_moments_it_resumes(seed, tmp_path):
 
 
 def test_a_study_killed_before_its_first_run_resumes(study, tmp_path):
-    results.Journal.create(tmp_path / "out", study_file.dump(study), {"question": "?"}).close()
+    results.Journal.create(tmp_path / "out", study_file.dump(study), PLAN).close()
     with results.Journal.resume(tmp_path / "out") as journal:
         assert journal.runs == []

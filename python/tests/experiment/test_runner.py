@@ -4,6 +4,7 @@ import dataclasses
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from helpers.support import PLAN
 
 from framegauge.errors import AgentError, AgentLost, Refused
 from framegauge.experiment.runner import Runner
@@ -174,7 +175,7 @@ def test_a_study_that_was_cut_off_is_undecided_where_more_runs_would_tell(study,
 
 def test_a_spent_budget_leaves_no_room_for_more_blocks(study, tmp_path):
     bed = FakeTestbed(FakeModel(faults=[Fault("late", Unlucky(0, 2, 4))]))
-    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         runner = Runner(
             study, bed, journal, wanting=lambda _: True,
             now=lambda: 1e9 if len(journal.runs) >= 21 else 0.0, pause=lambda _: None, cpu_time=lambda: 0.0,
@@ -194,7 +195,7 @@ def test_a_block_more_that_was_interrupted_is_filled_when_the_study_goes_on(stud
             pause=lambda _: None, cpu_time=lambda: 0.0,
         ).run()  # fmt: skip
 
-    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         assert run(journal, stop).interrupted
         assert len(journal.runs) == 19
     with Journal.resume(tmp_path / "out") as journal:
@@ -226,7 +227,7 @@ def test_an_interrupt_is_not_lost_behind_a_host_that_is_gone(study, tmp_path):
     def interrupt(_up, _number):
         raise KeyboardInterrupt
 
-    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         outcome = Runner(study, Gone(FakeModel(faults=[Fault("late", interrupt)])), journal).run()
     assert outcome.interrupted
 
@@ -266,7 +267,7 @@ def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
 
     hours = iter(range(0, 10**9, 100))
     short = study.model_copy(update={"budget": 60.0})
-    with Journal.create(tmp_path / "out", study_file.dump(short), {"question": "?"}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(short), PLAN) as journal:
         outcome = Runner(
             short, FakeTestbed(), journal, now=lambda: float(next(hours)), pause=lambda _: None, cpu_time=lambda: 0.0
         ).run()
@@ -277,7 +278,7 @@ def test_a_spent_budget_ends_after_a_whole_block(study, execute, tmp_path):
 def test_a_run_says_when_it_began_in_utc(study, tmp_path):
     east = timezone(timedelta(hours=2))
     minutes = (datetime(2026, 11, 21, 12, tzinfo=east) + timedelta(minutes=step) for step in range(1000))
-    with Journal.create(tmp_path / "out", study_file.dump(study), {"question": "?"}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         Runner(study, FakeTestbed(), journal, wall=lambda: next(minutes), pause=lambda _: None).run()
     began = [run.began for run in read(tmp_path / "out").runs]
     assert began[:2] == ["2026-11-21T10:00:00.000+00:00", "2026-11-21T10:01:00.000+00:00"]

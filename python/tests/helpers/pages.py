@@ -126,7 +126,7 @@ def hostile(folder: Path) -> Saved:
     """A folder whose every name, reason and reading wants to be more than text."""
     plan = {
         "question": HOSTILE, "scope": HOSTILE, "treatment": "congestion_control", "margins": {"goodput": 0.01, "fairness": 0.1},
-        "planned_runs": HOSTILE, "framegauge": HOSTILE,
+        "planned_runs": 36, "framegauge": HOSTILE,
     }  # fmt: skip
     with Journal.create(folder, f"question: {HOSTILE}\nseed: 1\n", plan) as journal:
         number = 0

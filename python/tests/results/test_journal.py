@@ -6,14 +6,13 @@ from dataclasses import asdict, replace
 
 import pyarrow.parquet
 import pytest
-from helpers.support import STUDY
+from helpers.support import PLAN, STUDY
 from hypothesis import given, strategies as st
 
 from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
 from framegauge.results import journal as results, lock as claim
 from framegauge.results.journal import Journal, Run, parse_journal
 
-PLAN = {"question": "?", "scope": "invented", "treatment": "mtu", "margins": {"goodput": 0.01}}
 RUN = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {"size_bytes": 1}, {"goodput": 1e9}, [])
 
 
@@ -43,7 +42,7 @@ def test_any_bytes_are_a_journal_or_an_error_of_ours(data):
 
 
 def test_a_broken_line_in_the_middle_is_named():
-    with pytest.raises(CorruptResults, match="j:2: found no run"):
+    with pytest.raises(CorruptResults, match="j:2: found no JSON"):
         parse_journal(line(RUN) + b"{half\n" + line(RUN), "j")
 
 
@@ -57,7 +56,7 @@ def test_keys_that_a_newer_framegauge_of_this_schema_added_are_left_out():
 def test_runs_survive_and_tables_are_derived(tmp_path):
     with Journal.create(tmp_path / "out", STUDY, PLAN) as journal:
         journal.add(RUN, {"a": 1}, {"samples": b"bulk"})
-        journal.add(replace(RUN, number=2, level={"h1": 9000, "h2": 1500}, excluded=["proof: x"]), {}, {})
+        journal.add(replace(RUN, number=2, arm="t", level={"h1": 9000, "h2": 1500}, excluded=["proof: x"]), {}, {})
         results.write_tables(journal)
     saved = results.read(tmp_path / "out")
     assert [run.number for run in saved.runs] == [1, 2]
@@ -168,13 +167,13 @@ def test_a_lock_whose_file_was_taken_away_keeps_nobody_out_and_is_taken_again(tm
 
 
 FULL = """
-import resource, sys
+import json, resource, sys
 from pathlib import Path
 from dataclasses import replace
 from framegauge.results.journal import Journal, Run
 from framegauge.errors import DiskFull
 run = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {}, {"goodput": 1e9}, [])
-journal = Journal.create(Path(sys.argv[1]), "", {"question": "?"})
+journal = Journal.create(Path(sys.argv[1]), "", json.loads(sys.argv[2]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     for number in range(1, 100):
@@ -188,7 +187,10 @@ except DiskFull as error:
 
 def test_a_full_disk_gives_one_line_and_keeps_finished_runs(tmp_path):
     found = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path / "out")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FULL, str(tmp_path / "out"), json.dumps(PLAN)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.returncode == DiskFull.exit_code
     finished = [int(number) for number in found.stdout.split()]

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from helpers.contended import arrow
-from helpers.support import ROOT, STUDY
+from helpers.support import PLAN, ROOT, STUDY
 
 from framegauge.cli import main as cli
 from framegauge.results import journal as results, spools
@@ -97,7 +97,7 @@ def test_lists_and_times_in_csv(folder):
 def test_a_journal_without_times_and_with_odd_levels(tmp_path):
     run = Run(1, 0, 0, "9000", "treatment", 9000, 0, "stream", {"x": None}, {"goodput": 1}, [])
     odd = replace(run, number=2, level="h1=9000,h2=1500", metrics={}, conditions={"x": None, "y": 2**70})
-    with Journal.create(tmp_path / "out", "", {"question": "?"}) as journal:
+    with Journal.create(tmp_path / "out", "", PLAN) as journal:
         journal.add(run, {}, {})
         journal.add(odd, {}, {})
         results.write_tables(journal)
@@ -136,7 +136,7 @@ def test_what_the_network_did_is_a_parquet_file_that_others_read(name, reader, t
             "queue_bytes": pa.array([2**40, 0, 7], pa.uint64()), "run_length": pa.array([1, 1, 2], pa.uint32()),
         }
     )  # fmt: skip
-    with Journal.create(tmp_path / "out", "", {"question": "?"}) as journal:
+    with Journal.create(tmp_path / "out", "", PLAN) as journal:
         journal.add(run, {}, {name: arrow({each: table[each] for each in table.column_names}), "samples": b"x"})
     place = tmp_path / "out/runs/1"
     assert sorted(each.name for each in place.iterdir()) == sorted([f"{name}.parquet", "record.json", "samples.arrow"])
@@ -160,6 +160,6 @@ def test_a_folder_of_before_is_read_from_its_arrow_files(tmp_path):
 
 def test_a_spool_that_is_no_arrow_file_is_kept_as_it_came(tmp_path):
     run = Run(1, 0, 0, "9000", "treatment", 9000, 0, "stream", {}, {}, ["error: no Arrow file"])
-    with Journal.create(tmp_path / "out", "", {"question": "?"}) as journal:
+    with Journal.create(tmp_path / "out", "", PLAN) as journal:
         journal.add(run, {}, {"drops": b"torn"})
     assert (tmp_path / "out/runs/1/drops.arrow").read_bytes() == b"torn"

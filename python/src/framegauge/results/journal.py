@@ -21,7 +21,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,46 +31,18 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from framegauge import foreign
 from framegauge.errors import CorruptResults, DiskFull, FolderNotEmpty, InputError, NewerResults
+from framegauge.results import shapes
 from framegauge.results.lock import LOCK, Claim
+from framegauge.results.runs import SCHEMA, Run, misfit
 
 __all__ = ["SCHEMA", "Journal", "Run", "Saved", "parse_journal", "read", "write_tables"]
 
-SCHEMA = 1
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
 EVIDENCE = ("drops", "events", "queues")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One line of runs.jsonl. `excluded` holds the reasons why the run does not count; empty if it does.
-
-    `began` is the start time in UTC, as ISO 8601 text; "" in older journals.
-    """
-
-    number: int
-    block: int
-    cell: int
-    arm: str
-    role: str
-    level: Any
-    attempt: int
-    workload: str
-    conditions: Mapping[str, Any]
-    metrics: Mapping[str, float]
-    excluded: Sequence[str]
-    readings: Mapping[str, Any] = field(default_factory=dict)
-    degraded: Sequence[str] = ()
-    seconds: float = 0.0
-    began: str = ""
-    schema: int = SCHEMA
-
-    @property
-    def key(self) -> tuple[int, int, str]:
-        """The slot that this run fills: block, cell, arm."""
-        return self.block, self.cell, self.arm
 
 
 @dataclass(frozen=True)
@@ -142,20 +114,21 @@ def parse_journal(data: bytes, name: str) -> tuple[list[Run], int]:
         if last and not line:
             break
         try:
-            runs.append(_run(line, f"{name}:{number}"))
-        except (ValueError, TypeError, RecursionError):
+            found = shapes.load(line, f"{name}:{number}", "one JSON object per line")
+        except CorruptResults:
             if last:
                 break
-            raise CorruptResults(f"{name}:{number}: found no run, expected one JSON object per line") from None
+            raise
+        runs.append(_run(found, f"{name}:{number}"))
         good += len(line) + (0 if last else 1)
     return runs, good
 
 
-def _run(line: bytes, where: str) -> Run:
-    found = json.loads(line)
+def _run(found: Any, where: str) -> Run:
     if not isinstance(found, dict):
-        raise TypeError("not an object")
+        raise CorruptResults(f"{where}: found no run, expected one JSON object per line")
     check_schema(found, where)
+    shapes.checked(found, shapes.Line, where)
     # A newer framegauge of the same schema may have added keys, which must not make a line look torn.
     return Run(**{each.name: found[each.name] for each in fields(Run) if each.name in found})
 
@@ -176,19 +149,23 @@ def read(folder: str | Path) -> Saved:
     """A results folder; InputError (CorruptResults, NewerResults) if it cannot be read as one."""
     folder = Path(folder)
     try:
-        plan = json.loads((folder / "results.json").read_bytes())
+        data = foreign.read(folder / "results.json")
     except OSError as error:
         raise InputError(
             f"{folder}: found no results.json ({error.strerror}), expected the folder of a study"
         ) from None
-    except ValueError:
-        raise CorruptResults(f"{folder}/results.json: found no JSON, expected the plan of a study") from None
+    except foreign.TooLarge as error:
+        raise CorruptResults(f"{folder}/results.json: {error}") from None
+    plan = shapes.load(data, f"{folder}/results.json", "the plan of a study")
     if not isinstance(plan, dict):
         raise CorruptResults(f"{folder}/results.json: found no object, expected the plan of a study")
     check_schema(plan, f"{folder}/results.json")
+    shapes.checked_plan(plan, f"{folder}/results.json")
     path = folder / "runs.jsonl"
     data = path.read_bytes() if path.exists() else b""
     runs, good = parse_journal(data, str(path))
+    if why := misfit(runs, plan["treatment"]):
+        raise CorruptResults(f"{path}: {why}")
     return Saved(folder, plan, runs, torn=good != len(data) or (not data.endswith(b"\n") and bool(data)))
 
 

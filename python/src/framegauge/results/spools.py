@@ -6,7 +6,6 @@ Arrow files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,10 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from framegauge import foreign
+from framegauge.errors import CorruptResults
+from framegauge.results import shapes
+
 __all__ = ["columns", "dig", "record", "table"]
 
 
@@ -22,8 +25,11 @@ def table(path: Path) -> pa.Table | None:
     """A whole table; None if it cannot be read. If there is no Parquet file, the Arrow file of that name is read."""
     try:
         if path.suffix == ".parquet" and path.exists():
-            return pyarrow.parquet.read_table(path)
-        return pyarrow.ipc.open_file(path.with_suffix(".arrow")).read_all()
+            found = pyarrow.parquet.read_table(path)
+        else:
+            found = pyarrow.ipc.open_file(path.with_suffix(".arrow")).read_all()
+        found.validate(full=True)
+        return found
     except (pa.ArrowException, OSError):
         return None
 
@@ -37,12 +43,15 @@ def columns(path: Path, names: Collection[str], others: Collection[str] = ()) ->
 
 
 def record(folder: Path, number: int) -> Mapping[str, Any]:
-    """A run's record.json; empty if it cannot be read."""
+    """A run's record.json; empty if there is none, CorruptResults if it is no record."""
+    path = folder / "runs" / str(number) / "record.json"
     try:
-        found = json.loads((folder / "runs" / str(number) / "record.json").read_bytes())
-    except (OSError, ValueError):
+        data = foreign.read(path)
+    except OSError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    except foreign.TooLarge as error:
+        raise CorruptResults(f"{path}: {error}") from None
+    return shapes.checked(shapes.load(data, str(path), "the record of a run"), shapes.Record, str(path))
 
 
 def dig(found: Any, *path: str) -> Any:

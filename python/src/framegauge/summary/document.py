@@ -8,7 +8,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from framegauge import foreign
 from framegauge.metrics import METRICS
+from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics import positions
 from framegauge.statistics.differences import Difference
@@ -37,15 +39,11 @@ SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
 # its control together, a control that excludes equality is heard, no practical difference needs enough blocks.
 RULES = 2
-# The names of factors in `baseline` and `treatment`, with the unit where the value has one.
-_KEYS = {
-    "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
-}  # fmt: skip
 
 
 def factor_key(treatment: str) -> str:
     """The treatment's key in the two sides of a verdict, with the unit where it has one."""
-    return _KEYS.get(treatment, treatment)
+    return FACTOR_KEYS.get(treatment, treatment)
 
 
 def summarise(saved: Saved) -> dict[str, Any]:
@@ -121,11 +119,12 @@ def _positions(saved: Saved) -> Iterator[dict[str, Any]]:
 def _before(saved: Saved) -> int | None:
     """The version of the rules by which a folder was judged before, if it was an older one."""
     try:
-        found = json.loads((saved.folder / "summary.json").read_text("utf-8")).get("rules") or {"version": 1}
-    except (OSError, ValueError, AttributeError):
+        found = foreign.load_json(foreign.read(saved.folder / "summary.json"))
+    except (OSError, ValueError):
         return None
-    before = found.get("before") or found.get("version")
-    return before if isinstance(before, int) and before < RULES else None
+    rules = found.get("rules") or {"version": 1} if isinstance(found, dict) else None
+    before = rules.get("before") or rules.get("version") if isinstance(rules, dict) else None
+    return before if type(before) is int and 0 < before < RULES else None
 
 
 def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from framegauge import foreign
 from framegauge.errors import StudyError
 from framegauge.files import yaml as yaml_file
 from framegauge.report.pictures import (
@@ -22,6 +22,7 @@ from framegauge.report.pictures import (
 from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
 from framegauge.report.pictures.records import Reading
+from framegauge.results import shapes
 from framegauge.results.journal import Saved
 from framegauge.summary import sentence, words
 from framegauge.summary.sentence import Answer, Number
@@ -80,7 +81,7 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
         ],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
-        environment=_mapping(_text(saved, "environment.json"), json.loads),
+        environment=_environment(saved),
         study=study,
         settings=_mapping(study, partial(yaml_file.data, name="study.yaml")),
     )
@@ -91,6 +92,16 @@ def _text(saved: Saved, name: str) -> str:
         return (saved.folder / name).read_text("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def _environment(saved: Saved) -> Mapping[str, Any]:
+    path = saved.folder / "environment.json"
+    try:
+        data = foreign.read(path)
+    except OSError:
+        return {}
+    found = shapes.load(data, str(path), "the environment of a study")
+    return shapes.checked(found, shapes.Environment, str(path))
 
 
 def _mapping(text: str, parse: Any) -> Mapping[str, Any]:

@@ -1,0 +1,319 @@
+"""What the JSON files of a results folder may hold: the plan, the journal, the environment, the records of runs.
+
+Folders are copied, edited and made by other programs. Everything that later code relies on is checked here once, when
+a file is read. Keys that are not named here are kept: a newer framegauge of the same schema may have added them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+
+from framegauge import foreign
+from framegauge.errors import CorruptResults
+from framegauge.metrics import METRICS
+from framegauge.results.conditions import LARGEST, is_sound
+
+__all__ = ["Environment", "Line", "Plan", "Record", "checked", "checked_plan", "load", "shown"]
+
+SHOULD_BE = "Input should be "
+# What pydantic's errors expected, in terms of JSON.
+EXPECTED = {
+    "bool_type": "true or false", "dict_type": "an object", "float_type": "a number", "int_type": "a whole number",
+    "list_type": "a list", "model_type": "an object", "string_type": "text",
+}  # fmt: skip
+MOST_COUNT = 1_000_000  # of blocks, cells and runs
+MOST_SHOWN = 80
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _known(metric: str) -> str:
+    if metric not in METRICS:
+        raise ValueError(f"one of {', '.join(METRICS)}")
+    return metric
+
+
+def _moment(text: str) -> str:
+    if text:
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError("a time such as 2026-11-21T10:00:00+00:00") from None
+    return text
+
+
+def _conditions(found: dict[str, Any]) -> dict[str, Any]:
+    for name, value in found.items():
+        if not is_sound(name, value):
+            raise ValueError(f"a condition that a run can have as {name}")
+    return found
+
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+Amount = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNT)]
+Blocks = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNT)]
+Whole = Annotated[int, Field(strict=True, ge=0, le=int(LARGEST))]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Metric = Annotated[StrictStr, AfterValidator(_known)]
+# A file's name without its ending: no path leads out of the folder of its run.
+Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}$")]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
+class Plan(_Shape):
+    """results.json. Older ones lack what has a default."""
+
+    question: StrictStr
+    scope: StrictStr
+    treatment: StrictStr
+    margins: dict[Metric, Share]
+    primary: list[Metric] = []
+    ask: Literal["difference", "not worse"] = "difference"
+    planned_runs: Count | None = None
+    planned_blocks: Blocks | None = None
+    stop: Literal["settled", "blocks"] = "blocks"
+    framegauge: StrictStr | None = None
+    extended_from: list[Blocks] = []
+
+
+class _Connection(_Shape):
+    local: StrictStr
+    remote: StrictStr
+    mss_bytes: Whole
+
+
+class _Old(_Shape):
+    count: Count
+    connections: list[_Connection]
+
+
+class _Steady(_Shape):
+    begin_seconds: Amount
+    end_seconds: Amount
+    of_seconds: Amount
+
+
+class _Readings(_Shape):
+    """The readings of a run that its summary and report use."""
+
+    ceiling_bits_per_second: Amount | None = None
+    predicted_seconds: Amount | None = None
+    idle_share_hosts: Number | None = None
+    frames_per_gigabyte: Amount | None = None
+    frames_per_interrupt: Number | None = None
+    cpu_system_seconds: Number | None = None
+    cpu_share_hosts: Number | None = None
+    cpu_share_fabric: Number | None = None
+    cpu_share_framegauge: Number | None = None
+    cpu_share_unattributed: Number | None = None
+    meter_seconds: Number | None = None
+    refused_connections: Count = 0
+    old_connections: dict[StrictStr, _Old] | None = None
+    steady: _Steady | None = None
+    not_measured: dict[StrictStr, StrictStr] = {}
+
+
+class Line(_Shape):
+    """A line of runs.jsonl."""
+
+    number: Annotated[Count, Field(ge=1)]
+    block: Count
+    cell: Count
+    arm: StrictStr
+    role: Literal["baseline", "control", "treatment"]
+    level: Any
+    attempt: Count
+    workload: StrictStr
+    conditions: Annotated[dict[StrictStr, Any], AfterValidator(_conditions)]
+    metrics: dict[StrictStr, Number]
+    excluded: list[StrictStr]
+    readings: _Readings = Field(default_factory=_Readings)
+    degraded: list[StrictStr] = []
+    seconds: Amount = 0.0
+    began: Annotated[StrictStr, AfterValidator(_moment)] = ""
+
+
+class _Lack(_Shape):
+    name: StrictStr
+    found: StrictStr
+    needed_for: StrictStr
+
+
+class Environment(_Shape):
+    """environment.json."""
+
+    agent: dict[StrictStr, Any] | None = None
+    python: StrictStr | None = None
+    platform: StrictStr | None = None
+    degraded: list[_Lack] | None = None
+
+
+class _Result(_Shape):
+    started_seconds: Number | None = None
+
+
+class _Asked(_Shape):
+    """One request of a workload; those of streams name their tables and ends."""
+
+    transfers: Name | None = None
+    client: StrictStr | None = None
+    server: StrictStr | None = None
+    reverse: StrictBool = False
+    result: _Result | None = None
+
+
+class _Workload(_Shape):
+    bytes: Amount | None = None
+    mean_segment_payload_bytes: Number | None = None
+    congestion_control: dict[StrictStr, list[StrictStr]] | None = None
+    retransmits: Number | None = None
+    runs: list[_Asked] | None = None
+
+
+class _Syn(_Shape):
+    mss_bytes: Whole | None = None
+
+
+class _Wire(_Shape):
+    syns: list[_Syn] = []
+
+
+class _Host(_Shape):
+    mtu: Whole = 0
+
+
+class _Interface(_Shape):
+    rx_packets: Whole | None = None
+
+
+class _Counters(_Shape):
+    interface: _Interface | None = None
+    nstat: dict[StrictStr, Number] | None = None
+
+
+class _Port(_Shape):
+    port: StrictStr
+    dropped_frames: Whole = 0
+    peak_queue_bytes: Number = 0
+
+
+class _Wait(_Shape):
+    port: StrictStr
+    input_port: StrictStr
+    frames: Whole = 0
+
+
+class _Fabric(_Shape):
+    ports: list[_Port] | None = None
+    waits: list[_Wait] | None = None
+
+
+class _Measure(_Shape):
+    cpus: list[dict[StrictStr, Any]] | None = None
+    softirqs: list[dict[StrictStr, Any]] | None = None
+    fabric: _Fabric | None = None
+
+
+class _Link(_Shape):
+    port: StrictStr
+    bits_per_second: Amount | None = None
+    begin: StrictStr = Field("", alias="from")
+    to: StrictStr
+
+
+class _Network(_Shape):
+    ports: list[_Link] | None = None
+
+
+class _Rack(_Shape):
+    network: _Network | None = None
+
+
+class _Conditions(_Shape):
+    bits_per_second: Amount | None = None
+
+
+class _Change(_Shape):
+    at_seconds: Amount
+    made_seconds: Number
+    set: dict[StrictStr, Any]
+
+
+class Record(_Shape):
+    """record.json, as far as reports use it; a run of which something was not read lacks that part."""
+
+    conditions: _Conditions | None = None
+    rack: _Rack | None = None
+    before: dict[StrictStr, _Host] | None = None
+    wire: dict[StrictStr, _Wire] | None = None
+    workload: _Workload | None = None
+    measure: _Measure | None = None
+    counters_before: dict[StrictStr, _Counters] | None = None
+    counters_after: dict[StrictStr, _Counters] | None = None
+    changes: list[_Change] | None = None
+    begun_seconds: Number | None = None
+
+
+def load(data: bytes, where: str, expected: str) -> Any:
+    """The JSON in `data`; CorruptResults if there is none, or something in it that JSON or UTF-8 does not have."""
+    try:
+        found = foreign.load_json(data)
+        if any(word in data for word in (b"NaN", b"Infinity")) or SURROGATE.search(data):
+            json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except foreign.TooLarge as error:
+        raise CorruptResults(f"{where}: {error}") from None
+    except ValueError:
+        raise CorruptResults(f"{where}: found no JSON, expected {expected}") from None
+    return found
+
+
+def checked(found: Any, shape: type[BaseModel], where: str) -> Mapping[str, Any]:
+    """`found` itself, which has that shape; CorruptResults with the first thing that is wrong otherwise."""
+    try:
+        shape.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path = ".".join(map(str, first["loc"])) or "the whole"
+        raise CorruptResults(f"{where}: {one_line(path)}: {_said(first)}") from None
+    return found  # type: ignore[no-any-return]
+
+
+def checked_plan(found: Mapping[str, Any], where: str) -> None:
+    """Checks the plan of a study; CorruptResults as for `checked`."""
+    checked(found, Plan, where)
+    ends = [*found.get("extended_from", ()), found.get("planned_blocks")]
+    if ends[-1] is None and (len(ends) > 1 or found.get("stop") == "settled"):
+        raise CorruptResults(f"{where}: planned_blocks: found nothing, expected the number of blocks of such a plan")
+    if any(later is not None and later <= before for before, later in pairwise(ends)):
+        raise CorruptResults(f"{where}: extended_from: found {shown(ends)}, expected each extension to add blocks")
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    if error["type"] == "missing":
+        return "found nothing, expected this key"
+    why = error.get("ctx", {}).get("error") or EXPECTED.get(error["type"]) or error["msg"].removeprefix(SHOULD_BE)
+    return f"found {shown(error['input'])}, expected {str(why)[:1].lower()}{str(why)[1:]}"
+
+
+def shown(found: object) -> str:
+    """A value as a short text in one line."""
+    try:
+        return one_line(json.dumps(found, default=str))
+    except (ValueError, TypeError, RecursionError):
+        return f"a {type(found).__name__}"
+
+
+def one_line(text: str) -> str:
+    """StrictStr from a file, cut off and without what cannot be printed."""
+    clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:MOST_SHOWN])
+    return clean if len(text) <= MOST_SHOWN else f"{clean}…"
