@@ -9,7 +9,9 @@ import math
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from dataclasses import replace
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 from altair.utils import schemapi
 from helpers import pages
 from helpers.support import STUDY
+from markdown_it import MarkdownIt
 
 from framegauge.cli import commands, documents, main as cli
 from framegauge.errors import InputError
@@ -138,6 +141,33 @@ def test_markdown_takes_no_name_for_markup(tmp_path: Path) -> None:
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(columns) == 1, table
+
+
+def test_markdown_of_foreign_names_is_text_wherever_it_is_read(tmp_path: Path) -> None:
+    """In a renderer that lets HTML pass, and for those that know fewer escapes than CommonMark."""
+    place = tmp_path / "``` <i>out"
+    text = markdown.markdown(gathered(pages.hostile(place)), "my pictures (2)")
+    assert not re.search("<(?!i>out)", text)  # which is in the fenced command, in quotes of the shell
+    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    found = Counter(re.findall(r"<([a-z0-9]+)", rendered))
+    assert set(found) <= {
+        "h1", "h2", "p", "strong", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "img"
+    }  # fmt: skip
+    assert found["pre"] == 1
+    assert found["img"] == text.count("](my%20pictures%20%282%29/") > 0
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in rendered
+    assert "onerror=alert(2)&gt;" in rendered
+
+
+@pytest.mark.parametrize("text", ["1. one", "2) two", "- three", "+ four", "=", "---", "# five", "    six", "> seven"])
+def test_no_beginning_of_a_line_makes_more_of_it(text: str) -> None:
+    rendered = MarkdownIt().render(markdown._text(text))
+    assert re.fullmatch("<p>.*</p>\n", rendered)
+    assert html_of(rendered).strip() == text.strip()
+
+
+def html_of(rendered: str) -> str:
+    return unescape(re.sub("<[^>]*>", "", rendered))
 
 
 def test_folders_from_before_and_folders_that_lack_files_have_a_page(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 from framegauge.printable import printable
 from framegauge.report import causes, evidence, method
@@ -13,7 +15,10 @@ from framegauge.summary.interactions import sentences
 
 __all__ = ["markdown"]
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]#|~])")
+# At the beginning of a line these make a list, a line or a heading of it.
+_BEGINNING = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_TICKS = re.compile("`+")
 
 
 def markdown(material: Material, pictures: str | None = None) -> str:
@@ -43,7 +48,10 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     if faithful and (said := causes.lines(material.summary)):
         parts += ["## Why", _list(said)]
     if pictures is not None:
-        parts += ["## Charts", *(f"![{_text(each.title)}]({pictures}/{each.name}.svg)" for each in material.pictures)]
+        parts += [
+            "## Charts",
+            *(f"![{_text(each.title)}]({quote(pictures)}/{each.name}.svg)" for each in material.pictures),
+        ]
     parts += [
         "## Method",
         _list(method.design(material)),
@@ -51,14 +59,24 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         _table(("excluded run", "block", "of", "arm", "reasons"), method.excluded(material)),
         _table(("environment", ""), method.environment(material)),
         "## How to repeat it",
-        f"```sh\n{printable(method.repeat(material))}\n```",
+        _fenced("sh", printable(method.repeat(material))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _text(value: str) -> str:
-    """The text with everything escaped that Markdown would take for markup."""
-    return _SPECIAL.sub(r"\\\1", printable(value))
+    """The text with everything escaped that Markdown would take for markup.
+
+    What HTML would take for markup is written as entities: not every program that reads Markdown knows \\<.
+    """
+    text = _SPECIAL.sub(r"\\\1", html.escape(printable(value).strip(), quote=False))
+    return _BEGINNING.sub(lambda found: f"\\{found[0]}" if found[0] in "-+=" else f"{found[0]}\\", text)
+
+
+def _fenced(language: str, text: str) -> str:
+    """A block of code, whose fence is longer than any in it."""
+    fence = "`" * max([3, *(1 + len(ticks) for ticks in _TICKS.findall(text))])
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _list(found: Iterable[str]) -> str:
