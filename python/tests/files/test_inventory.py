@@ -13,6 +13,7 @@ import pytest
 from helpers.support import by_length
 from hypothesis import given, settings, strategies as st
 
+from framegauge.cli import main as cli
 from framegauge.errors import FramegaugeError, InputError, StudyError
 from framegauge.experiment.planning import conditions_of
 from framegauge.files import inventory
@@ -154,6 +155,61 @@ def test_what_ansible_itself_lists(tmp_path: Path, name: str, text: str) -> None
     found = {each.name: each for each in inventory.load(tmp_path / name)}
     assert found == {"web1": Machine(name="web1", **web), "web2": Machine(name="web2", **web), "db1": db}  # type: ignore[arg-type]
     assert inventory.load(tmp_path / name, "storage") == [db]
+
+
+def program(path: Path, mark: Path) -> Path:
+    """An inventory that is a program, and leaves a mark where it ran."""
+    path.write_text(f"#!/bin/sh\ntouch {mark}\necho '{json.dumps({'all': {'hosts': ['h1', 'h2']}})}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def study_of(name: str, folder: Path) -> str:
+    (folder / "study.yaml").write_text(STUDY.format(where=f"inventory: {name}", factors="", workload="stream"))
+    return str(folder / "study.yaml")
+
+
+@pytest.mark.needs("ansible-inventory")
+def test_a_program_is_run_only_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mark = tmp_path / "ran"
+    place = program(tmp_path / "dynamic", mark)
+    study = study_of(place.name, tmp_path)
+    refused = f"framegauge: {place}: found an inventory that is a program, expected a text, or --run-inventory to run this one\n"
+    for words in (["plan", study], ["study", study, "--dry-run"]):
+        assert cli.main(words) == 2
+        assert capsys.readouterr().err == refused
+    assert not mark.exists()
+    for words in (["plan", study, "--run-inventory"], ["study", study, "--dry-run", "--run-inventory"]):
+        assert cli.main(words) == 0
+        assert capsys.readouterr().err == f"framegauge: {place}: running this inventory for its hosts\n"
+        assert mark.exists()
+        mark.unlink()
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/dynamic", "plugin.yaml"])
+def test_a_folder_with_a_program_and_a_plugin_are_programs(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    program(tmp_path / "folder/dynamic", tmp_path / "ran")
+    (tmp_path / "plugin.yaml").write_text("plugin: constructed\n")
+    with pytest.raises(InputError, match="found an inventory that is a program"):
+        inventory.load(tmp_path / name)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_text_that_may_be_executed_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text("hosts: [a, b]\n")
+    path.chmod(0o755)
+    assert [each.name for each in inventory.load(path)] == ["a", "b"]
+
+
+@pytest.mark.needs("ansible-inventory")
+@pytest.mark.parametrize("text", [INI, YAML])
+def test_ansibles_text_that_may_be_executed_is_a_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hosts"
+    path.write_text(text)
+    path.chmod(0o755)
+    assert [each.name for each in inventory.load(path)] == ["web1", "web2", "db1"]
 
 
 def test_ports_are_those_of_all_unless_a_host_has_its_own(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,8 @@ _MORE = """\
 A HOST is local (this machine), netns:NAME (a network namespace of it, as `ip netns` shows; needs root, through sudo),
 a name that ssh knows, or a host of the --testbed. HOST%IFACE names the interface whose address is meant, that of an
 overlay, say. Each gets an agent that sends and answers UDP probes; no ICMP is needed, and no privilege on a host. Over
-ssh the agent is copied to a cache folder where it is missing; --hosts FILE takes an inventory, ours or Ansible's.
+ssh the agent is copied to a cache folder where it is missing; --hosts FILE takes an inventory, ours or Ansible's, which
+is run if it is a program (see framegauge hosts --help).
 
 Every direction of every pair is probed over many source ports, so that one bad path of several is found. What a path
 is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
@@ -109,8 +109,11 @@ def _run(words: Sequence[str]) -> int:
 
         if options.testbed is not None:
             raise InputError("--hosts: found --testbed, too, expected one of them")
-        machines = inventory.load(options.inventory, options.group)
-    with check_hosts.opened(options.hosts, options.testbed, _say, options.one_ended, machines) as (members, targets):
+        machines = inventory.load(options.inventory, options.group, output.say)
+    with check_hosts.opened(options.hosts, options.testbed, output.say, options.one_ended, machines) as (
+        members,
+        targets,
+    ):
         if watch is None:
             return _once(members, targets, asked, options)
         return _repeat(members, targets, asked, options, watch)
@@ -154,14 +157,14 @@ def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked,
 
     prepared = check_echo.prepare(members, targets, asked) if targets else check_plan.prepare(members, asked)
     if not quiet:
-        _say(_expectation(prepared, asked))
+        output.say(_expectation(prepared, asked))
     began, last = time.monotonic(), [0.0]
 
     def progress(share: float, text: str) -> None:
         now = time.monotonic()
         if not quiet and now - began > 2 and now - last[0] >= 2:
             last[0] = now
-            _say(f"{text}: {share:.0%}")
+            output.say(f"{text}: {share:.0%}")
 
     return check.run(prepared, asked, progress).document
 
@@ -213,7 +216,7 @@ def _repeat(
         seconds,
         (host.strip("[]"), _number("--metrics", port, 0, 65_535)),
         prometheus.text,
-        serving=lambda where: _say(f"metrics at http://{where}/metrics; Ctrl-C ends it"),
+        serving=lambda where: output.say(f"metrics at http://{where}/metrics; Ctrl-C ends it"),
         checked=checked,
     )
 
@@ -235,7 +238,3 @@ def _show(document: dict[str, Any]) -> None:
     if not console.is_terminal:
         console = Console(width=max(console.width, 120))
     check_terminal.show(document, console)
-
-
-def _say(text: str) -> None:
-    print(f"framegauge: {text}", file=sys.stderr, flush=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 
 __all__ = ["SUMMARY", "parser", "run"]
@@ -15,6 +15,10 @@ _MORE = """\
 FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
 which ansible-inventory then reads. Hosts are asked over your own ssh, with its configuration, keys and jump hosts;
 nothing is changed on them but a cache folder, in which the agent is kept (~/.cache/framegauge).
+
+Use only inventories that you trust. One that is a program (executable, beginning with #!), or names a plugin of
+Ansible, is run; `options` may have ssh run a program (ProxyCommand); `agent` is a program that is copied to the host
+and run there.
 
 examples:
   framegauge hosts examples/inventory/hosts.yaml
@@ -46,8 +50,8 @@ def run(words: Sequence[str]) -> int:
 
     options = parser().parse_args(words)
     with failing_as(2):
-        machines = inventory.load(options.file, options.group)
-        document = hosts.gather(machines, lambda line: print(f"framegauge: {line}", file=sys.stderr))
+        machines = inventory.load(options.file, options.group, output.say)
+        document = hosts.gather(machines, output.say)
     if options.json:
         print(json.dumps(document, indent=2))
     elif options.explain:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from framegauge.errors import InputError
 
-__all__ = ["STANDARD_OUTPUT", "check_file", "check_folder", "one_to_standard_output", "place", "write"]
+__all__ = ["STANDARD_OUTPUT", "check_file", "check_folder", "one_to_standard_output", "place", "say", "write"]
 
 STANDARD_OUTPUT = Path("-")
 
@@ -17,6 +17,11 @@ def place(text: str) -> Path:
     """What an option names: `-` is standard output, and `./-` a file of that name."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
+
+
+def say(text: str) -> None:
+    """One line on standard error, at once."""
+    print(f"framegauge: {text}", file=sys.stderr, flush=True)
 
 
 def one_to_standard_output(asked: Mapping[str, Path | bool | None]) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, QuantityError
 
@@ -17,6 +18,9 @@ __all__ = ["SUMMARY", "parser", "run"]
 
 SUMMARY = "what a study would run, and which effects it could find"
 _MORE = """\
+Nothing that FILE names is run, unless --run-inventory asks for it: the hosts of a study may come from an inventory that
+is a program.
+
 examples:
   framegauge plan study.yaml
   framegauge plan --preset demo --noise goodput="0.3 %"
@@ -42,6 +46,7 @@ def parser() -> Verb:
         "--noise", action="append", default=[], metavar="METRIC=SHARE",
         help="spread of a metric's ratio from block to block, such as goodput=0.5%% (may be repeated)",
     )  # fmt: skip
+    whole.add_argument("--run-inventory", action="store_true", help="run the study's inventory if it is a program")
     whole.add_argument("--json", action="store_true", help="print JSON")
     return whole
 
@@ -53,7 +58,8 @@ def run(words: Sequence[str]) -> None:
     from framegauge.summary import judging
 
     options = parser().parse_args(words)
-    study = study_file.load_preset(options.preset) if options.preset else study_file.load(options.file)
+    running = output.say if options.run_inventory else None
+    study = study_file.load_preset(options.preset) if options.preset else study_file.load(options.file, running)
     if options.seed is not None:
         if options.seed < 0:
             raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")

@@ -21,6 +21,13 @@ SUMMARY = "run a controlled experiment and say what follows from it"
 _MORE = """\
 FILE says what is asked, of which networks and applications: `framegauge schema` has all it may say.
 
+A study of your own hosts (`testbed: {kind: ssh}`) changes their MTUs, offloads, queues and sysctls while it runs, and
+puts everything back at the end, or when the connection is lost (docs/how-to/hosts.md); --dry-run lists the changes.
+
+Run only files that you trust: an inventory that they name may be a program, `options` of a host may have ssh run one
+(ProxyCommand), and `agent` of a host is a program that is copied there and run. --dry-run runs none of them; with
+--run-inventory it runs the inventory.
+
 examples:
   framegauge study --preset demo
   framegauge study rack.yaml --dry-run                      what it would run, and for how long
@@ -50,6 +57,9 @@ def parser() -> Verb:
         "--blocks", type=int, metavar="N", help="with --resume: extend the study by N blocks, and say what that costs"
     )
     whole.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
+    whole.add_argument(
+        "--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program"
+    )
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     return whole
 
@@ -89,7 +99,8 @@ def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
     if options.preset is not None:
         study, name = study_file.load_preset(options.preset), options.preset
     elif options.file is not None:
-        study, name = study_file.load(options.file), Path(options.file).stem
+        running = output.say if options.run_inventory or not options.dry_run else None
+        study, name = study_file.load(options.file, running), Path(options.file).stem
     else:
         study, name = None, ""
     if study is not None and options.seed is not None:

@@ -1,16 +1,18 @@
 """The hosts of an inventory: framegauge's own format, or an Ansible inventory as read by `ansible-inventory`.
 
 framegauge's own format is YAML with the key `hosts`. Anything else is passed to Ansible, which resolves ranges, groups
-and variables. Ansible runs inventories that are programs, so they must be trusted.
+and variables. Ansible runs inventories that are programs or name a plugin: such a file is run only where the user asks
+for that, and anything else is given to it as text.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,36 +26,58 @@ from framegauge.files.machines import Inventory, Machine
 __all__ = ["load"]
 
 ANSIBLE_SECONDS = 60.0
+PROGRAMS = (b"#!", b"\x7fELF")
+AS_TEXT = {"ANSIBLE_INVENTORY_ENABLED": "yaml,ini,toml"}  # without the plugins that run something
 OURS = "framegauge_"  # the prefix of Ansible variables that stand for keys of our own format
 KEYS = ("interface", "read_only", "agent", "ports")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def load(path: str | Path, group: str = "all") -> list[Machine]:
-    """The hosts of a file, or of `group` in an Ansible inventory; InputError or StudyError if there are none."""
+def load(path: str | Path, group: str = "all", running: Callable[[str], None] | None = None) -> list[Machine]:
+    """The hosts of a file, or of `group` in an Ansible inventory; InputError or StudyError if there are none.
+
+    `running` is told of an inventory that is a program before it is run; without it such an inventory is an InputError.
+    """
     place = Path(path)
     if not place.exists():
         raise InputError(f"{path}: found no such file, expected an inventory")
-    if place.is_file() and not _is_program(place) and _is_ours(place):
+    if place.is_file() and not _is_program(place) and "hosts" in _keys(place):
         text = yaml_file.read(place, "an inventory")
         return yaml_file.parse(text, str(path), Inventory, "inventory").machines()
-    return _of_ansible(place, group)
+    programs = [each for each in (sorted(place.iterdir()) if place.is_dir() else [place]) if _runs(each)]
+    for each in programs:
+        if running is None:
+            raise InputError(
+                f"{each}: found an inventory that is a program, expected a text, or --run-inventory to run this one"
+            )
+        running(f"{each}: running this inventory for its hosts")
+    return _of_ansible(place, group, as_text=not programs)
 
 
 def _is_program(place: Path) -> bool:
-    return bool(place.stat().st_mode & 0o111)
+    """Whether it can be run: the permission alone makes no program of a text (a shared folder may give it to all)."""
+    if not place.stat().st_mode & 0o111:
+        return False
+    with place.open("rb") as file:
+        return file.read(4).startswith(PROGRAMS)
 
 
-def _is_ours(place: Path) -> bool:
+def _runs(place: Path) -> bool:
+    """Whether Ansible runs something for this file: the program that it is, or the plugin that it names."""
+    return place.is_file() and (_is_program(place) or "plugin" in _keys(place))
+
+
+def _keys(place: Path) -> set[str]:
+    """The keys of a YAML file; none if it is another kind of text."""
     try:
-        return "hosts" in yaml_file.keys(yaml_file.read(place, "an inventory"), str(place))
+        return yaml_file.keys(yaml_file.read(place, "an inventory"), str(place))
     except Excess:
         raise
     except StudyError:
-        return False
+        return set()
 
 
-def _of_ansible(place: Path, group: str) -> list[Machine]:
+def _of_ansible(place: Path, group: str, as_text: bool) -> list[Machine]:
     program = shutil.which("ansible-inventory")
     if program is None:
         raise InputError(
@@ -64,6 +88,7 @@ def _of_ansible(place: Path, group: str) -> list[Machine]:
         done = subprocess.run(
             [program, "-i", str(place), "--list"],
             capture_output=True, text=True, timeout=ANSIBLE_SECONDS, check=False, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(AS_TEXT if as_text else {})},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise InputError(f"{place}: ansible-inventory gave no answer within {ANSIBLE_SECONDS:g} s") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ from framegauge.study.model import Study
 __all__ = ["dump", "json_schema", "keys", "load", "load_preset", "parse", "presets"]
 
 
-def load(path: str | Path) -> Study:
-    """The study in a YAML file; StudyError lists all problems, and is raised for an unreadable file, too."""
+def load(path: str | Path, running: Callable[[str], None] | None = None) -> Study:
+    """The study in a YAML file; StudyError lists all problems, and is raised for an unreadable file, too.
+
+    Its inventory may be a program only with `running`, which is told before it is run (`inventory.load`).
+    """
     folder = Path(path).parent
 
     def hosts(name: str, group: str) -> list[Machine]:
-        return inventory.load(folder / name, group)
+        return inventory.load(folder / name, group, running)
 
     return yaml_file.parse(yaml_file.read(path, "a study file"), str(path), Study, "study", context={"hosts": hosts})
 
