@@ -191,3 +191,14 @@ def test_an_edited_folder_ends_in_order(folders: list[Path], data: st.DataObject
         if code == 2:
             lines = [line for line in said.splitlines() if not line.startswith("written: ")]
             assert len(lines) == 1 or "study.yaml" in said, said
+
+
+def test_a_run_taken_out_of_the_journal_is_made_again_under_a_number_of_its_own(
+    folders: list[Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(folders[0], tmp_path / "edited")
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text("".join([*lines[:3], *lines[4:]]))
+    assert quiet("study", "--resume", "--out", str(folder))[0] == 0
+    numbers = [json.loads(line)["number"] for line in (folder / "runs.jsonl").read_text().splitlines()]
+    assert sorted(numbers) == [1, 2, 3, *range(5, len(lines) + 2)]

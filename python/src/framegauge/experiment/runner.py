@@ -154,7 +154,7 @@ class Runner:
         conditions, workload = conditions_of(self._study, slot), workload_of(self._study, slot)
         begun = self._now()
         run = Run(
-            number=len(self._journal.runs) + 1,
+            number=1 + max((each.number for each in self._journal.runs), default=0),
             block=slot.block,
             cell=slot.cell.index,
             arm=slot.arm.name,
