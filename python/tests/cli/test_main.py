@@ -161,6 +161,33 @@ def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
     assert end.value.code == 2
 
 
+@pytest.mark.parametrize("name", ["../../proc/1/ns/net", "..", ".", "a/b", "", "x" * 5000, "a\nb", "a\0b", "\udcff"])
+def test_a_namespace_is_a_name_and_no_path(name, fake_agent, monkeypatch, capsys):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
+    assert cli.main(["check", f"netns:{name}", "local"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("framegauge: netns:")
+    assert len(err) < 200
+
+
+@pytest.mark.thorough
+def test_a_folder_whose_name_is_no_utf8_is_a_folder(study_path, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8:strict")
+    folders = [tmp_path / os.fsdecode(name) for name in (b"a\xff", b"b")]
+    for seed, folder in enumerate(folders):
+        assert cli.main(["study", str(study_path), "--out", str(folder), "--seed", str(seed)]) == 0
+    program = [sys.executable, "-m", "framegauge"]
+    for words in (
+        ["report", folders[0], "--html", folders[0] / "x.html", "--pictures", folders[0] / "p"],
+        ["report", folders[0], "--markdown", "-"],
+        ["compare", *folders],
+    ):
+        done = subprocess.run([*program, *words], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (folders[0] / "report.html").is_file()
+
+
 def test_unfaithful_is_exit_3(study_path, tmp_path, capsys):
     study_path.write_text(STUDY.replace("{kind: fake}", "{kind: fake, fake: {faults: [late]}}"))
     assert cli.main(["study", str(study_path), "--out", str(tmp_path / "out")]) == 3

@@ -17,6 +17,7 @@ from framegauge.compare.windows import Window
 from framegauge.errors import CorruptResults, InputError, StudyError
 from framegauge.files import yaml as yaml_file
 from framegauge.metrics import METRICS
+from framegauge.printable import printable
 from framegauge.results import journal as results
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison
@@ -45,7 +46,8 @@ def read_side(source: str) -> Side:
     if len(names) > MOST_FILES:
         raise InputError(f"{source}: found more than {MOST_FILES} files, expected at most {MOST_FILES}")
     is_study = "results.json" in names and ("study.yaml" in names or "runs.jsonl" in names)
-    side = _study(source, path) if is_study else _files(source, path, names)
+    shown = printable(source)  # a folder's name may be no UTF-8
+    side = _study(shown, path) if is_study else _files(shown, path, names)
     return side if window is None else _cut(side, window)
 
 

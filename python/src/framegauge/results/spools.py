@@ -24,10 +24,13 @@ __all__ = ["columns", "dig", "record", "table"]
 def table(path: Path) -> pa.Table | None:
     """A whole table; None if it cannot be read. If there is no Parquet file, the Arrow file of that name is read."""
     try:
+        # Opened here: Arrow itself takes no path that is not UTF-8.
         if path.suffix == ".parquet" and path.exists():
-            found = pyarrow.parquet.read_table(path)
+            with path.open("rb") as file:
+                found = pyarrow.parquet.read_table(file)
         else:
-            found = pyarrow.ipc.open_file(path.with_suffix(".arrow")).read_all()
+            with path.with_suffix(".arrow").open("rb") as file:
+                found = pyarrow.ipc.open_file(file).read_all()
         found.validate(full=True)
         return found
     except (pa.ArrowException, OSError):

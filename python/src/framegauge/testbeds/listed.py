@@ -14,12 +14,14 @@ from framegauge.agents.pipe import Agent, Requests, privileged
 from framegauge.agents.ssh import Remote, host_words, open_agent
 from framegauge.errors import AgentFailure, AgentLost, InputError, MissingRequirement
 from framegauge.files.machines import Machine
+from framegauge.printable import printable
 from framegauge.testbeds.base import Host
 
 __all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
 
 NETNS = "netns:"
 NAMESPACES = Path("/run/netns")  # ip-netns(8)
+MOST_SHOWN = 80
 AT_ONCE = 32  # simultaneous logins
 SAY_SECONDS = 5.0
 # A server, or a jump host in front of many, rejects some connections while too many log in (sshd_config(5),
@@ -127,15 +129,27 @@ def _try(remote: Remote, say: Callable[[str], None], ending: threading.Event) ->
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
     """The command that starts the agent of a host on this machine."""
-    agent = [find_agent(), "host"]
+    agent, shown = [find_agent(), "host"], printable(name[:MOST_SHOWN])
     if name == "local":
         return agent
     if name.startswith(NETNS) and len(name) > len(NETNS):
         namespace = name.removeprefix(NETNS)
-        if not (NAMESPACES / namespace).exists():
-            raise InputError(f"{name}: found no network namespace {namespace}, expected one that `ip netns` lists")
+        if not _is_there(namespace):
+            raise InputError(f"{shown}: found no such network namespace, expected one that `ip netns` lists")
         return privileged([*agent, "--netns", namespace], say)
-    raise InputError(f"{name}: found no host of this kind, expected local, netns:NAME, or a host for ssh")
+    raise InputError(
+        f"{printable(name[:MOST_SHOWN])}: found no host of this kind, expected local, netns:NAME, or a host for ssh"
+    )
+
+
+def _is_there(namespace: str) -> bool:
+    """Whether there is a network namespace of that name, which is that of a file, and no path that leads elsewhere."""
+    if "/" in namespace or namespace in (".", ".."):
+        return False
+    try:
+        return (NAMESPACES / namespace).exists()
+    except (OSError, ValueError):  # a name that is too long, or no name at all
+        return False
 
 
 def of_machine(machine: Machine) -> Remote:
