@@ -33,7 +33,7 @@ MaxSessions 200
 """
 PREFIX, IN_A_ROW = 20, 250  # of 16 rows of addresses
 # What the start of an agent may use on a host that has little else: no Python among it.
-LITTLE = ("sh", "uname", "mkdir", "mktemp", "chmod", "rm", "rmdir", "head", "wc", "mv", "cat")
+LITTLE = ("sh", "uname", "mkdir", "mktemp", "chmod", "rm", "rmdir", "head", "wc", "mv", "cat", "ls", "id", "sha256sum")
 GUEST, GUEST_ID = "framegauge-guest", 54321
 
 

@@ -468,7 +468,7 @@ def test_ecn_of_hosts_of_ones_own_is_among_what_is_said_to_be_changed():
         "factors:", "factors:\n  ecn: [off, on]"
     )
     study = study_file.parse(text, "x")
-    assert "'sysctl:net.ipv4.tcp_ecn=0|1'" in "\n".join(announce.changes_of(study, "AGENT"))
+    assert "'sysctl:net.ipv4.tcp_ecn=0|1'" in "\n".join(announce.changes_of(study, lambda _: "there"))
     with pytest.raises(StudyError, match=r"factors.queue: found .* expected no such factor on testbed ssh"):
         study_file.parse(text.replace("ecn: [off, on]", "queue: sfq"), "x")
 

@@ -1,7 +1,8 @@
 """Agents on other hosts, over the user's own ssh: its configuration, keys, jump hosts and shared connections.
 
-One connection carries everything. A few lines of POSIX shell on the far side look for the agent in a cache folder, by
-its hash; if it is missing, or the folder cannot be used, the agent's binary follows on the same connection. The host
+One connection carries everything. A few lines of POSIX shell on the far side look for the agent, by the hash of its
+content, where root installs it and then in a cache folder; if it is missing, or the folder cannot be used or is not
+safe, the agent's binary follows on the same connection. The host
 needs nothing else: no Python, no root, no open port. Forwarding is off, and there are no interactive questions: a host
 whose key has changed, or that requires a password, fails with ssh's own error.
 """
@@ -26,8 +27,9 @@ from typing import IO
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
+from framegauge.printable import printable
 
-__all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "place"]
+__all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "places"]
 
 START_SECONDS = 20.0  # until the agent's greeting; an MTU black hole would block ssh's key exchange for ever
 COPY_SECONDS = 120.0
@@ -35,36 +37,75 @@ COPY_SECONDS = 120.0
 # this long ends, unless told to stay.
 PATIENCE_SECONDS = 900
 NUDGE_SECONDS = 60.0
+MOST_NOTES = 2  # that the script below prints
 OPTIONS = (
     "BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "ConnectTimeout=10",
     "ServerAliveInterval=5", "ServerAliveCountMax=3",
 )  # fmt: skip
 # The output of `uname -m`, and the first part of Rust's target names.
 MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-# Prints "ready", or "needs SYSTEM MACHINE" and then reads the agent's binary, which it puts into the first folder that
-# can hold and run a program. A temporary folder is removed when the agent has ended. An agent that root has installed
-# is used in place.
+# Prints "ready PATH", or "needs SYSTEM MACHINE" and then reads the agent's binary, which it puts into the first folder
+# that can hold and run a program; before either, lines "note TEXT" for the user. A temporary folder is removed when the
+# agent has ended. An agent that root has installed is used in place. Any other is run only if its content is the one
+# that was asked for, and if only this user and root can write to it and to every folder above: paths are resolved, so
+# that no link can be turned elsewhere in between. A folder such as /tmp is sticky: what others have there stays theirs.
 SCRIPT = r"""
 umask 077
 hash=$1; size=$2; shift 2
 name=agent-$hash
-cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/framegauge
-if [ -x "$cache/$name" ] && "$cache/$name" --version >/dev/null 2>&1; then
-  echo ready; exec "$cache/$name" "$@"
-fi
+me=$(id -u)
+digest() {
+  if command -v sha256sum >/dev/null 2>&1; then sha256sum; else openssl dgst -sha256 -r; fi 2>/dev/null <"$1"
+}
+same() {
+  case $(digest "$1") in "$hash"*) ;; *) return 1 ;; esac
+}
+mine() {
+  line=$(ls -ldn "$1" 2>/dev/null)
+  case $line in [d-]????-??-*|d????????[tT]*) ;; *) return 1 ;; esac
+  set -- $line
+  [ "$3" = "$me" ] || [ "$3" = 0 ]
+}
+safe() {
+  at=$1
+  while mine "$at"; do
+    [ "$at" != / ] || return 0
+    at=${at%/*}; at=${at:-/}
+  done
+  return 1
+}
+real() {
+  case $1 in /*) (cd -P "$1" 2>/dev/null && pwd -P) ;; esac
+}
 for kept in /usr/local/bin/framegauge-agent /usr/bin/framegauge-agent; do
-  if [ -x "$kept" ]; then
-    case $(sha256sum "$kept" 2>/dev/null) in "$hash"*) echo ready; exec "$kept" "$@" ;; esac
-  fi
+  if [ -x "$kept" ] && same "$kept"; then echo "ready $kept"; exec "$kept" "$@"; fi
 done
+cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/framegauge
+mkdir -p "$cache" 2>/dev/null
+cache=$(real "$cache")
+if [ -n "$cache" ] && ! safe "$cache"; then
+  echo "note others can write to $at, so no agent is kept below it (chmod go-w, or chown, mends that)"; cache=
+fi
+case $(digest /dev/null) in
+  e3b0c442*) ;;
+  *) [ -z "$cache" ] || echo "note no sha256sum and no openssl there, so no agent is kept"; cache= ;;
+esac
+kept=$cache/$name
+if [ -n "$cache" ] && mine "$kept" && [ -x "$kept" ] && same "$kept" && "$kept" --version >/dev/null 2>&1; then
+  echo "ready $kept"; exec "$kept" "$@"
+fi
 trap '' HUP PIPE
 echo "needs $(uname -s) $(uname -m)"
-for place in "$cache" "${XDG_RUNTIME_DIR:-/nonexistent}" /dev/shm "${TMPDIR:-/tmp}" /var/tmp; do
-  own=
-  if [ "$place" = "$cache" ]; then mkdir -p "$place" 2>/dev/null; folder=$place
-  else folder=$(mktemp -d "$place/framegauge.XXXXXX" 2>/dev/null) || continue; own=$folder; fi
+for place in "$cache" "${XDG_RUNTIME_DIR:-}" /dev/shm "${TMPDIR:-/tmp}" /var/tmp; do
+  own=; folder=$(real "$place")
+  [ -n "$folder" ] || continue
+  if [ "$folder" != "$cache" ]; then
+    folder=$(mktemp -d "$folder/framegauge.XXXXXX" 2>/dev/null) || continue
+    own=$folder
+  fi
   file=$folder/$name.$$
-  if printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$file" && chmod 700 "$file" && "$file" 2>/dev/null; then break; fi
+  if safe "$folder" && printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$file" && chmod 700 "$file" && "$file" 2>/dev/null
+  then break; fi
   rm -f "$file" 2>/dev/null; [ -z "$own" ] || rmdir "$own" 2>/dev/null
   folder=
 done
@@ -73,9 +114,9 @@ echo "send $folder"
 if ! head -c "$size" >"$file" || [ "$(wc -c <"$file")" -ne "$size" ]; then
   rm -f "$file"; [ -z "$own" ] || rmdir "$own"; echo "short"; exit 1
 fi
-chmod 700 "$file" && mv "$file" "$folder/$name"
-if [ -z "$own" ]; then echo ready; trap - HUP PIPE; exec "$folder/$name" "$@"; fi
-echo ready
+chmod 700 "$file" && mv -f "$file" "$folder/$name"
+echo "ready $folder/$name"
+if [ -z "$own" ]; then trap - HUP PIPE; exec "$folder/$name" "$@"; fi
 "$folder/$name" "$@"
 code=$?
 rm -rf "$own"
@@ -126,9 +167,13 @@ def _file(path: Path) -> Binary:
         raise AgentMissing(f"{path}: found no readable file ({error.strerror}), expected an agent") from None
 
 
-def place(agent: str) -> str:
-    """The place of an agent's binary on a host, as a path for its shell."""
-    return f"~/.cache/framegauge/agent-{_file(Path(agent)).digest}"
+def places(agent: str) -> str:
+    """Where an agent is looked for on a host, in words; `agent` is its binary here."""
+    digest = _file(Path(agent)).digest
+    return (
+        f"/usr/local/bin/framegauge-agent or /usr/bin/framegauge-agent if its SHA-256 sum begins with {digest}, "
+        f"else ~/.cache/framegauge/agent-{digest}"
+    )
 
 
 def _encoded(script: str) -> str:
@@ -160,10 +205,17 @@ def open_agent(
     The attempt is given up once `ending` is set.
     """
     binary = _file(Path(remote.agent or find_agent()))
+    found = ""
 
     def meet(stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        nonlocal found
         lines = _Lines(stdout, ending)
         line = lines.next(start_seconds)
+        for _ in range(MOST_NOTES):
+            if not line.startswith("note "):
+                break
+            say(f"{remote.name}: {printable(line.removeprefix('note '))}")
+            line = lines.next(start_seconds)
         if line.startswith("needs "):
             system, _, machine = line.removeprefix("needs ").partition(" ")
             if system != "Linux":
@@ -184,10 +236,12 @@ def open_agent(
             line = lines.next(COPY_SECONDS)
         if line == "short":
             raise AgentMissing("the agent could not be copied: is the disk full?")
-        if line != "ready":
+        if not line.startswith("ready /"):
             raise AgentLost(f"found {line[:80]!r}, expected the agent")
+        found = printable(line.removeprefix("ready "))
 
     agent = Agent.open(command(remote, words, binary), meet=meet, name=remote.name)
+    agent.about = {**agent.about, "path": found}
     _company.keep(agent)
     return agent
 

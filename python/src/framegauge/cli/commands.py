@@ -15,7 +15,7 @@ from framegauge import __version__
 from framegauge.agents import binary
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent, privileged
-from framegauge.agents.ssh import place
+from framegauge.agents.ssh import places
 from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError
 from framegauge.experiment import extension
@@ -243,7 +243,7 @@ def plan_lines(study: Study) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
-    lines += changes_of(study, place(find_agent())) if study.testbed.kind == "ssh" else []
+    lines += changes_of(study, lambda own: places(own or find_agent())) if study.testbed.kind == "ssh" else []
     seen = {slot.cell.index: slot for slot in slots}
     for index in sorted(seen):
         stated = stated_conditions(study, seen[index])

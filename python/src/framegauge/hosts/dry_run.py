@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from framegauge.files.machines import Machine, full
 from framegauge.study.model import Study, host_mtus
@@ -17,12 +17,16 @@ def counts(study: Study) -> bool:
     return study.meters.cpu and any(metric.endswith(("_instructions", "_cycles")) for metric in study.margin())
 
 
-def changes_of(study: Study, agent: str) -> list[str]:
-    """Everything that a study would copy (to `agent`) and change on the user's own hosts, for --dry-run."""
-    lines = []
+def changes_of(study: Study, places: Callable[[str | None], str]) -> list[str]:
+    """Everything that a study would copy and change on the user's own hosts, for --dry-run. `places` says where the
+    agent of a machine is looked for; nothing is asked of a host."""
+    lines, agent = [], "AGENT"
     for machine in full(study.testbed.machines):
         where = shlex.join(["ssh", *machine.options, machine.destination])
-        lines.append(f"  {machine.name} ({where}): {agent} is copied there over the same connection if it is missing")
+        lines += [
+            f"  {machine.name} ({where}): AGENT is {places(machine.agent)},",
+            "    which is copied there over the same connection if it is missing",
+        ]
         if counts(study):
             lines.append(
                 f"    sudo -n -- {agent} counters   (reads the performance counters of all CPUs; without sudo as root)"

@@ -32,7 +32,8 @@ def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
                 "name": each.name, "ssh": each.destination, "read_only": each.read_only, "interface": each.interface,
                 "ports": each.ports,
                 "error": errors.get(each.name), "user_id": about[each.name].get("user_id"),
-                "cpus": about[each.name].get("cpus"), "facts": facts.get(each.name),
+                "cpus": about[each.name].get("cpus"), "agent": about[each.name].get("path"),
+                "facts": facts.get(each.name),
             }
             for each in machines
         ],
@@ -86,8 +87,11 @@ def explained(document: Json) -> list[str]:
     """Lines that explain what a firewall must allow, and what is done on each host."""
     names = ", ".join(host["name"] for host in document["hosts"])
     ranges: dict[str, list[str]] = {}
+    agents: dict[str, list[str]] = {}
     for host in document["hosts"]:
         ranges.setdefault(_ports(host), []).append(host["name"])
+        if host["agent"] is not None:
+            agents.setdefault(host["agent"], []).append(host["name"])
     to_all = len(ranges) == 1
     opened = [("" if to_all else f"to {', '.join(hosts)}: ", ports) for ports, hosts in ranges.items()]
     return [
@@ -101,7 +105,9 @@ def explained(document: Json) -> list[str]:
         "  ICMP and ICMPv6 of types 'fragmentation needed' and 'packet too big', which every path needs",
         "A port is open only during a measurement. A connection or probe without the token of its run, which is new",
         "each time, is refused without an answer, and counted; no answer is larger than its request.",
+        *(f"The agent runs from {path} on {', '.join(hosts)}." for path, hosts in agents.items()),
         "Measuring needs no privilege; only changes (MTU, offloads, queues, sysctls) use `sudo -n`, for one command",
         "that `framegauge study FILE --dry-run` prints. With such a sudo rule, anyone who can write to the command's",
-        "file is root: copy the agent to /usr/local/bin/framegauge-agent as root, and it is used from there.",
+        "file is root: copy the agent to /usr/local/bin/framegauge-agent as root, where it is looked for first, and",
+        "name that file in the rule.",
     ]
