@@ -205,6 +205,12 @@ def test_sudo_is_used_and_said(tmp_path, code, works):
     if works:
         assert ask() == [str(sudo), "-n", "--", "agent", "rack"]
     else:
-        with pytest.raises(MissingRequirement, match="sudo refused"):
+        with pytest.raises(MissingRequirement, match="sudo refused") as caught:
             ask()
+        # A rule for the agent where it is would make root of whoever can write to that file.
+        assert "a file that only root can write to (sudo install agent /usr/local/bin/framegauge-agent)" in str(
+            caught.value
+        )
+        assert "set FRAMEGAUGE_AGENT=/usr/local/bin/framegauge-agent, and allow that file" in str(caught.value)
+        assert "any program as root" in str(caught.value)
     assert said == ["starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)"]

@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ __all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged", "read_s
 PROTOCOL = 1
 PIECE_BYTES = 1 << 20  # the most that one spool.read may request
 ANSWER_SECONDS = 30.0
+INSTALLED = "/usr/local/bin/framegauge-agent"
 
 Json = dict[str, Any]
 Progress = Callable[[float, str], None]
@@ -352,7 +354,12 @@ def privileged(
     say("starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)")
     flags = [] if sys.stdin is not None and sys.stdin.isatty() else ["-n"]
     if subprocess.run([sudo, *flags, "-v"], check=False).returncode != 0:
-        remedy = "run it from a terminal, or allow it with `sudo visudo` (NOPASSWD for framegauge-agent)"
+        # Never a rule for the agent in a folder of the user: whoever can write to that file would be root.
+        remedy = (
+            "run it from a terminal; or copy the agent to a file that only root can write to (sudo install "
+            f"{shlex.quote(command[0])} {INSTALLED}), set FRAMEGAUGE_AGENT={INSTALLED}, and allow that file with `sudo "
+            "visudo` (NOPASSWD), which lets its user run any program as root"
+        )
         raise MissingRequirement([_no_privilege("sudo refused", remedy)])
     return [sudo, "-n", "--", *command]
 
