@@ -34,7 +34,8 @@ import pyarrow.ipc
 from bench.common import save, say, spread, warn_if_busy
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, read_spool
+from framegauge.agents.pipe import Agent
+from framegauge.agents.spools import read_spool
 from framegauge.evidence import steady
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.rack import Relay

@@ -17,6 +17,7 @@ FramegaugeError (exit 1)
     ├── AgentMissing         the agent's binary cannot be found or started
     ├── AgentLost            the agent ended or closed the pipe
     ├── AgentTimeout         no answer in time
+    ├── BadAnswer            an agent's message that is not as pipe/schema.json says
     ├── Lapsed               the network no longer carries traffic that it carried earlier in this study
     ├── ProgramFailure       a program in a host failed, or its output was not understood
     └── AgentError           an error answer: code, message, data
@@ -28,12 +29,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from framegauge.printable import one_line
+
 __all__ = [
     "AgentError",
     "AgentFailure",
     "AgentLost",
     "AgentMissing",
     "AgentTimeout",
+    "BadAnswer",
     "CorruptResults",
     "DiskFull",
     "FolderInUse",
@@ -147,6 +151,10 @@ class AgentTimeout(AgentFailure):
     """The agent did not answer in time; the request was cancelled."""
 
 
+class BadAnswer(AgentFailure):
+    """An agent's message that is not as the pipe's schema says, in one line: where, what was found and expected."""
+
+
 class Lapsed(AgentFailure):
     """The network no longer carries traffic that it carried earlier in this study."""
 
@@ -166,11 +174,15 @@ class AgentError(AgentFailure):
 
 
 def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeError:
-    """The error for an agent's error answer; codes -32002 and -32003 have their own classes."""
+    """The error for an agent's error answer; codes -32002 and -32003 have their own classes. Each of the agent's words
+    is one printable line."""
+    message = one_line(message)
     if code == -32002 and data.get("missing"):
-        return MissingRequirement(data["missing"])
+        return MissingRequirement(
+            [{one_line(key): one_line(value) for key, value in item.items()} for item in data["missing"]]
+        )
     if code == -32003:
-        what, asked, limit = data.get("what"), data.get("asked"), data.get("limit")
+        what, asked, limit = (one_line(data.get(key)) for key in ("what", "asked", "limit"))
         return Refused(f"{what}: requested {asked}, the limit here is {limit} ({message})")
     return AgentError(code, message, data)
 

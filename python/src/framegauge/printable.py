@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["escaped", "printable"]
+__all__ = ["escaped", "one_line", "printable"]
 
 
 def printable(text: str) -> str:
     """The text with control characters and everything else that cannot be printed replaced."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def one_line(text: object) -> str:
+    """What somebody else wrote, as one printable line: nothing in it looks like a line of ours."""
+    return printable(" ".join(str(text).split()))
 
 
 def escaped(value: object) -> str:

@@ -7,7 +7,8 @@ from helpers.support import is_alive
 
 from framegauge.agents import binary
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged, read_spool
+from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.spools import read_spool
 from framegauge.errors import (
     AgentError,
     AgentLost,
@@ -30,7 +31,7 @@ def scripted(body):
         "for line in sys.stdin:\n"
         "    m = json.loads(line)\n"
         "    if m['method'] == 'hello':\n"
-        "        say(id=m['id'], result={'protocol': 1}); continue\n"
+        "        say(id=m['id'], result={'protocol': 1, 'agent': '0.1.0', 'role': 'host', 'pid': 1, 'user_id': 0, 'kernel': '6.1', 'cpus': 2}); continue\n"
         f"    {body}\n"
     )
     return [sys.executable, "-c", script]
@@ -101,7 +102,7 @@ def test_a_stubborn_agent_is_ended_all_the_same():
 
 
 def test_an_agent_that_was_handed_over_is_heard_by_nobody_here():
-    agent = Agent.open(scripted("say(id=m['id'], result={})"))
+    agent = Agent.open(scripted("say(id=m['id'], result={'cancelled': False} if m['method'] == 'cancel' else {})"))
     agent.hand_over()
     stdin, stdout, _ = agent.descriptors()
     with open(os.dup(stdout), "rb") as output:

@@ -12,7 +12,8 @@ from helpers.real import UP
 from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA as SCHEMA
 
-from framegauge.agents.pipe import Agent, read_spool
+from framegauge.agents.pipe import Agent
+from framegauge.agents.spools import read_spool
 from framegauge.testbeds.base import Host, Json
 from framegauge.testbeds.rack import Relay
 from framegauge.workloads.stream import Stream, flow_rates

@@ -2,12 +2,12 @@
 
 One thread reads; requests may overlap, and answers may come in any order. Errors: AgentMissing if the agent cannot be
 started, AgentLost if it ends or closes the pipe, AgentTimeout, and those that `errors.from_agent` makes of an error
-answer.
+answer. An agent that sends what pipe/schema.json does not allow is lost; an answer that the schema does not allow is a
+BadAnswer of its request (agents/answers.py).
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import itertools
 import json
@@ -24,14 +24,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Protocol
 
 from framegauge import __version__
-from framegauge.errors import AgentFailure, AgentLost, AgentMissing, AgentTimeout, MissingRequirement, from_agent
+from framegauge.agents import answers
+from framegauge.agents.last_words import KEPT_BYTES, LastWords, last_lines
+from framegauge.errors import (
+    AgentFailure,
+    AgentLost,
+    AgentMissing,
+    AgentTimeout,
+    BadAnswer,
+    FramegaugeError,
+    MissingRequirement,
+)
 
-__all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged", "read_spool"]
+__all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged"]
 
 PROTOCOL = 1
-PIECE_BYTES = 1 << 20  # the most that one spool.read may request
 ANSWER_SECONDS = 30.0
 INSTALLED = "/usr/local/bin/framegauge-agent"
+BROKEN_SECONDS = 0.5  # for the end of an agent that sent what it must not
 
 Json = dict[str, Any]
 Progress = Callable[[float, str], None]
@@ -74,9 +84,10 @@ class Requests(Protocol):
 class Call:
     """A request to an agent that is under way."""
 
-    def __init__(self, agent: Agent, number: int, method: str, on_progress: Progress | None) -> None:
+    def __init__(self, agent: Agent, number: int, method: str, shape: str, on_progress: Progress | None) -> None:
         self.number = number
         self.method = method
+        self.shape = shape
         self.on_progress = on_progress
         self._agent = agent
         self._done = threading.Event()
@@ -115,12 +126,17 @@ class Agent(Requests):
         self.command = list(command)
         self._name = f"{name}: " if name else ""
         self.about: Json = {}
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+        # An agent on another host may write without end. One on this machine is ours: its file outlives this process,
+        # so that it can still be written to, and read by the keeper of a rack.
+        self._words = LastWords() if meet is not None else None
+        self._errors = tempfile.TemporaryFile() if meet is None else None  # noqa: SIM115 (closed in close)
+        self._closed = False
         self._calls: dict[int, Call] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._lost: str | None = None
         self._leaving = False
+        self._broken = False
         try:
             # Its own process group, so that Ctrl-C in the terminal reaches only the controller, which then ends the
             # study in order; the agent notices that its pipe is closed.
@@ -128,12 +144,15 @@ class Agent(Requests):
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
+                stderr=self._errors if self._words is None else self._words.input,
                 process_group=0,
             )
         except OSError as error:
-            self._errors.close()
+            self._close_errors()
             raise AgentMissing(f"cannot start {self.command[0]}: {error.strerror}") from None
+        finally:
+            if self._words is not None:
+                os.close(self._words.input)
         self._reader = threading.Thread(target=self._read, name="agent reader", daemon=True)
         if meet is not None:
             self._meet(meet)
@@ -151,8 +170,8 @@ class Agent(Requests):
             self._process.stdin.close()
             self._process.stdout.close()
             tail = self._last_words()
-            self._errors.close()
-            if isinstance(error, AgentFailure | AgentMissing):
+            self._close_errors()
+            if isinstance(error, AgentFailure):
                 raise type(error)(f"{self._name}{error}" + (f": {tail}" if tail else "")) from None
             if isinstance(error, OSError):
                 raise AgentLost(f"{self._name}{tail or error.strerror}") from None
@@ -178,7 +197,9 @@ class Agent(Requests):
         return self._process.pid
 
     def descriptors(self) -> tuple[int, int, int]:
-        """The descriptors of the agent's standard input, output and error; it runs while the first two are open."""
+        """The descriptors of the standard input, output and error of an agent on this machine; it runs while the first
+        two are open."""
+        assert self._errors is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         return self._process.stdin.fileno(), self._process.stdout.fileno(), self._errors.fileno()
@@ -193,9 +214,10 @@ class Agent(Requests):
         with self._lock:
             if self._lost is not None:
                 raise AgentLost(f"{method}: {self._lost}")
-            call = Call(self, next(self._numbers), method, on_progress)
+            asked = dict(params or {})
+            call = Call(self, next(self._numbers), method, answers.shape(method, asked), on_progress)
             self._calls[call.number] = call
-            message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": dict(params or {})}
+            message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": asked}
             line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
             assert self._process.stdin is not None
             try:
@@ -234,8 +256,9 @@ class Agent(Requests):
 
     def close(self, patience_seconds: float = 10.0) -> None:
         """Asks the agent to put everything back and end, and kills it if it does not; may be called twice."""
-        if self._errors.closed:
+        if self._closed:
             return
+        self._closed = True
         if self._lost is None:
             with contextlib.suppress(AgentFailure):
                 self.request("shutdown", timeout_seconds=patience_seconds)
@@ -246,12 +269,18 @@ class Agent(Requests):
             if number is not None:
                 self._signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(patience_seconds)
+                self._process.wait(BROKEN_SECONDS if self._broken and number is None else patience_seconds)
                 break
         self._reader.join(timeout=patience_seconds)
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._errors.close()
+        self._close_errors()
+
+    def _close_errors(self) -> None:
+        if self._errors is not None:
+            self._errors.close()
+        if self._words is not None:
+            self._words.close()
 
     def _signal(self, number: signal.Signals) -> None:
         try:
@@ -272,40 +301,57 @@ class Agent(Requests):
         assert self._process.stdout is not None
         why = ""
         try:
-            for line in self._process.stdout:
-                self._take(json.loads(line))
+            while line := self._process.stdout.readline(answers.LINE_BYTES + 1):
+                if not line.endswith(b"\n") and len(line) <= answers.LINE_BYTES:
+                    break  # it ended in the middle of a line
+                self._take(answers.message_of(line))
                 if self._leaving:
                     return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            why = f"it sent an invalid message ({type(error).__name__})"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(2)
+        # Whatever goes wrong with what a host sent, its calls must end.
+        except Exception as error:
+            self._broken = True
+            what = str(error) if isinstance(error, BadAnswer) else type(error).__name__
+            why = f"it sent an invalid message: {what}"
+        if not self._broken:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2)
         self._lose(why)
 
     def _take(self, message: Json) -> None:
-        if message.get("method") == "progress":
-            params = message["params"]
+        if "method" in message:
+            params = answers.progress_of(message)
             call = self._calls.get(params["id"])
             if call is not None and call.on_progress is not None:
                 with contextlib.suppress(Exception):  # a failure to show progress must not end a measurement
                     call.on_progress(params["fraction"], params["text"])
             return
-        with self._lock:
-            call = self._calls.pop(message["id"], None) if message["id"] is not None else None
+        number = message.get("id")
+        call = self._calls.get(number) if type(number) is int else None
         if call is None:
-            return  # an answer to a cancelled request
-        if "error" in message:
-            error = message["error"]
-            call.finish({}, from_agent(error["code"], error["message"], error["data"]))
-        else:
-            call.finish(message["result"], None)
+            return  # an answer to a cancelled request, or a second one
+        result: Json = {}
+        error: FramegaugeError | None = None
+        try:
+            if "error" in message:
+                error = answers.error_of(call.shape, message)
+            else:
+                result = answers.result_of(call.shape, message)
+        except BadAnswer as bad:
+            error = bad
+        if isinstance(error, BadAnswer):
+            error = BadAnswer(f"{self._name}{error}")
+        call.finish(result, error)
+        with self._lock:  # only now: whatever fails before leaves the call for `_lose`
+            self._calls.pop(call.number, None)
 
     def _last_words(self) -> str:
         """The last lines of standard error, joined into one."""
+        if self._words is not None:
+            return last_lines(self._words.end())
+        assert self._errors is not None
         with contextlib.suppress(OSError, ValueError):
             end = os.fstat(self._errors.fileno()).st_size
-            last = os.pread(self._errors.fileno(), 2000, max(0, end - 2000)).decode("utf-8", "replace").split("\n")
-            return "; ".join(line.strip() for line in last[-4:] if line.strip())
+            return last_lines(os.pread(self._errors.fileno(), KEPT_BYTES, max(0, end - KEPT_BYTES)))
         return ""
 
     def _lose(self, why: str) -> None:
@@ -317,21 +363,6 @@ class Agent(Requests):
             calls, self._calls = self._calls, {}
         for call in calls.values():
             call.finish({}, AgentLost(f"{call.method}: {self._lost}"))
-
-
-def read_spool(source: Requests, spool: int) -> bytes:
-    """The whole content of a spool, which is dropped afterwards."""
-    data = bytearray()
-    while True:
-        asked = {"spool": spool, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
-        piece = source.request("spool.read", asked)
-        data += base64.b64decode(piece["data"])
-        if len(data) >= piece["size_bytes"]:
-            break
-        if not piece["data"]:
-            raise AgentLost(f"spool {spool} ended at {len(data)} of {piece['size_bytes']} bytes")
-    source.request("spool.drop", {"spool": spool})
-    return bytes(data)
 
 
 def privileged(

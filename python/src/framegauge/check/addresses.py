@@ -21,8 +21,11 @@ class Address:
 
     def joins(self, other: Address) -> bool:
         """Whether both are in one subnet."""
-        net = ipaddress.ip_network(f"{self.address}/{self.prefix_length}", strict=False)
-        return self.family == other.family and ipaddress.ip_address(other.address) in net
+        try:
+            net = ipaddress.ip_network(f"{self.address}/{self.prefix_length}", strict=False)
+            return self.family == other.family and ipaddress.ip_address(other.address) in net
+        except ValueError:  # what a host calls an address need not be one
+            return False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from framegauge.check.plan import (
     Target,
     ask_all,
     host_rate,
+    in_order,
     read_facts,
     read_routes,
 )  # fmt: skip
@@ -115,7 +116,7 @@ def pairs(
     found = {
         path.key: _judged(each, answer["missing"], asked)
         for name, answer in answers.items()
-        for path, each in zip(own[name], answer["paths"], strict=True)
+        for path, each in in_order(name, "check.echo", own[name], answer["paths"], prepared.errors)
     }
     return [_pair(path, found.get(path.key), asked) for path in prepared.paths]
 
@@ -141,6 +142,8 @@ def _direction(pair: Json) -> str | None:
 
 def _judged(found: Json, missing: str | None, asked: Asked) -> Json:
     """Takes back what one end alone cannot say; `said` is why."""
+    if missing is None and not found["flows"]:
+        missing = "its host found nothing out"
     if missing is not None:
         flow = {"verdict": "unknown", "path_mtu_bytes": None}
         return found | {"flows": [flow], "said": missing}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from framegauge.check.addresses import Address, Ends, Route, candidates, choose
 from framegauge.check.judgement import planner
@@ -13,7 +14,8 @@ from framegauge.errors import AgentFailure, InputError
 from framegauge.testbeds.base import Host, Json, Pending
 
 __all__ = [
-    "Asked", "Member", "Path", "Prepared", "Target", "ask_all", "host_rate", "prepare", "read_facts", "read_routes",
+    "Asked", "Member", "Path", "Prepared", "Target", "ask_all", "host_rate", "in_order", "prepare", "read_facts",
+    "read_routes",
 ]  # fmt: skip
 
 LINK_SHARE = 0.01
@@ -128,6 +130,20 @@ def ask_all(
                 pending.cancel()
         raise
     return answers
+
+
+_Asked = TypeVar("_Asked")
+
+
+def in_order(
+    name: str, method: str, asked: Sequence[_Asked], found: Sequence[Json], errors: dict[str, str]
+) -> Iterator[tuple[_Asked, Json]]:
+    """What a host was asked, each with its answer; none of them, and an error of that host, unless there are as
+    many."""
+    if len(asked) != len(found):
+        errors[name] = f"{name}: {method}: found {len(found)} answers, expected {len(asked)}"
+        return iter(())
+    return zip(asked, found, strict=True)
 
 
 def prepare(members: Sequence[Member], asked: Asked) -> Prepared:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from framegauge.check import echo as check_echo, pairs as check_pairs
 from framegauge.check.judgement import blame, planner, verdict
-from framegauge.check.plan import Asked, Member, Path, Prepared, ask_all
+from framegauge.check.plan import Asked, Member, Path, Prepared, ask_all, in_order
 from framegauge.testbeds.base import Json
 
 __all__ = ["Checked", "run"]
@@ -141,7 +141,7 @@ def _search(
     return {
         path.key: found
         for name, answer in answers.items()
-        for path, found in zip(own[name], answer["paths"], strict=True)
+        for path, found in in_order(name, "check.run", own[name], answer["paths"], errors)
     }
 
 
@@ -224,7 +224,7 @@ def _trace(
 
     answers = ask_all(members.values(), "check.trace", params, errors, 60.0)
     for name, answer in answers.items():
-        for (pair, port, bad), trace in zip(orders[name], answer["traces"], strict=True):
+        for (pair, port, bad), trace in in_order(name, "check.trace", orders[name], answer["traces"], errors):
             pair["traces"].append({"source_port": port, "bad": bad, "hops": trace["hops"]})
 
 

@@ -14,10 +14,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from framegauge.agents.pipe import read_spool
-from framegauge.errors import AgentError, AgentFailure, AgentLost, AgentTimeout, Lapsed, ProgramFailure
+from framegauge.agents.spools import read_spool
+from framegauge.errors import (
+    AgentError,
+    AgentFailure,
+    AgentLost,
+    AgentTimeout,
+    BadAnswer,
+    FramegaugeError,
+    Lapsed,
+    ProgramFailure,
+)
 from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
 from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
 from framegauge.results.journal import Journal, Run
 from framegauge.study.blocks import Slot, block_order
@@ -26,12 +36,13 @@ from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
 from framegauge.workloads.base import Workload
 
 __all__ = ["Event", "Outcome", "Runner", "utc"]
-
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
 LEAST_BLOCKS = 3  # the budget never ends a study before this: fewer blocks can hardly be judged
 MORE_BLOCKS = 0.5  # of the planned blocks, which may be added if too few runs count
+
+NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
 
 
 def utc() -> datetime:
@@ -174,13 +185,19 @@ class Runner:
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
-            except (AgentError, AgentLost, AgentTimeout, Lapsed, ProgramFailure) as error:
+            except (AgentError, AgentLost, AgentTimeout, BadAnswer, Lapsed, ProgramFailure) as error:
                 # Repeating does not help if the agent does not understand the request.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
                     raise
                 if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
                     raise
                 run = replace(run, excluded=[f"error: {error}"])
+            except NONSENSE as error:
+                # Of hosts that are not ours, answers may have the right shape and still make no sense together.
+                if self._testbed.is_private or isinstance(error, FramegaugeError):
+                    raise
+                why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
+                run = replace(run, excluded=[f"error: {why}"])
         took = self._now() - begun
         self._guessed += expected_seconds(self._study, slot)
         self._took += took

@@ -79,7 +79,8 @@ def _ports(host: Json) -> str:
         low, _, high = host["ports"].partition("-")
         return f"{low} to {high or low}"
     given = host["facts"]["sysctls"] if host["facts"] is not None else {}
-    low, high = given.get("net.ipv4.ip_local_port_range", EPHEMERAL).split()
+    found = given.get("net.ipv4.ip_local_port_range", "").split()
+    low, high = found if len(found) == 2 else EPHEMERAL.split()
     return f"{low} to {high} (its ephemeral ports; `ports` in the inventory sets others)"
 
 

@@ -46,7 +46,7 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
     if (qdisc := asked["qdisc"]) is not None and not is_qdisc(now["qdisc"], str(qdisc)):
         found[f"qdisc:{interface}"] = str(qdisc)
     for name, value in sysctls.items():
-        if now["sysctls"].get(name, "").split() != value.split():
+        if (now["sysctls"].get(name) or "").split() != value.split():
             found[f"sysctl:{name}"] = value
     return found
 

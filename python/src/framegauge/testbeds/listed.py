@@ -29,7 +29,7 @@ SAY_SECONDS = 5.0
 TURNED_AWAY = "exchange_identification"
 AGAIN_AT_ONCE = 2  # simultaneous retries of rejected logins
 PAUSES_SECONDS = (1.0, 1.0, 2.0, 4.0, 8.0)
-OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 3, 6
+OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 4, 7
 
 
 class Unreachable:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from framegauge.agents.pipe import read_spool
+from framegauge.agents.spools import read_spool
 from framegauge.errors import AgentFailure
 from framegauge.testbeds import changing
 from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, Requests

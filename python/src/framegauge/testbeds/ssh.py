@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from framegauge.agents.pipe import Agent, Json, Requests
 from framegauge.agents.ssh import host_words, open_agent
-from framegauge.errors import AgentFailure, Lapsed, Refused
+from framegauge.errors import AgentFailure, BadAnswer, Lapsed, Refused
 from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
@@ -173,7 +173,11 @@ class SshTestbed:
         for name, mtu in conditions.mtu.items():
             asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": self._rate}
             wire = self._agents[name].request("frames.wire", asked)
-            inside = next(each for each in wire["families"] if each["family"] == self._family)
+            inside = next((each for each in wire["families"] if each["family"] == self._family), None)
+            if inside is None:
+                raise BadAnswer(
+                    f"{name}: frames.wire: found no IPv{self._family} in an MTU of {mtu} bytes, expected it"
+                )
             found[name] = {
                 "mtu": mtu, "frame_bytes": wire["frame_bytes"], "wire_bytes": wire["wire_bytes"],
                 "mss_bytes": inside["mss_bytes"], "segment_payload_bytes": inside["segment_payload_bytes"],

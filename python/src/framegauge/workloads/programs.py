@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from framegauge.errors import ProgramFailure, QuantityError
+from framegauge.errors import BadAnswer, ProgramFailure, QuantityError
 from framegauge.testbeds.base import Host, Json, afterwards
 
 __all__ = ["Running", "running", "stamped", "substitute", "taken_stamp"]
 
 PIECE_BYTES = 1 << 20
+MOST_OUTPUT_BYTES = 256 << 20
 LOOK_SECONDS = 0.02  # between two looks at a program that is starting
 GRACE_SECONDS = 10.0
 
@@ -35,6 +36,8 @@ class Running:
             piece = self.host.agent.request("process.output", asked)
             found = base64.b64decode(piece["data"])
             data += found
+            if len(data) > MOST_OUTPUT_BYTES:
+                raise BadAnswer(f"{self.name} on {self.host.name}: found more output than {MOST_OUTPUT_BYTES} bytes")
             if not found or len(data) >= piece["size_bytes"]:
                 return data.decode("utf-8", "replace")
 

@@ -17,7 +17,8 @@ import pytest
 from helpers.networks import RATE, TOKEN, network, port_of, table, transfer, valid
 from helpers.real import UP, output, shell, spawn
 
-from framegauge.agents.pipe import Agent, read_spool
+from framegauge.agents.pipe import Agent
+from framegauge.agents.spools import read_spool
 from framegauge.errors import AgentError
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.rr import RequestResponse
