@@ -11,7 +11,9 @@ ROWS = re.findall(r"^\| (?!promise |who |---)(.+?) \| `([^`]+)::(\w+)` \|$", PAG
 
 def test_the_page_has_its_promises() -> None:
     promised = PAGE.split("## What is promised")[1].split("## What is not promised")[0]
-    lines = [line for line in promised.splitlines() if line.startswith("| ") and not line.startswith(("| promise", "| -"))]
+    lines = [
+        line for line in promised.splitlines() if line.startswith("| ") and not line.startswith(("| promise", "| -"))
+    ]
     assert len(lines) == len(ROWS) > 20
     for section in re.split(r"^### ", promised, flags=re.MULTILINE)[1:]:
         assert "::" in section, section.splitlines()[0]
