@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from framegauge.printable import one_line
+from framegauge.printable import one_line, printable
 
 __all__ = [
     "AgentError",
@@ -73,7 +73,7 @@ class QuantityError(InputError, ValueError):
     """A value with a wrong type or unit: what was found, what was expected."""
 
     def __init__(self, found: object, expected: str) -> None:
-        self.found = f'"{found}"' if isinstance(found, str) else repr(found)
+        self.found = f'"{printable(found)}"' if isinstance(found, str) else repr(found)
         self.expected = expected
         super().__init__(f"found {self.found}, expected {expected}")
 
@@ -82,7 +82,7 @@ class StudyError(InputError):
     """A study or lab file that cannot be accepted; one line per problem: where, found, expected."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = list(problems)
+        self.problems = [printable(line) for line in problems]
         super().__init__("\n".join(self.problems))
 
 

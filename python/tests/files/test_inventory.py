@@ -44,8 +44,8 @@ def test_a_file_of_ours(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("hosts: [a, a]\n", "hosts.1: found \"a\", expected each host once"),
-        ("hosts: ['-oProxyCommand=x']\n", "expected the name of a host, without spaces or a leading -"),
-        ("hosts: [a b]\n", "expected the name of a host, without spaces or a leading -"),
+        ("hosts: ['-oProxyCommand=x']\n", "expected the name of a host, without spaces, control characters or a leading -"),
+        ("hosts: [a b]\n", "expected the name of a host, without spaces, control characters or a leading -"),
         ("hosts: []\n", "hosts: "),
         ("hosts: [a]\nuser: x\n", "user: found an unknown key"),
     ],

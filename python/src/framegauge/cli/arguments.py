@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from framegauge.printable import printable
+
 __all__ = ["Verb", "add_verb", "nearest", "verb_parser"]
 
 
@@ -31,7 +33,7 @@ class Verb(argparse.ArgumentParser):
         self._end(message)
 
     def _end(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\nhelp: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {printable(message)}\nhelp: {self.prog} --help\n")
 
     def _tell_unknown(self, words: Iterable[str]) -> None:
         """Ends with the first of these that looks like an option and is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,10 +109,8 @@ def _run(words: Sequence[str]) -> int:
         if options.testbed is not None:
             raise InputError("--hosts: found --testbed, too, expected one of them")
         machines = inventory.load(options.inventory, options.group, output.say)
-    with check_hosts.opened(options.hosts, options.testbed, output.say, options.one_ended, machines) as (
-        members,
-        targets,
-    ):
+    opened = check_hosts.opened(options.hosts, options.testbed, output.say, options.one_ended, machines)
+    with opened as (members, targets):
         if watch is None:
             return _once(members, targets, asked, options)
         return _repeat(members, targets, asked, options, watch)
@@ -188,7 +185,7 @@ def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, op
     document = _checked(members, targets, asked, quiet=False)
     _write_page(document, options.html)
     if options.json:
-        print(json.dumps(document, indent=1))
+        output.show_json(document, indent=1)
     elif options.html != output.STANDARD_OUTPUT:
         _show(document)
     return verdict.exit_code(document["verdict"])
@@ -204,11 +201,11 @@ def _repeat(
     def checked(document: dict[str, Any]) -> None:
         _write_page(document, options.html)
         if options.json:
-            print(json.dumps(document), flush=True)
+            output.show_json(document)
         elif options.html != output.STANDARD_OUTPUT:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             code = verdict.exit_code(document["verdict"])
-            print(f"{stamp} exit code {code}: {matrix.headline(document)}", flush=True)
+            output.show(f"{stamp} exit code {code}: {matrix.headline(document)}")
 
     host, _, port = options.metrics.rpartition(":")
     repeat(
@@ -230,11 +227,7 @@ def _write_page(document: dict[str, Any], path: Path | None) -> None:
 
 
 def _show(document: dict[str, Any]) -> None:
-    from rich.console import Console
-
+    from framegauge.cli.console import console
     from framegauge.report.check import terminal as check_terminal
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(console.width, 120))
-    check_terminal.show(document, console)
+    check_terminal.show(document, console(120))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, failing_as
 
@@ -84,13 +84,13 @@ def _run(words: Sequence[str]) -> int:
 
     document = comparison.compare(read_side(options.base), read_side(options.new), margins, options.metric)
     if options.json:
-        sys.stdout.write(summary.text(document))
+        output.show_json_text(summary.text(document))
     else:
         _show(document)
     if document["outcome"] == "not_comparable":
         from framegauge.compare import terminal as comparison_terminal
 
-        print(f"framegauge: {comparison_terminal.conclusion(document)}", file=sys.stderr)
+        output.say(comparison_terminal.conclusion(document))
     undecided = any(each["verdict"] == "undecided" for each in document["verdicts"])
     if options.fail_on_undecided and undecided and document["outcome"] == "nothing_worse":
         return OPEN
@@ -121,11 +121,7 @@ def _metric(name: str, metric: str) -> None:
 
 
 def _show(document: dict[str, Any]) -> None:
-    from rich.console import Console
-
+    from framegauge.cli.console import console
     from framegauge.compare import terminal as comparison_terminal
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(console.width, WIDTH))
-    comparison_terminal.show(document, console)
+    comparison_terminal.show(document, console(WIDTH))

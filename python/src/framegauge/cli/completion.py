@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 
 __all__ = ["SUMMARY", "parser", "run", "script"]
@@ -33,7 +34,7 @@ def parser() -> Verb:
 
 def run(words: Sequence[str]) -> None:
     """Print the script."""
-    print(script(parser().parse_args(words).shell))
+    output.exact(script(parser().parse_args(words).shell))
 
 
 def script(shell: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from framegauge.cli import output
@@ -10,6 +9,7 @@ from framegauge.cli.arguments import Verb, verb_parser
 
 __all__ = ["SUMMARY", "parser", "run"]
 
+UNLIMITED = 10_000  # columns where lines are not for a terminal
 SUMMARY = "what the hosts of an inventory are, and what a firewall must allow"
 _MORE = """\
 FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
@@ -44,22 +44,23 @@ def parser() -> Verb:
 
 def run(words: Sequence[str]) -> int:
     """Ask the hosts and print what they say."""
+    from framegauge.cli.console import console
     from framegauge.errors import failing_as
     from framegauge.files import inventory
     from framegauge.hosts import facts as hosts
+    from framegauge.printable import one_line
+    from framegauge.report import narrow
 
     options = parser().parse_args(words)
     with failing_as(2):
         machines = inventory.load(options.file, options.group, output.say)
         document = hosts.gather(machines, output.say)
     if options.json:
-        print(json.dumps(document, indent=2))
+        output.show_json(document, indent=2)
     elif options.explain:
-        print("\n".join(hosts.explained(document)))
+        output.show(*hosts.explained(document))
     else:
+        rows = [[one_line(cell) for cell in row] for row in hosts.table(document)]
         head = ["host", "interface", "driver", "speed", "MTU", "offloads on", "rest"]
-        rows = [head, *hosts.table(document)]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
-        for row in rows:
-            print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+        output.show(*(line.rstrip() for line in narrow.aligned(head, rows, console(UNLIMITED).width)))
     return int(any(host["error"] is not None for host in document["hosts"]))

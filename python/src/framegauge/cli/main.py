@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb
 from framegauge.errors import FramegaugeError, Interrupted
 
@@ -85,7 +85,7 @@ class _Version(argparse.Action):
         from framegauge import __version__
         from framegauge.agents import binary
 
-        print(f"framegauge {__version__}\n{binary.version()}")
+        output.show(f"framegauge {__version__}", binary.version())
         parser.exit()
 
 
@@ -115,18 +115,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     then = None
+    output.prepare()
     try:
         then = _run(words)
-        sys.stdout.flush()
+        output.finish()
     except FramegaugeError as error:
-        print(f"framegauge: {error}", file=sys.stderr)
+        output.say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("framegauge: interrupted", file=sys.stderr)
+        output.say("interrupted")
         return Interrupted.exit_code
     except BrokenPipeError:
-        # The reader of our output has left; the interpreter must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.give_up()
         return 1
     finally:
         for number, handler in before.items():

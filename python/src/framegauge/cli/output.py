@@ -1,27 +1,95 @@
-"""Where output goes: a file, written whole or not at all, or `-` for standard output."""
+"""Where output goes: the terminal, a file, written whole or not at all, or `-` for standard output.
+
+Everything that is printed passes here, or a console of cli/console.py: words of hosts, files and results must neither
+steer the terminal nor look like lines of ours.
+"""
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 from framegauge.errors import InputError
+from framegauge.printable import printable
 
-__all__ = ["STANDARD_OUTPUT", "check_file", "check_folder", "one_to_standard_output", "place", "say", "write"]
+__all__ = [
+    "STANDARD_OUTPUT", "check_file", "check_folder", "exact", "finish", "give_up", "one_to_standard_output", "place",
+    "prepare", "say", "say_plainly", "show", "show_json", "show_json_text", "stream", "write",
+]  # fmt: skip
 
 STANDARD_OUTPUT = Path("-")
+
+
+def prepare() -> None:
+    """Makes both streams take every character, whatever their encoding is."""
+    for each in (sys.stdout, sys.stderr):
+        if isinstance(each, io.TextIOWrapper):
+            each.reconfigure(errors="backslashreplace")
+
+
+def show(*lines: str) -> None:
+    """Prints lines, each of which is made printable as one line."""
+    for line in lines:
+        print(printable(line), flush=True)
+
+
+def exact(text: str) -> None:
+    """Prints a text of ours as it is."""
+    print(text, flush=True)
+
+
+def show_json(document: object, indent: int | None = None) -> None:
+    """Prints a document as JSON, which escapes what cannot be printed."""
+    exact(json.dumps(document, indent=indent))
+
+
+def show_json_text(text: str) -> None:
+    """Prints the text of a JSON document, in which characters that cannot be printed are escaped; it stays the same
+    document."""
+    encodes_all = (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")
+    exact(
+        "".join(
+            each if each == "\n" or (each.isprintable() and (encodes_all or each.isascii())) else json.dumps(each)[1:-1]
+            for each in text.rstrip("\n")
+        )
+    )
+
+
+def say(text: str) -> None:
+    """Tells the user something on standard error. It may be several lines, if all words from outside are one line
+    each."""
+    say_plainly(f"framegauge: {text}")
+
+
+def say_plainly(text: str) -> None:
+    """As `say`, without the program's name."""
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)
+
+
+def stream() -> TextIO:
+    """Standard output, for a screen."""
+    return sys.stdout
+
+
+def finish() -> None:
+    """Writes out what was printed."""
+    sys.stdout.flush()
+
+
+def give_up() -> None:
+    """The reader of standard output has left; the interpreter must not complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def place(text: str) -> Path:
     """What an option names: `-` is standard output, and `./-` a file of that name."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
-
-
-def say(text: str) -> None:
-    """One line on standard error, at once."""
-    print(f"framegauge: {text}", file=sys.stderr, flush=True)
 
 
 def one_to_standard_output(asked: Mapping[str, Path | bool | None]) -> str | None:

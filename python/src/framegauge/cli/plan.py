@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +69,10 @@ def run(words: Sequence[str]) -> None:
 
         pilot = judging.spreads(read(options.pilot))
     found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()))
-    print(json.dumps(found, indent=2) if options.json else "\n".join(forecast.lines(found)))
+    if options.json:
+        output.show_json(found, indent=2)
+    else:
+        output.show(*forecast.lines(found))
 
 
 def _noise(given: Sequence[str], margins: Mapping[str, float]) -> dict[str, float]:

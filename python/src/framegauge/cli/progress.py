@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from framegauge.experiment.runner import Event
+from framegauge.printable import one_line
 
 __all__ = ["Reporter", "left"]
 
@@ -23,7 +24,7 @@ def left(seconds: float) -> str:
 
 def line(event: Event) -> str:
     """One event as one line."""
-    return f"run {event.number} of {event.total}, about {left(event.seconds_left)} left: {event.text}"
+    return f"run {event.number} of {event.total}, about {left(event.seconds_left)} left: {one_line(event.text)}"
 
 
 class Reporter:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,7 +128,7 @@ def run(words: Sequence[str]) -> list[str] | None:
     options = parser().parse_args(words[:cut])
     command = list(words[cut + 1 :])
     if options.subverb == "exec":
-        return hand.exec_command(options.host, _command([*options.command, *command]), _say)
+        return hand.exec_command(options.host, _command([*options.command, *command]), output.say)
     if command:
         raise InputError(f"rack {options.subverb}: found {' '.join(command)} after --, expected nothing")
     verbs = {"up": _up, "down": _down, "show": _show, "list": _show, "watch": _watch, "set": _set}
@@ -187,10 +185,6 @@ def _add_set(change: argparse.ArgumentParser) -> None:
     link.add_argument("--up", dest="up", action="store_true", default=None, help="let it pass again")
 
 
-def _say(text: str) -> None:
-    print(f"framegauge: {text}", file=sys.stderr)
-
-
 def _command(words: list[str]) -> list[str]:
     if not words:
         raise InputError("rack exec: found no command, expected one after the host: framegauge rack exec h1 -- ip addr")
@@ -202,53 +196,53 @@ def _up(options: argparse.Namespace) -> None:
     from framegauge.study import file as study_file
 
     if options.preset is not None:
-        state = hand.up(study_file.load_preset(options.preset), f"preset {options.preset}", _say)
+        state = hand.up(study_file.load_preset(options.preset), f"preset {options.preset}", output.say)
     elif options.file is not None and lab_file.is_lab(options.file):
-        state = hand.up_lab(lab_file.load(options.file), options.file, _say)
+        state = hand.up_lab(lab_file.load(options.file), options.file, output.say)
     elif options.file is not None:
-        state = hand.up(study_file.load(options.file), options.file, _say)
+        state = hand.up(study_file.load(options.file), options.file, output.say)
     else:
         raise InputError(
             "rack up: found neither FILE nor --preset, expected one; for example: framegauge rack up --preset demo"
         )
     if options.json:
-        print(json.dumps(state, indent=2))
+        output.show_json(state, indent=2)
         return
-    print("\n".join(_text(state)))
+    output.show(*_text(state))
 
 
 def _down(_: argparse.Namespace) -> None:
-    seconds = hand.down(_say)
-    print("no rack is up" if seconds is None else f"the rack is down, in {seconds:.2f} s")
+    seconds = hand.down(output.say)
+    output.show("no rack is up" if seconds is None else f"the rack is down, in {seconds:.2f} s")
 
 
 def _show(options: argparse.Namespace) -> None:
-    state = hand.show(_say)
+    state = hand.show(output.say)
     if options.json:
-        print(json.dumps(state, indent=2))
+        output.show_json(state, indent=2)
     elif state is None:
-        print(f"no rack is up; build one: {hand.HOW}")
+        output.show(f"no rack is up; build one: {hand.HOW}")
     elif state["state"] != "up":
-        print(f"a rack is being built by process {state['keeper']['pid']}")
+        output.show(f"a rack is being built by process {state['keeper']['pid']}")
     else:
-        print("\n".join(_text(state)))
+        output.show(*_text(state))
         for host in hand.members(state):
             if not host["running"]:
-                _say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
+                output.say(f"{host['name']} has gone (process {host['pid']}): `framegauge rack down`, then up again")
 
 
 def _watch(options: argparse.Namespace) -> None:
     from framegauge.cli.screen import Screen
     from framegauge.rack import port_rates
 
-    looks = hand.looks(_say, _seconds("watch: --interval", options.interval))
+    looks = hand.looks(output.say, _seconds("watch: --interval", options.interval))
     if options.json:
         for before, after in looks:
-            print(json.dumps(port_rates.between(before, after)), flush=True)
+            output.show_json(port_rates.between(before, after))
             if options.once:
                 return
     before, after = next(looks)  # what is wrong is said before the screen is cleared
-    with Screen(sys.stdout) as screen:
+    with Screen(output.stream()) as screen:
         while True:
             screen.show(port_rates.table(port_rates.between(before, after), *screen.size()))
             if options.once:
@@ -262,7 +256,7 @@ def _capture(options: argparse.Namespace) -> None:
     if path != output.STANDARD_OUTPUT and path.exists():
         raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
     output.check_file("rack capture: --write", path)
-    found, data = hand.capture(port, _seconds("capture: --seconds", options.seconds), _say)
+    found, data = hand.capture(port, _seconds("capture: --seconds", options.seconds), output.say)
     output.write("rack capture: --write", path, data, new=True)
     counted = found["port"]
     text = (
@@ -270,11 +264,11 @@ def _capture(options: argparse.Namespace) -> None:
         f"{counted['dropped_frames']} that were dropped"
     )
     if path == output.STANDARD_OUTPUT:
-        _say(text)
+        output.say(text)
     else:
-        print(f"{path}: {text}")
+        output.show(f"{path}: {text}")
     if found["left_out"]:
-        _say(f"{found['left_out']} packets at the end did not fit into the file")
+        output.say(f"{found['left_out']} packets at the end did not fit into the file")
 
 
 def _seconds(what: str, text: str) -> float:
@@ -302,12 +296,12 @@ def _set(options: argparse.Namespace) -> None:
     from framegauge.networks import settings as rack_settings
 
     wanted = asked(options)
-    found = hand.change(wanted, _say)
+    found = hand.change(wanted, output.say)
     changed = found["changed"]
     more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
     what = ", ".join(rack_settings.described(wanted))
     when = found["when"].astimezone().isoformat(sep=" ", timespec="milliseconds")
-    print(f"{what}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
+    output.show(f"{what}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
 
 
 def _text(state: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,5 +48,5 @@ def run(words: Sequence[str]) -> None:
         verdicts.show(found, options.json)
     for path in written:
         if path != output.STANDARD_OUTPUT:
-            print(f"written: {path}", file=sys.stderr)
+            output.say_plainly(f"written: {path}")
     verdicts.demand_evidence(found)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import FramegaugeError
 
@@ -38,15 +37,15 @@ def run(words: Sequence[str]) -> None:
     from framegauge.quantities import parse_bits_per_second
 
     rate = None if options.rate == "unshaped" else parse_bits_per_second(options.rate)
-    found = commands.requirements(options.testbed, rate, lambda text: print(text, file=sys.stderr))
+    found = commands.requirements(options.testbed, rate, output.say_plainly)
     if options.json:
-        print(json.dumps(found, indent=2))
+        output.show_json(found, indent=2)
     else:
         for kind in ("missing", "degraded"):
             for item in found[kind]:
                 needed = f"needed for {item['needed_for']}; found {item['found']}; {item['remedy']}"
-                print(f"{kind} {item['name']}: {needed}")
+                output.show(f"{kind} {item['name']}: {needed}")
         if not found["missing"]:
-            print(f"testbed {options.testbed} can be built here")
+            output.show(f"testbed {options.testbed} can be built here")
     if found["missing"]:
         raise FramegaugeError(f"{len(found['missing'])} requirements are missing")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 
 __all__ = ["SUMMARY", "parser", "run"]
@@ -40,4 +40,4 @@ def run(words: Sequence[str]) -> None:
         "check": schema.json_schema,
         "compare": comparison_schema,
     }
-    print(json.dumps(makers[options.what](), indent=2))
+    output.show_json(makers[options.what](), indent=2)

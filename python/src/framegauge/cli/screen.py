@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
+from framegauge.printable import printable
+
 __all__ = ["Screen"]
 
 # ECMA-48, and xterm's alternate screen: what was there before comes back.
@@ -39,7 +41,8 @@ class Screen:
 
     def show(self, lines: Sequence[str]) -> None:
         """These lines, which fit into `size`, in the place of those before."""
-        before, self._lines = self._lines, lines
+        before, self._lines = self._lines, [printable(line) for line in lines]
+        lines = self._lines
         if self._live:
             # A line is cleared before it is written: after its last column the cursor stands on it.
             self._write(_HOME + "\n".join(_CLEAR_LINE + line for line in lines) + _CLEAR_BELOW)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +86,7 @@ def run(words: Sequence[str]) -> None:
     if options.dry_run:
         if options.blocks:
             study = commands.extended_study(study, options.out, options.blocks)
-        print("\n".join(commands.plan_lines(study)))
+        output.show(*commands.plan_lines(study))
         return
     _run(study, options.out or commands.choose_folder(name), options)
 
@@ -111,25 +110,24 @@ def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
 
 
 def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
-    from rich.console import Console
-
     from framegauge.cli import commands, verdicts
+    from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
     from framegauge.rack import hand
 
     if study.testbed.kind != "fake" and (line := hand.sharing()):
-        print(f"framegauge: {line}", file=sys.stderr)
-    with Reporter(Console(stderr=True)) as reporter:
+        output.say(line)
+    with Reporter(console(stderr=True)) as reporter:
         finished = commands.run_study(
             study, folder, options.resume, reporter, reporter.say, more_blocks=options.blocks or 0
         )
     verdicts.show(finished.summary, options.json)
-    print(f"results: {finished.folder}", file=sys.stderr)
-    print(f"report: {finished.page}", file=sys.stderr)
+    output.say_plainly(f"results: {finished.folder}")
+    output.say_plainly(f"report: {finished.page}")
     outcome = finished.outcome
     if outcome.interrupted:
         resume = f"framegauge study --resume --out {finished.folder}"
         raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume}")
     if outcome.out_of_budget:
-        print(f"the budget was spent after {outcome.runs} of {outcome.planned} runs", file=sys.stderr)
+        output.say_plainly(f"the budget was spent after {outcome.runs} of {outcome.planned} runs")
     verdicts.demand_evidence(finished.summary)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from framegauge.cli import output
 from framegauge.errors import NothingJudged
 
 __all__ = ["demand_evidence", "show"]
@@ -11,18 +10,14 @@ __all__ = ["demand_evidence", "show"]
 
 def show(found: dict[str, object], as_json: bool) -> None:
     """The summary as a table, or as summary.json."""
-    from rich.console import Console
-
+    from framegauge.cli.console import console
     from framegauge.report import terminal
     from framegauge.summary import document as summary
 
     if as_json:
-        sys.stdout.write(summary.text(found))
+        output.show_json_text(summary.text(found))
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(console.width, terminal.LEAST_COLUMNS))
-    terminal.show(found, console)
+    terminal.show(found, console(terminal.LEAST_COLUMNS))
 
 
 def demand_evidence(found: dict[str, object]) -> None:

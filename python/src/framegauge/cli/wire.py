@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError
 
@@ -84,7 +84,10 @@ def run(words: Sequence[str]) -> None:
     else:
         found = wire.compared(mtus, layers, rate)
         lines = wire.levels_table(found)
-    print(json.dumps(found, indent=2) if options.json else "\n".join(lines))
+    if options.json:
+        output.show_json(found, indent=2)
+    else:
+        output.show(*lines)
 
 
 def _bytes(option: str, text: str) -> int:

@@ -78,5 +78,5 @@ def named(machines: Sequence[Machine], key: str) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise Problem((key, index), name, "each host once")
-        if name.startswith("-") or any(character.isspace() for character in name):
-            raise Problem((key, index), name, "the name of a host, without spaces or a leading -")
+        if name.startswith("-") or any(not each.isprintable() or each.isspace() for each in name):
+            raise Problem((key, index), name, "the name of a host, without spaces, control characters or a leading -")

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from framegauge.report import causes, evidence
+from framegauge.report import causes, evidence, narrow
 from framegauge.summary import contention, levels, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
@@ -72,13 +72,19 @@ def table(
     """Prints aligned rows under their titles, where they have one. Columns in `left` are left-aligned, numbers
     right-aligned; the last column is the verdict."""
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-    _line(console, columns, widths, left, "dim")
+    fits = sum(widths) + 2 * len(widths) <= console.width
+    if fits:
+        _line(console, columns, widths, left, "dim")
     last = None
     for title, row, verdict in zip(titles, rows, verdicts, strict=True):
         if title not in ("", last):
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
             last = title
-        _line(console, row, widths, left, _STYLES.get(verdict, ""))
+        if fits:
+            _line(console, row, widths, left, _STYLES.get(verdict, ""))
+            continue
+        for line in narrow.stacked(columns, row, console.width):
+            console.print(line, markup=False, highlight=False)
     console.print()
 
 

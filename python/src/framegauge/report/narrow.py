@@ -1,0 +1,33 @@
+"""Tables on narrow terminals."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+__all__ = ["aligned", "stacked"]
+
+LEAST = 24  # columns for a last column of text, which wraps
+
+
+def stacked(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    """A row where a table does not fit: its first cell, then a line for each other one under it, with its title."""
+    yield from textwrap.wrap(row[0], max(1, width))
+    for title, cell in zip(columns[1:], row[1:], strict=True):
+        if cell:
+            named = f"{title}: {cell}" if title else cell
+            yield from textwrap.wrap(named, max(10, width), initial_indent="  ", subsequent_indent="    ")
+
+
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """A table of left-aligned columns, the last of which wraps; rows that do not fit are stacked."""
+    widths = [max(map(len, column)) for column in zip(*([columns, *rows]), strict=True)]
+    left = sum(widths[:-1]) + 2 * len(widths[:-1])
+    if width - left < min(LEAST, widths[-1]):
+        for row in rows:
+            yield from stacked(columns, row, width)
+        return
+    for row in [columns, *rows]:
+        head = "".join(cell.ljust(size) + "  " for cell, size in zip(row[:-1], widths[:-1], strict=True))
+        for place, piece in enumerate(textwrap.wrap(row[-1], width - left) or [""]):
+            yield (" " * left if place else head) + piece
