@@ -1,0 +1,48 @@
+"""The server of metrics among strangers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+
+from framegauge.check import metrics
+
+
+@pytest.fixture
+def where(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(metrics, "CONNECTION_SECONDS", 0.2)
+    with metrics.served(("127.0.0.1", 0)) as (address, publish):
+        publish("framegauge_up 1\n")
+        host, _, port = address.rpartition(":")
+        yield host, int(port)
+
+
+def test_silent_strangers_get_few_threads_and_little_time(where, capfd):
+    before, strangers, most = threading.active_count(), [], 0
+    for _ in range(5 * metrics.MOST_CONNECTIONS):
+        strangers.append(socket.create_connection(where, timeout=10))
+        strangers[-1].sendall(b"GET /metr")  # they speak, and stop
+        most = max(most, threading.active_count() - before)
+    until = time.monotonic() + 30
+    scraped = b""
+    while not scraped and time.monotonic() < until:
+        most = max(most, threading.active_count() - before)
+        try:
+            scraped = urllib.request.urlopen(f"http://{where[0]}:{where[1]}/metrics", timeout=10).read()
+        except OSError:  # all are taken
+            time.sleep(0.02)
+    assert scraped == b"framegauge_up 1\n"
+    assert 0 < most <= metrics.MOST_CONNECTIONS
+    for each in strangers:
+        with each:
+            each.settimeout(10)
+            try:
+                while each.recv(1000):
+                    pass
+            except ConnectionResetError:
+                pass
+    assert capfd.readouterr().err == ""
