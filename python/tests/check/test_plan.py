@@ -55,7 +55,7 @@ def test_one_interface_may_be_meant():
         ("local netns:", "netns:: found no host of this kind"),
         (
             "local netns:no-such",
-            "netns:no-such: found no network namespace no-such, expected one that `ip netns` lists",
+            "netns:no-such: found no such network namespace, expected one that `ip netns` lists",
         ),
         ("local netns:a%", "check: found local netns:a%, expected HOST or HOST%INTERFACE"),
         ("local netns:a --target-mtu 500", '--target-mtu: found "500", expected a number from 576 to 65535'),

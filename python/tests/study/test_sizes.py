@@ -172,7 +172,7 @@ def test_sizes_that_no_study_wrote_are_no_results(sizes, execute, tmp_path):
     found = json.loads(line)
     found["conditions"]["sizes"] = sizes
     path.write_text("\n".join([json.dumps(found), *rest]) + "\n")
-    with pytest.raises(CorruptResults, match="sizes is"):
+    with pytest.raises(CorruptResults, match=r"runs\.jsonl:1: conditions: found "):
         sources.read_side(str(tmp_path / "out"))
 
 

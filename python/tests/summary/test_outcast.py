@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import unescape
 from itertools import product
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_what_the_one_flow_gets_is_the_second_sentence_everywhere(saved: Saved, 
     said = " ".join(out.getvalue().split())
     assert said.startswith(f"{PLAN['question']} {answer(found).text} {BESIDE} All rows: ")
     made = material.gather(saved, found)
-    text = markdown.markdown(made).replace("\\", "")
+    text = unescape(markdown.markdown(made)).replace("\\", "")
     assert f"**{made.answer.text}**\n\n{BESIDE}\n" in text
     first, second = [each for each in pages.check(html.page(made)).all("p") if "taildrop" in each.text][:2]
     assert (first.text.strip("±"), second.text) == (made.answer.text, BESIDE)
