@@ -14,9 +14,11 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
-def one_line(text: object) -> str:
-    """What somebody else wrote, as one printable line: nothing in it looks like a line of ours."""
-    return printable(" ".join(str(text).split()))
+def one_line(text: object, most: int = 1000) -> str:
+    """What somebody else wrote, as one printable line of so many characters at most: nothing in it looks like a line of
+    ours, or hides one."""
+    line = printable(" ".join(str(text)[: 4 * most].split()))
+    return line if len(line) <= most else line[:most] + "…"
 
 
 def escaped(value: object) -> str:

@@ -32,6 +32,10 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
+def _is_words(value: Any) -> bool:
+    return isinstance(value, str) and not set(value) <= set("0123456789abcdef.:")  # no address
+
+
 def _error(answer: Message, error: Any) -> bytes:
     return _told(answer, error=error)
 
@@ -90,7 +94,7 @@ MODES: dict[str, Callable[[Message], bytes]] = {
     "huge stderr": _huge_stderr,
     "ends": lambda _: sys.exit(os.write(2, ESCAPES.encode())),
     # These have the right shape.
-    "escapes": lambda answer: _with(answer, lambda value: ESCAPES if isinstance(value, str) else value),
+    "escapes": lambda answer: _with(answer, lambda value: ESCAPES if _is_words(value) else value),
     "twice": lambda answer: 2 * _told(answer, result=answer["result"]),
     "honest": lambda answer: json.dumps(answer).encode() + b"\n",
 }

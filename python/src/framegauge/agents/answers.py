@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import ipaddress
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ SCHEMA = Path(__file__).with_name("pipe.schema.json")  # a link to pipe/schema.j
 # the controller about a hundred bytes.
 LINE_BYTES = 16 << 20
 MOST_VALUES = 1_000_000
+ALTERNATIVE = "|"  # in places of errors
 MOST_SHOWN = 60  # characters of what was found
 # Every whole number that an agent can send fits 64 bits.
 LEAST, MOST = -(1 << 63), (1 << 64) - 1
@@ -97,7 +99,7 @@ def _check(name: str, value: object, what: str) -> None:
     except ValidationError as error:
         # Of alternatives, the one that got furthest.
         first = max(error.errors(include_url=False, include_context=False), key=lambda each: len(each["loc"]))
-        where = ".".join(str(each) for each in first["loc"])
+        where = ".".join(str(each) for each in first["loc"] if each != ALTERNATIVE)
         raise BadAnswer(f"{what}: {_text(where) + ': ' if where else ''}{_problem(first)}") from None
 
 
@@ -118,8 +120,7 @@ def _shown(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= 2 * MOST_SHOWN else line[: 2 * MOST_SHOWN] + "…"
+    return one_line(text, 2 * MOST_SHOWN)
 
 
 @functools.cache
@@ -149,7 +150,8 @@ def _core(node: Json) -> CoreSchema:
     elif "anyOf" in node or "oneOf" in node:
         choices = node.pop("anyOf", None) or node.pop("oneOf")
         some = [_core(each) for each in choices if each != {"type": "null"}]
-        made = some[0] if len(some) == 1 else core.union_schema([*some], mode="left_to_right")
+        several: Any = [(each, ALTERNATIVE) for each in some]
+        made = some[0] if len(some) == 1 else core.union_schema(several, mode="left_to_right")
         made = made if len(some) == len(choices) else core.nullable_schema(made)
     elif "enum" in node or "const" in node:
         values = node.pop("enum") if "enum" in node else [node.pop("const")]
@@ -198,9 +200,9 @@ def _string(node: Json) -> CoreSchema:
         min_length=node.pop("minLength", None),
         max_length=node.pop("maxLength", None),
     )
-    if node.get("contentEncoding") == "base64":
-        del node["contentEncoding"]
-        made = core.no_info_after_validator_function(_base64, made)
+    for key in ("contentEncoding", "format"):
+        if key in node:
+            made = core.no_info_after_validator_function(_FORMATS[node.pop(key)], made)
     return made
 
 
@@ -236,12 +238,23 @@ def _constant(made: str) -> Callable[[Json], CoreSchema]:
     return of
 
 
-def _base64(text: str) -> str:
-    try:
-        base64.b64decode(text, validate=True)
-    except ValueError:
-        raise ValueError("base64") from None
-    return text
+def _read_by(read: Callable[[str], object], expected: str) -> Callable[[str], str]:
+    def checked(text: str) -> str:
+        try:
+            read(text)
+        except ValueError:
+            raise ValueError(expected) from None
+        return text
+
+    return checked
+
+
+# Addresses are passed on to other hosts, whose agents know nothing of zones ("fe80::1%eth0").
+_FORMATS: Mapping[str, Callable[[str], str]] = {
+    "ipv4": _read_by(ipaddress.IPv4Address, "an IPv4 address"),
+    "ipv6": _read_by(lambda text: ipaddress.IPv6Address(text.replace("%", "zone")), "an IPv6 address"),
+    "base64": _read_by(lambda text: base64.b64decode(text, validate=True), "base64"),
+}
 
 
 _KINDS: Mapping[str, Callable[[Json], CoreSchema]] = {

@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["Address", "Ends", "Route", "candidates", "choose"]
 
+MOST_ADDRESSES = 256
+
 
 @dataclass(frozen=True)
 class Address:
@@ -49,14 +51,16 @@ class Ends:
 
 
 def candidates(facts: Mapping[str, Any], family: int, interface: str | None = None) -> list[Address]:
-    """Addresses of a host that may be probed, in its own order; of one interface if it is named."""
-    return [
+    """Addresses of a host that may be probed, in its own order; of one interface if it is named. Others are asked for
+    their way to each, so no host has more than a few hundred."""
+    found = [
         Address(each["address"], each["prefix_length"], each["family"], one["name"])
         for one in facts["interfaces"]
         if interface in (None, one["name"])
         for each in one["addresses"]
         if each["family"] == family
     ]
+    return found[:MOST_ADDRESSES]
 
 
 def choose(

@@ -246,7 +246,8 @@ def _paths(
         for family in asked.families or (4, 6):
             own, others = (addresses.get((name, family), ()) for name in (source, destination))
             ends = choose(own, others, routes.get(source, {}), routes.get(destination, {}))
-            if ends is not None:
+            # Of a host that has not told its routes, that it has none is not known.
+            if ends is not None and source not in errors:
                 found.append(Path(source, destination, family, ends))
         if not found and (source in errors or destination in errors):
             found = [Path(source, destination, (asked.families or (4,))[0], None)]

@@ -10,6 +10,7 @@ from framegauge.cli.arguments import Verb, verb_parser
 __all__ = ["SUMMARY", "parser", "run"]
 
 UNLIMITED = 10_000  # columns where lines are not for a terminal
+MOST_CELL = 80  # characters: no host makes the rows of the others wide
 SUMMARY = "what the hosts of an inventory are, and what a firewall must allow"
 _MORE = """\
 FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
@@ -60,7 +61,7 @@ def run(words: Sequence[str]) -> int:
     elif options.explain:
         output.show(*hosts.explained(document))
     else:
-        rows = [[one_line(cell) for cell in row] for row in hosts.table(document)]
+        rows = [[*(one_line(cell, MOST_CELL) for cell in row[:-1]), one_line(row[-1])] for row in hosts.table(document)]
         head = ["host", "interface", "driver", "speed", "MTU", "offloads on", "rest"]
         output.show(*(line.rstrip() for line in narrow.aligned(head, rows, console(UNLIMITED).width)))
     return int(any(host["error"] is not None for host in document["hosts"]))

@@ -1,0 +1,125 @@
+"""Commands among whose hosts one is in other hands: its row says so in one line, and those of the others are whole.
+
+The hosts are this machine, under three names; what stands for ssh starts their agents (helpers/evil.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import evil
+from helpers.support import by_length
+
+from framegauge.agents.binary import find_agent
+
+pytestmark = [pytest.mark.agent, pytest.mark.soak(minutes=6)]
+MEGABYTES = 200
+NAMES = ("alpha", "beta", "gamma")
+USED = ("hello", "check.facts", "check.routes", "check.serve", "check.run", "check.close")
+# Every mode once for a method that both commands use; the others by turns, and all of all in the long form.
+CASES = [("check.facts", mode) for mode in evil.MODES] + [
+    (method, mode)
+    for place, method in enumerate(USED)
+    for number, mode in enumerate(evil.MODES)
+    if method != "check.facts" and (number % 10 == place or by_length(0, 1))
+]
+# Runs a command, and says how much memory it took at most.
+MEASURED = """
+import resource, sys
+from framegauge.cli.main import main
+code = main(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+Run = Callable[..., tuple[int, dict[str, Any] | str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a command with a host in other hands: its exit code, document or text, and what it said beside it."""
+    evil.stand_in(tmp_path)
+    (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": NAMES}))
+
+    def command(method: str, mode: str, *words: str) -> tuple[int, dict[str, Any] | str, str]:
+        environment = os.environ | {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "EVIL": f"alpha:{method}:{mode}", "FRAMEGAUGE_AGENT": find_agent(),
+        }  # fmt: skip
+        environment.pop("COLUMNS", None)
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, *words], cwd=tmp_path, env=environment, capture_output=True, timeout=100,
+            check=False,
+        )  # fmt: skip
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in out + err, err
+        assert all(each.isprintable() or each == "\n" for each in out + err), out + err
+        *said, megabytes = err.splitlines()
+        assert int(megabytes) < MEGABYTES
+        assert not any(line.startswith("framegauge: forged") for line in [*said, *out.splitlines()])
+        return done.returncode, json.loads(out) if "--json" in words else out, "\n".join(said)
+
+    return command
+
+
+def told(document: dict[str, Any], said: str) -> dict[str, str | None]:
+    """The error of each host, which is one line."""
+    errors = {host["name"]: host["error"] for host in document["hosts"]}
+    assert list(errors) == list(NAMES)
+    assert all(error is None or (error.isprintable() and len(error) < 1200) for error in errors.values())
+    assert said.count("alpha") <= 1
+    return errors
+
+
+@pytest.mark.parametrize(("method", "mode"), [case for case in CASES if case[0] in USED[:2]])
+def test_hosts(method: str, mode: str, run: Run) -> None:
+    code, found, said = run(method, mode, "hosts", "hosts.yaml", "--json")
+    assert isinstance(found, dict)
+    errors = told(found, said)
+    assert errors["beta"] is errors["gamma"] is None
+    assert (errors["alpha"] is None) == (mode in evil.SHAPELY), errors
+    assert code == (0 if mode in evil.SHAPELY else 1)
+    assert all(host["facts"]["interfaces"] for host in found["hosts"][1:])
+
+
+@pytest.mark.parametrize("mode", ["escapes", "types", "error with escapes"])
+def test_rows_of_hosts(mode: str, run: Run) -> None:
+    _, text, _ = run("check.facts", mode, "hosts", "hosts.yaml")
+    assert isinstance(text, str)
+    rows = [line.split()[0] for line in text.splitlines()]
+    assert rows[0] == "host"
+    assert rows.count("beta") == rows.count("gamma") >= 1
+    assert set(rows[1:]) == set(NAMES)
+    assert mode == "escapes" or rows.count("alpha") == 1
+
+
+@pytest.mark.parametrize(("method", "mode"), CASES)
+def test_check(method: str, mode: str, run: Run) -> None:
+    code, found, said = run(method, mode, "check", *NAMES, "-4", "--target-mtu", "600", "--flows", "1", "--json")
+    assert isinstance(found, dict)
+    errors = told(found, said)
+    assert errors["beta"] is errors["gamma"] is None
+    assert code in (0, 1, 2)
+    # What the others found of each other holds, and nothing is said of a host that has failed.
+    pairs = {(pair["source"], pair["destination"]): pair["verdict"] for pair in found["pairs"]}
+    assert pairs["beta", "gamma"] == pairs["gamma", "beta"] == "carries_target"
+    if mode in evil.SHAPELY:
+        assert errors["alpha"] is None or method == "check.routes"
+    elif method == "check.close":  # all that was asked for is known
+        assert code == 0
+    else:
+        assert errors["alpha"] is not None
+        assert code == 2
+    assert len(pairs) == 6
+
+
+@pytest.mark.parametrize("mode", ["escapes", "error with escapes in one line", "big line"])
+def test_the_text_of_a_check(mode: str, run: Run) -> None:
+    _, text, _ = run("check.facts", mode, "check", *NAMES, "-4", "--target-mtu", "600", "--flows", "1")
+    assert isinstance(text, str)
+    assert "It took" in text.splitlines()[-1]
