@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from helpers.support import PLAN
 
-from framegauge.errors import AgentError, AgentLost, Refused
+from framegauge.errors import AgentError, AgentLost, BadAnswer, Refused
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, read
 from framegauge.study import file as study_file
@@ -247,6 +247,51 @@ def test_what_failed_first_passes_on(first):
     with pytest.raises(type(first or last)) as caught:
         go()
     assert caught.value is (first or last)
+
+
+def _refuse(_):
+    raise BadAnswer("h2: held.end: held: found null, expected a valid list")
+
+
+def _burst(found):
+    found["elapsed_seconds"] = float("inf")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (_refuse, "error: h2: held.end: held: found null, expected a valid list"),
+        (lambda _: {}, "error: the hosts' answers make no sense (KeyError: "),
+        (lambda found: found | {"cpus": 3}, "error: the hosts' answers make no sense (TypeError: "),
+        (_burst, "error: the hosts' answers make no sense (ValueError: "),
+    ],
+)
+def test_nonsense_of_hosts_that_are_not_ours_excludes_a_run(spoil, said, study, tmp_path, monkeypatch):
+    ended, real = [], FakeTestbed.end
+
+    class Theirs(FakeTestbed):
+        is_private = False
+
+        def end(self):
+            ended.append(None)
+            return spoil(real(self)) if len(ended) == 3 else real(self)
+
+    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+        outcome = Runner(study, Theirs(FakeModel()), journal, pause=lambda _: None, cpu_time=lambda: 0.0).run()
+    third = read(tmp_path / "out").runs[2]
+    assert outcome.runs > 10
+    assert len(third.excluded) == 1
+    assert third.excluded[0].startswith(said)
+    # Of our own agents it is a mistake of ours, which nothing hides.
+    if spoil is not _refuse:
+        monkeypatch.setattr(Theirs, "is_private", True)
+        ended.clear()
+        with (
+            Journal.create(tmp_path / "ours", study_file.dump(study), {}) as journal,
+            pytest.raises((KeyError, TypeError, ValueError)),
+        ):
+            Runner(study, Theirs(FakeModel()), journal, pause=lambda _: None, cpu_time=lambda: 0.0).run()
 
 
 def test_a_limit_of_the_device_ends_the_study(study, execute):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import secrets
 import time
@@ -184,7 +185,11 @@ class Runner:
         with afterwards(self._testbed.down):
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
-                run = _checked(run, conditions, workload, record, bulk, self._study.margin())
+                checked = _checked(run, conditions, workload, record, bulk, self._study.margin())
+                if not self._testbed.is_private:
+                    # Absurd figures may have become infinite, which the journal does not take.
+                    json.dumps([checked.metrics, checked.readings, record], allow_nan=False)
+                run = checked
             except (AgentError, AgentLost, AgentTimeout, BadAnswer, Lapsed, ProgramFailure) as error:
                 # Repeating does not help if the agent does not understand the request.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
@@ -196,6 +201,7 @@ class Runner:
                 # Of hosts that are not ours, answers may have the right shape and still make no sense together.
                 if self._testbed.is_private or isinstance(error, FramegaugeError):
                     raise
+                record, bulk = {"conditions": conditions.as_json()}, {}
                 why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
                 run = replace(run, excluded=[f"error: {why}"])
         took = self._now() - begun
