@@ -118,6 +118,26 @@ def test_check(method: str, mode: str, run: Run) -> None:
     assert len(pairs) == 6
 
 
+STUDY = """\
+question: Do jumbo frames help here?
+testbed: {kind: ssh, inventory: hosts.yaml}
+factors: {mtu: {levels: [1500, 9000], baseline: 1500}}
+workloads: [{stream: {duration: 1 s}}]
+margins: {goodput: 2 %}
+"""
+
+
+@pytest.mark.parametrize(("method", "mode"), [("hello", "null"), ("check.facts", "error with escapes in one line")])
+def test_a_study_names_the_host_and_changes_nothing(method: str, mode: str, run: Run, tmp_path: Path) -> None:
+    hosts = [{"name": name, "read_only": True} for name in NAMES]
+    (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": hosts}))
+    (tmp_path / "study.yaml").write_text(STUDY)
+    code, _, said = run(method, mode, "study", "study.yaml", "--out", "out")
+    assert code == 2
+    (line,) = [each for each in said.splitlines() if "missing host" in each]
+    assert line.startswith("framegauge: missing host alpha (needed for the study): found ")
+
+
 @pytest.mark.parametrize("mode", ["escapes", "error with escapes in one line", "big line"])
 def test_the_text_of_a_check(mode: str, run: Run) -> None:
     _, text, _ = run("check.facts", mode, "check", *NAMES, "-4", "--target-mtu", "600", "--flows", "1")
