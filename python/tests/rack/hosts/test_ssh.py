@@ -144,7 +144,7 @@ def test_more_hosts_than_a_program_may_have_files_open(there: Site, tmp_path: Pa
     assert [host["error"] for host in json.loads(out)["hosts"]] == [None] * 40
     out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:200")).communicate(timeout=120)
     assert asked.returncode == 2
-    assert "open files: 376 (needed for 40 hosts): found a limit of 200; as root: ulimit -n 376" in said
+    assert "open files: 448 (needed for 40 hosts): found a limit of 200; as root: ulimit -n 448" in said
 
 
 def test_a_jump_host_that_turns_away_some_of_many_is_asked_again(tmp_path: Path) -> None:
