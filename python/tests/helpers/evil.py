@@ -1,7 +1,8 @@
 """An agent in other hands: it passes requests on to a real one, and spoils the answers to one method.
 
-`evil.py METHOD MODE COMMAND …` is such an agent. As a program called `ssh` (`stand_in`) it is whatever host it is asked
-for: an honest one, or the one that the environment's EVIL names, as HOST:METHOD:MODE. The standard library is enough.
+`evil.py METHOD MODE COMMAND …` is such an agent. As a program called `ssh` (`stand_in`) it runs on this machine what it
+is to run on a host: an honest one, or the one that the environment's EVIL names, as HOST:METHOD:MODE. The standard
+library is enough.
 """
 
 from __future__ import annotations
@@ -101,6 +102,15 @@ MODES: dict[str, Callable[[Message], bytes]] = {
 SHAPELY = ("escapes", "twice", "honest")
 
 
+def _message(line: bytes) -> Message:
+    """What a line says; nothing if it is of what comes before the agent."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def main(method: str, mode: str, command: list[str]) -> None:
     """Passes on requests and answers until either side ends."""
     agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -109,18 +119,20 @@ def main(method: str, mode: str, command: list[str]) -> None:
     methods: dict[int, str] = {}
 
     def ask() -> None:
-        for line in sys.stdin.buffer:
-            if line.strip():
-                asked = json.loads(line)
-                methods[asked["id"]] = asked["method"]
-            agent.stdin.write(line)
+        rest = b""
+        while piece := os.read(0, 1 << 16):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:  # the agent itself may precede the first
+                asked = _message(line[max(0, line.rfind(b'{"jsonrpc"')) :])
+                methods[asked.get("id", 0)] = asked.get("method", "")
+            agent.stdin.write(piece)
             agent.stdin.flush()
         agent.stdin.close()
 
     threading.Thread(target=ask, daemon=True).start()
     for line in agent.stdout:
-        answer = json.loads(line)
-        spoilt = methods.get(answer.get("id")) == method
+        answer = _message(line)
+        spoilt = methods.get(answer.get("id", 0)) == method
         os.write(1, MODES[mode](answer) if spoilt else line)
 
 
@@ -136,8 +148,7 @@ if __name__ == "__main__":
     if sys.argv[1] != "ssh":
         main(sys.argv[1], sys.argv[2], sys.argv[3:])
         sys.exit()
-    print("ready", flush=True)
     host = sys.argv[sys.argv.index("--") + 1]
     evil, _, rest = os.environ.get("EVIL", "").partition(":")
     spoilt, _, how = rest.partition(":") if evil == host else ("", "", "honest")
-    main(spoilt, how, [os.environ["FRAMEGAUGE_AGENT"], "host"])
+    main(spoilt, how, ["/bin/sh", "-c", sys.argv[-1]])

@@ -9,15 +9,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import evil
 from helpers.support import by_length
-
-from framegauge.agents.binary import find_agent
 
 pytestmark = [pytest.mark.agent, pytest.mark.soak(minutes=6)]
 MEGABYTES = 200
@@ -41,15 +40,22 @@ sys.exit(code)
 Run = Callable[..., tuple[int, dict[str, Any] | str, str]]
 
 
+@pytest.fixture(scope="module")
+def cache() -> Iterator[Path]:
+    """Where the hosts keep the agent; a folder that only root can write to, all the way."""
+    with tempfile.TemporaryDirectory(dir="/var/lib" if os.geteuid() == 0 else None) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, cache: Path) -> Run:
     """Runs a command with a host in other hands: its exit code, document or text, and what it said beside it."""
     evil.stand_in(tmp_path)
     (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": NAMES}))
 
     def command(method: str, mode: str, *words: str) -> tuple[int, dict[str, Any] | str, str]:
         environment = os.environ | {
-            "PATH": f"{tmp_path}:{os.environ['PATH']}", "EVIL": f"alpha:{method}:{mode}", "FRAMEGAUGE_AGENT": find_agent(),
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "EVIL": f"alpha:{method}:{mode}", "XDG_CACHE_HOME": str(cache),
         }  # fmt: skip
         environment.pop("COLUMNS", None)
         done = subprocess.run(
