@@ -64,6 +64,7 @@ pub struct Call {
 impl Call {
     /// Tells how far the work is.
     pub fn progress(&self, fraction: Option<f64>, text: &str) {
+        let fraction = fraction.map(|fraction| fraction.clamp(0.0, 1.0));
         let params = json!({"id": self.request.id, "fraction": fraction, "text": text});
         self.session.write(&json!({"jsonrpc": "2.0", "method": "progress", "params": params}));
     }
