@@ -132,7 +132,7 @@ def main(method: str, mode: str, command: list[str]) -> None:
     threading.Thread(target=ask, daemon=True).start()
     for line in agent.stdout:
         answer = _message(line)
-        spoilt = methods.get(answer.get("id", 0)) == method
+        spoilt = "id" in answer and methods.get(answer["id"]) == method
         os.write(1, MODES[mode](answer) if spoilt else line)
 
 
