@@ -277,7 +277,7 @@ def test_nonsense_of_hosts_that_are_not_ours_excludes_a_run(spoil, said, study, 
             ended.append(None)
             return spoil(real(self)) if len(ended) == 3 else real(self)
 
-    with Journal.create(tmp_path / "out", study_file.dump(study), {}) as journal:
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         outcome = Runner(study, Theirs(FakeModel()), journal, pause=lambda _: None, cpu_time=lambda: 0.0).run()
     third = read(tmp_path / "out").runs[2]
     assert outcome.runs > 10
@@ -288,7 +288,7 @@ def test_nonsense_of_hosts_that_are_not_ours_excludes_a_run(spoil, said, study, 
         monkeypatch.setattr(Theirs, "is_private", True)
         ended.clear()
         with (
-            Journal.create(tmp_path / "ours", study_file.dump(study), {}) as journal,
+            Journal.create(tmp_path / "ours", study_file.dump(study), PLAN) as journal,
             pytest.raises((KeyError, TypeError, ValueError)),
         ):
             Runner(study, Theirs(FakeModel()), journal, pause=lambda _: None, cpu_time=lambda: 0.0).run()
