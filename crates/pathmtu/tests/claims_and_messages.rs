@@ -2,8 +2,8 @@
 
 use framegauge_frames::Family;
 use framegauge_pathmtu::{
-    Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, coverage, flows_for_coverage,
-    header_bytes, silence_by_loss,
+    Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, Token, coverage,
+    flows_for_coverage, header_bytes, same_token, silence_by_loss,
 };
 use proptest::prelude::*;
 
@@ -68,4 +68,19 @@ proptest! {
         prop_assert!(silence_by_loss(silent + 1, controls, lost) <= silence_by_loss(silent, controls, lost));
         prop_assert!(silence_by_loss(silent, controls, lost) <= silence_by_loss(silent, controls + 1, lost + 1) + 1e-12);
     }
+}
+
+#[test]
+fn only_the_whole_token_is_the_token() {
+    let token: Token = std::array::from_fn(|place| place as u8);
+    assert!(same_token(&token, &token));
+    for place in 0..token.len() {
+        for bit in 0..8 {
+            let mut other = token;
+            other[place] ^= 1 << bit;
+            assert!(!same_token(&other, &token), "bit {bit} of byte {place}");
+        }
+        assert!(!same_token(&token[..place], &token), "{place} bytes");
+    }
+    assert!(!same_token(&[token.as_slice(), &[0]].concat(), &token));
 }

@@ -4,13 +4,14 @@ import copy
 import json
 import os
 import random
+import re
 import sys
 import threading
 
 import jsonschema
 import pytest
 from helpers import evil
-from helpers.support import PIPE_SCHEMA as SCHEMA, by_length, is_alive
+from helpers.support import PIPE_SCHEMA as SCHEMA, ROOT, by_length, is_alive
 
 from framegauge.agents import answers, last_words
 from framegauge.agents.answers import error_of, message_of, result_of
@@ -288,3 +289,11 @@ def test_a_spool_that_never_ends_is_given_up(answer, error):
 def test_spools_of_every_size_are_read():
     for size in (0, 1, PIECE_BYTES, PIECE_BYTES + 1):
         assert len(read_spool(Spool(lambda offset, size=size: (size, min(PIECE_BYTES, size - offset))), 1)) == size
+
+
+def test_the_schema_has_every_requirement_that_the_agent_may_name():
+    sources = [ROOT / "crates/drivers/src/rack/requirements.rs", ROOT / "crates/agent/src/rack/speed.rs"]
+    text = "".join(source.read_text() for source in sources)
+    named = set(re.findall(r'name: "([^"]+)"', text)) | set(re.findall(r'^\s*"(CAP_\w+)",$', text, re.MULTILINE))
+    assert len(named) > 10
+    assert named == set(SCHEMA["$defs"]["requirement"]["properties"]["name"]["enum"])
