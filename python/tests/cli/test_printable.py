@@ -64,7 +64,8 @@ def test_json_of_results_is_the_same_document_without_what_steers(results, capsy
 
 def test_colours_of_ours_are_all_that_a_console_adds():
     shown = io.StringIO()
-    console = PrintableConsole(file=shown, force_terminal=True, color_system="standard", width=60, legacy_windows=False)
+    ours = {"force_terminal": True, "color_system": "standard", "no_color": False, "legacy_windows": False}
+    console = PrintableConsole(file=shown, width=60, **ours)
     table = Table(ESCAPES)
     table.add_row(Text(ESCAPES, style="bold"))
     for each in (ESCAPES, Text(ESCAPES, style="red"), table):
