@@ -55,6 +55,64 @@ def test_it_is_copied_once_and_then_found(tmp_path: Path, shell: Sequence[str]) 
     assert place.stat().st_mode & 0o777 == 0o700
 
 
+def counted(tmp_path: Path) -> tuple[str, Path]:
+    """A PATH with a sha256sum that writes down each use, and what it writes to."""
+    log, tools = tmp_path / "sums", tmp_path / "tools"
+    tools.mkdir()
+    log.touch()
+    own = tools / "sha256sum"
+    own.write_text(f'#!/bin/sh\necho sum >>{log}\nexec {shutil.which("sha256sum")} "$@"\n')
+    own.chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}", log
+
+
+def test_an_agent_is_summed_again_only_after_a_change(tmp_path: Path, shell: Sequence[str]) -> None:
+    path, log = counted(tmp_path)
+    kept = tmp_path / ".cache/framegauge" / NAME
+    ready = [f"ready {kept}", f"agent {kept} host"]
+    for _ in range(2):
+        there(shell, tmp_path, PATH=path)
+    sums = log.read_text()
+    assert there(shell, tmp_path, PATH=path) == ready
+    assert sums
+    assert log.read_text() == sums
+    was = kept.stat()
+    kept.write_bytes(EVIL.ljust(len(AGENT), b"#"))
+    os.utime(kept, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert kept.stat().st_size == was.st_size
+    assert there(shell, tmp_path, PATH=path)[1:] == [f"send {kept.parent}", *ready]
+    assert log.read_text() != sums
+    assert kept.read_bytes() == AGENT
+
+
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_summed_agent_in_a_folder_that_was_opened_to_others_is_not_used(
+    tmp_path: Path, shell: Sequence[str], above: int
+) -> None:
+    kept = keep(tmp_path / "home/.cache/framegauge")
+    there(shell, tmp_path / "home")
+    assert (kept.parent / f"{NAME}.sum").exists()
+    kept.parents[above].chmod(0o777)
+    said = there(shell, tmp_path / "home", TMPDIR="/tmp")
+    assert said[0].startswith(f"note others can write to {kept.parents[above]}, so no agent is kept below it")
+    is_copied(said[1:], tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize("what", ["agent", "note", "folder"])
+def test_what_another_user_owns_is_not_believed(tmp_path: Path, shell: Sequence[str], what: str) -> None:
+    path, log = counted(tmp_path)
+    kept = keep(tmp_path / ".cache/framegauge")
+    note = kept.with_name(f"{NAME}.sum")
+    there(shell, tmp_path, PATH=path)
+    os.chown({"agent": kept, "note": note, "folder": kept.parent}[what], 65534, 65534)
+    fields = subprocess.run(["ls", "-dlnic", "--full-time", kept], capture_output=True, text=True, check=True).stdout
+    note.write_text(" ".join(fields.split()) + "\n")
+    sums = log.read_text()
+    there(shell, tmp_path, PATH=path, TMPDIR="/tmp")
+    assert log.read_text() != sums
+
+
 def test_other_content_of_that_name_is_replaced_and_not_run(tmp_path: Path, shell: Sequence[str]) -> None:
     kept = keep(tmp_path / ".cache/framegauge", EVIL)
     said = there(shell, tmp_path)

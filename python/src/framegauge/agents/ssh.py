@@ -49,11 +49,12 @@ MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64"
 # agent has ended. An agent that root has installed is used in place. Any other is run only if its content is the one
 # that was asked for, and if only this user and root can write to it and to every folder above: paths are resolved, so
 # that no link can be turned elsewhere in between. A folder such as /tmp is sticky: what others have there stays theirs.
+# A sum takes long where many hosts share a CPU. So the line that `ls` prints of the summed file (with its inode, size
+# and time of change, which nobody can set) is kept beside it; while it stays the same, one `ls` of all is enough.
 SCRIPT = r"""
 umask 077
 hash=$1; size=$2; shift 2
 name=agent-$hash
-me=$(id -u)
 digest() {
   if command -v sha256sum >/dev/null 2>&1; then sha256sum; else openssl dgst -sha256 -r; fi 2>/dev/null <"$1"
 }
@@ -77,21 +78,58 @@ safe() {
 real() {
   case $1 in /*) (cd -P "$1" 2>/dev/null && pwd -P) ;; esac
 }
-for kept in /usr/local/bin/framegauge-agent /usr/bin/framegauge-agent; do
-  if [ -x "$kept" ] && same "$kept"; then echo "ready $kept"; exec "$kept" "$@"; fi
-done
+told() {
+  set -f; set -- $1; set +f; line=$*
+}
+look() {
+  at=$cache/$name.sum; set -- "$1" /proc/$$
+  while set -- "$@" "$at"; do
+    [ "$at" != / ] || break
+    at=${at%/*}; at=${at:-/}
+  done
+  left=$#; lines=$(ls -dlnic --full-time "$@" 2>/dev/null)
+}
+known() {
+  [ -f "$cache/$name.sum" ] && IFS= read -r summed <"$cache/$name.sum" && look "$1" || return 1
+  found=; owners=; me=
+  while read -r inode mode links owner rest; do
+    case $mode in [d-]????-??-*|d????????[tT]*) ;; *) return 1 ;; esac
+    case $rest in *" /proc/$$") me=$owner ;; *) owners="$owners $owner" ;; esac
+    told "$inode $mode $links $owner $rest"; [ "$line" != "$summed" ] || found=yes
+    left=$((left - 1))
+  done <<EOF
+$lines
+EOF
+  for owner in $owners; do [ "$owner" = "$me" ] || [ "$owner" = 0 ] || return 1; done
+  [ -n "$me" ] && [ -n "$found" ] && [ "$left" = 0 ]
+}
+checked() {
+  told "$(ls -dlnic --full-time "$1" 2>/dev/null)"
+  same "$1" || return 1
+  [ -z "$cache" ] || [ -z "$line" ] || { printf '%s\n' "$line" >"$cache/$name.$$" &&
+    mv -f "$cache/$name.$$" "$cache/$name.sum"; } 2>/dev/null || rm -f "$cache/$name.$$"
+}
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/framegauge
-mkdir -p "$cache" 2>/dev/null
+[ -d "$cache" ] || mkdir -p "$cache" 2>/dev/null
 cache=$(real "$cache")
-if [ -n "$cache" ] && ! safe "$cache"; then
-  echo "note others can write to $at, so no agent is kept below it (chmod go-w, or chown, mends that)"; cache=
+for kept in /usr/local/bin/framegauge-agent /usr/bin/framegauge-agent "$cache/$name"; do
+  if [ -n "$cache" ] && [ -x "$kept" ] && known "$kept"; then echo "ready $kept"; exec "$kept" "$@"; fi
+  case $kept in /usr/*) [ ! -x "$kept" ] || break ;; esac
+done
+me=$(id -u); unsafe=
+if [ -n "$cache" ] && ! safe "$cache"; then unsafe=$at; cache=; fi
+for kept in /usr/local/bin/framegauge-agent /usr/bin/framegauge-agent; do
+  if [ -x "$kept" ] && checked "$kept"; then echo "ready $kept"; exec "$kept" "$@"; fi
+done
+if [ -n "$unsafe" ]; then
+  echo "note others can write to $unsafe, so no agent is kept below it (chmod go-w, or chown, mends that)"
 fi
 case $(digest /dev/null) in
   e3b0c442*) ;;
   *) [ -z "$cache" ] || echo "note no sha256sum and no openssl there, so no agent is kept"; cache= ;;
 esac
 kept=$cache/$name
-if [ -n "$cache" ] && mine "$kept" && [ -x "$kept" ] && same "$kept" && "$kept" --version >/dev/null 2>&1; then
+if [ -n "$cache" ] && mine "$kept" && [ -x "$kept" ] && checked "$kept" && "$kept" --version >/dev/null 2>&1; then
   echo "ready $kept"; exec "$kept" "$@"
 fi
 trap '' HUP PIPE
