@@ -226,28 +226,29 @@ class Runner:
         meters = self._study.meters
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
-            _ask(hosts, "wire.begin")
-        if meters.cpu:
-            _ask(hosts, "cpu.begin")
-            self._pause(meters.idle)
-            record["cpu_idle"] = _ask(hosts, "cpu.end")
-        # Wait for quiet first: packets that hosts send when they come up must not be metered.
-        record["counters_before"] = self._quiet(hosts)
-        record["begun_seconds"] = bed.begin(meters.watch)
-        own = self._cpu_time()
-        if meters.cpu:
-            _ask(hosts, "cpu.begin")
-        with bed.changing(conditions.changes, record["begun_seconds"]) as made:
-            done = workload.run(hosts, secrets.token_hex(16), on_progress)
-        record["changes"], record["workload"] = made, done.record
+            _ask(hosts, "wire.begin")  # before `prepared`, so that connections of that time show their MSS, too
+        with workload.prepared(hosts, secrets.token_hex(16)) as go:
+            if meters.cpu:
+                _ask(hosts, "cpu.begin")
+                self._pause(meters.idle)
+                record["cpu_idle"] = _ask(hosts, "cpu.end")
+            # Wait for quiet first: packets that hosts send when they come up must not be metered.
+            record["counters_before"] = self._quiet(hosts)
+            record["begun_seconds"] = bed.begin(meters.watch)
+            own = self._cpu_time()
+            if meters.cpu:
+                _ask(hosts, "cpu.begin")
+            with bed.changing(conditions.changes, record["begun_seconds"]) as made:
+                done = go(on_progress)
+            record["changes"], record["workload"] = made, done.record
+            # Before the last reading of the counters, because removing the CPU meter takes the kernel about 10 ms.
+            if meters.cpu:
+                record["cpu"] = _ask(hosts, "cpu.end")
+            record["counters_after"] = self._quiet(hosts)
+            record["controller_seconds"] = self._cpu_time() - own
+            record["measure"] = bed.end()
         if done.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
-        # Before the last reading of the counters, because removing the CPU meter takes the kernel about 10 ms.
-        if meters.cpu:
-            record["cpu"] = _ask(hosts, "cpu.end")
-        record["counters_after"] = self._quiet(hosts)
-        record["controller_seconds"] = self._cpu_time() - own
-        record["measure"] = bed.end()
         if meters.wire:
             record["wire"] = _ask(hosts, "wire.end")
         record["after"] = _ask(hosts, "host.read")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from framegauge.errors import AgentError, AgentFailure
 from framegauge.testbeds.base import Host, Json, Pending, Progress, Requests
 
-__all__ = ["Executed", "Program", "Spool", "Workload", "jain", "pairs", "side_by_side"]
+__all__ = ["Executed", "Go", "Phases", "Program", "Spool", "Workload", "jain", "pairs", "side_by_side"]
 
 ANSWER_SECONDS = 30.0
 CANCELLED = -32005
@@ -65,6 +65,22 @@ class Executed:
     spools: Sequence[Spool]
 
 
+Go = Callable[[Progress | None], Executed]
+
+
+class Phases:
+    """What every workload has that has the phase `prepared`."""
+
+    def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
+        """As in Workload."""
+        raise NotImplementedError
+
+    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None = None) -> Executed:
+        """All phases in turn, where nothing is measured beside."""
+        with self.prepared(hosts, token) as go:
+            return go(on_progress)
+
+
 class Workload(Protocol):
     """One workload with its parameters."""
 
@@ -82,8 +98,11 @@ class Workload(Protocol):
         """Roughly how long `run` takes, for progress and budget."""
         ...
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Runs the workload between running hosts."""
+    def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
+        """Starts what must be ready before anything is measured, such as servers; ended on every way out.
+
+        What it yields runs the workload, once, and may end the servers itself.
+        """
         ...
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:

@@ -12,7 +12,7 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads.base import Executed, Program, jain, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, jain, side_by_side
 from framegauge.workloads.programs import Running, running
 from framegauge.workloads.stream import UNSHAPED_BITS_PER_SECOND, busy_seconds
 
@@ -74,7 +74,7 @@ exec vsftpd $place/vsftpd.conf
 
 
 @dataclass(frozen=True)
-class Ftp:
+class Ftp(Phases):
     """The first host fetches from the second, or (many-to-one) from all others at the same time.
 
     Each call of curl logs in with a file of one byte, which does not count, and then fetches the file
@@ -100,8 +100,9 @@ class Ftp:
         bits = 8.0 * self.size_bytes * self._transfers(1)
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND)) + 0.3
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Starts a server on each serving host, waits until all listen, then fetches from all at the same time."""
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Starts a server on each serving host, and waits until all listen. Then fetches from all at the same time."""
         client = hosts[0]
         servers = list(hosts[1:2] if self.pattern == "one-to-one" else hosts[1:])
         with ExitStack() as stack:
@@ -111,8 +112,13 @@ class Ftp:
             ]
             for each in started:
                 each.await_words("listening")
-            found = side_by_side([(client, partial(self._fetch, server, len(servers))) for server in servers])
-        return Executed(self._record(client, servers, found), [])
+
+            def go(_: Progress | None) -> Executed:
+                found = side_by_side([(client, partial(self._fetch, server, len(servers))) for server in servers])
+                stack.close()
+                return Executed(self._record(client, servers, found), [])
+
+            yield go
 
     def _fetch(self, server: Host, servers: int, client: Host) -> Json:
         """All calls of curl for one server: every transfer with its times, and the sockets' congestion control."""

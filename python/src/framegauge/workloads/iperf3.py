@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads.base import Executed, Program, jain, pairs, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, jain, pairs, side_by_side
 from framegauge.workloads.programs import Running, running, stamped, taken_stamp
 
 __all__ = ["Iperf3", "parse"]
@@ -24,7 +24,7 @@ GRACE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Iperf3:
+class Iperf3(Phases):
     """`iperf3 -c` from each client to its own server. `nagle` False is `-N`; True and None are iperf3's default."""
 
     duration_seconds: float
@@ -40,8 +40,9 @@ class Iperf3:
         """The requested duration, and the time to connect."""
         return self.duration_seconds + 0.2
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Starts all servers, waits until they listen, then runs all clients at the same time."""
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Starts all servers, and waits until they listen. Then runs all clients at the same time."""
         planned = [
             (client, server, FIRST_PORT + index) for index, (client, server) in enumerate(pairs(self.pattern, hosts))
         ]
@@ -52,8 +53,15 @@ class Iperf3:
                 servers.append(stack.enter_context(running(server, "iperf3 -s", argv)))
             for each in servers:
                 each.await_words("listening")
-            found = side_by_side([(client, partial(self._client, server, port)) for client, server, port in planned])
-        return Executed(self._record(planned, found), [])
+
+            def go(_: Progress | None) -> Executed:
+                found = side_by_side(
+                    [(client, partial(self._client, server, port)) for client, server, port in planned]
+                )
+                stack.close()
+                return Executed(self._record(planned, found), [])
+
+            yield go
 
     def _client(self, server: Host, port: int, host: Host) -> Json:
         argv = ["iperf3", "-J", "-c", server.address, "-p", str(port), "-t", str(int(self.duration_seconds))]

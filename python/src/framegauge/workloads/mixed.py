@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads import rr, stream
-from framegauge.workloads.base import Executed, Program, Spool, jain, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, side_by_side
 
 __all__ = ["Mixed"]
 
@@ -20,7 +20,7 @@ TAIL_SECONDS = 0.2  # by which the streams outlast the requests
 
 
 @dataclass(frozen=True)
-class Mixed:
+class Mixed(Phases):
     """rr from the first host to the last, and bulk from `bulk_hosts` of the others (None: all) to the last, too.
 
     On a pair the first host sends both. `bulk_bits_per_second` limits each host's payload; None: unlimited. Only the
@@ -52,12 +52,10 @@ class Mixed:
             self.arrivals, self.duration_seconds + WARM_UP_SECONDS, nagle=self.nagle, seed=self.seed,
         )  # fmt: skip
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Runs both generators at the same time; the streams run a little longer."""
-        client, server = hosts[0], hosts[-1]
-        bulk = list(hosts[1:-1])[: self.bulk_hosts] or [client]
-        asking, seconds = self._asking(), self.expected_seconds(None)
-        patience = seconds + stream.GRACE_SECONDS
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Serves both. Then runs both generators at the same time; the streams run a little longer."""
+        server, asking = hosts[-1], self._asking()
         answered: dict[str, Json] = {}
         streamed: dict[str, Json] = {}
         with ExitStack() as stack:
@@ -65,26 +63,48 @@ class Mixed:
             rr_port = rr.serve(stack, server, token, asking.nodelay, answered)
             pacing = None if self.bulk_bits_per_second is None else self.bulk_bits_per_second // self.bulk_flows
             load = stream.request(
-                server, stream_port, token, flows=self.bulk_flows, duration_seconds=seconds,
+                server, stream_port, token, flows=self.bulk_flows, duration_seconds=self.expected_seconds(None),
                 sample_seconds=0.0, pacing_bits_per_second=pacing,
             )  # fmt: skip
 
-            def send(host: Host) -> Json:
-                return host.agent.request("stream.run", load, timeout_seconds=patience)
+            def go(on_progress: Progress | None) -> Executed:
+                asked, sent = self._side_by_side(hosts, asking.request(server, rr_port, token), load, on_progress)
+                stack.close()
+                return self._executed(hosts, asked, sent, answered[server.name], streamed[server.name])
 
-            def ask(host: Host) -> Json:
-                asked = asking.request(server, rr_port, token)
-                return host.agent.request("rr.run", asked, timeout_seconds=patience, on_progress=on_progress)
+            yield go
 
-            asked, *sent = side_by_side([(client, ask), *((host, send) for host in bulk)])
+    def _bulk(self, hosts: Sequence[Host]) -> list[Host]:
+        """The hosts that send the bulk: those between the first and the last, or the first."""
+        return list(hosts[1:-1])[: self.bulk_hosts] or [hosts[0]]
+
+    def _side_by_side(
+        self, hosts: Sequence[Host], requests: Json, load: Json, on_progress: Progress | None
+    ) -> tuple[Json, list[Json]]:
+        """The answers of the requests' client, and of the senders of bulk."""
+        patience = self.expected_seconds(None) + stream.GRACE_SECONDS
+
+        def send(host: Host) -> Json:
+            return host.agent.request("stream.run", load, timeout_seconds=patience)
+
+        def ask(host: Host) -> Json:
+            return host.agent.request("rr.run", requests, timeout_seconds=patience, on_progress=on_progress)
+
+        asked, *sent = side_by_side([(hosts[0], ask), *((host, send) for host in self._bulk(hosts))])
+        return asked, sent
+
+    def _executed(
+        self, hosts: Sequence[Host], asked: Json, sent: Sequence[Json], answered: Json, streamed: Json
+    ) -> Executed:
+        client, server, bulk = hosts[0], hosts[-1], self._bulk(hosts)
         record = self._record(client, server, bulk, asked, sent)
-        record |= _sockets(record, asked, sent, answered[server.name], streamed[server.name])
+        record |= _sockets(record, asked, sent, answered, streamed)
         spools = [Spool("transactions", client.name, asked["transactions"])]
         spools += [
             Spool(f"bulk-{host.name}", host.name, one["transfers"]) for host, one in zip(bulk, sent, strict=True)
         ]
         extra = [(host.name, one["samples"]) for host, one in zip(bulk, sent, strict=True)]
-        extra.append((f"{server.name}-served", streamed[server.name]["samples"]))
+        extra.append((f"{server.name}-served", streamed["samples"]))
         spools += [
             Spool(f"samples-{name}", name.removesuffix("-served"), number)
             for name, number in extra

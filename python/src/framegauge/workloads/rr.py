@@ -7,8 +7,8 @@ and the tail looks better than it is for users. At a stated rate a request's lat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
-from framegauge.workloads.base import Executed, Program, Spool, pairs, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, pairs, side_by_side
 
 __all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
 
@@ -65,7 +65,7 @@ def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], di
 
 
 @dataclass(frozen=True)
-class RequestResponse:
+class RequestResponse(Phases):
     """Requests and responses. `rate_per_second` is that of each client over all its connections; None: closed loop.
 
     Every message longer than `header_bytes` (above 0) is sent by two writes. `nagle` None is off.
@@ -103,32 +103,32 @@ class RequestResponse:
             "nodelay": self.nodelay, **rest,
         }  # fmt: skip
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Serves on one host, runs all clients at the same time, and closes."""
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Serves on one host. Then runs all clients at the same time, and closes."""
         planned = pairs(self.pattern, hosts)
-        server, closed = planned[0][1], dict[str, Json]()
+        clients, server, closed = [client for client, _ in planned], planned[0][1], dict[str, Json]()
         with ExitStack() as stack:
             port = serve(stack, server, token, self.nodelay, closed)
 
-            def ask(index: int, host: Host) -> Json:
-                return host.agent.request(
-                    "rr.run",
-                    self.request(server, port, token, index),
-                    timeout_seconds=self.duration_seconds + GRACE_SECONDS,
-                    on_progress=None if index else on_progress,
-                )
+            def go(on_progress: Progress | None) -> Executed:
+                def ask(index: int, host: Host) -> Json:
+                    return host.agent.request(
+                        "rr.run",
+                        self.request(server, port, token, index),
+                        timeout_seconds=self.duration_seconds + GRACE_SECONDS,
+                        on_progress=None if index else on_progress,
+                    )
 
-            results = side_by_side([(client, partial(ask, index)) for index, (client, _) in enumerate(planned)])
-        clients = [client for client, _ in planned]
-        return Executed(
-            self._record(clients, server, results, closed[server.name]),
-            [
-                Spool("transactions" if len(clients) == 1 else f"transactions-{client.name}", client.name, number)
-                for client, number in (
-                    (client, one["transactions"]) for client, one in zip(clients, results, strict=True)
-                )
-            ],
-        )
+                results = side_by_side([(client, partial(ask, index)) for index, client in enumerate(clients)])
+                stack.close()
+                spools = [
+                    Spool("transactions" if len(clients) == 1 else f"transactions-{client.name}", client.name, number)
+                    for client, number in zip(clients, (one["transactions"] for one in results), strict=True)
+                ]
+                return Executed(self._record(clients, server, results, closed[server.name]), spools)
+
+            yield go
 
     def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> Json:
         total = self.request_bytes + self.response_bytes

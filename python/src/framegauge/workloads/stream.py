@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
-from framegauge.workloads.base import Executed, Program, Spool, jain, pairs, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
 
 __all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
 
@@ -71,7 +71,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(Phases):
     """Streams with either `size_bytes` (one transfer of that size per flow, in rounds) or `duration_seconds`.
 
     `offered_bits_per_second` limits each client's payload (the kernel paces payload, so all MTUs carry the same). With
@@ -101,8 +101,9 @@ class Stream:
         bits = 8.0 * self.size_bytes * self.flows
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND))
 
-    def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None) -> Executed:
-        """Serves on all servers, runs all clients at the same time, and closes; raises the agents' errors."""
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Serves on all servers. Then runs all clients at the same time, and closes; raises the agents' errors."""
         planned = self._plan(hosts)
         closed: dict[str, Json] = {}
         patience = GRACE_SECONDS + 4 * self.expected_seconds(None)
@@ -117,10 +118,14 @@ class Stream:
                     "stream.run", asked, timeout_seconds=patience, on_progress=progress
                 )
 
-            # Only the first reports progress, because all progress alike.
-            tasks = [(run.client, task(run, None if index else on_progress)) for index, run in enumerate(planned)]
-            results = side_by_side(tasks)
-        return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
+            def go(on_progress: Progress | None) -> Executed:
+                # Only the first reports progress, because all progress alike.
+                tasks = [(run.client, task(run, None if index else on_progress)) for index, run in enumerate(planned)]
+                results = side_by_side(tasks)
+                stack.close()
+                return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
+
+            yield go
 
     @property
     def _sizes(self) -> dict[str, int]:
