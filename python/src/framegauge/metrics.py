@@ -1,13 +1,34 @@
-"""The table of metrics: their units, their directions, and the smallest relative effects worth acting on."""
+"""The table of metrics: their units, their directions, and the smallest relative effects worth acting on.
+
+A study may declare metrics of its own, which its programs print (workload `command`). They are entered here when the
+study, or a folder with its results, is read. So a process knows those of all studies that it has read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-__all__ = ["METRICS", "Metric", "usual_margin"]
+from framegauge.errors import InputError
+
+__all__ = ["METRICS", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
 
 OTHERWISE = 0.05
+
+# The units in which programs print, each with its base unit and the factor to it.
+UNITS: Mapping[str, tuple[str, float]] = {
+    "s": ("seconds", 1.0), "ms": ("seconds", 1e-3), "us": ("seconds", 1e-6), "ns": ("seconds", 1e-9),
+    "min": ("seconds", 60.0),
+    "B": ("bytes", 1.0), "kB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9),
+    "KiB": ("bytes", 1024.0), "MiB": ("bytes", 1024.0**2), "GiB": ("bytes", 1024.0**3),
+    "B/s": ("bytes_per_second", 1.0), "kB/s": ("bytes_per_second", 1e3), "MB/s": ("bytes_per_second", 1e6),
+    "GB/s": ("bytes_per_second", 1e9), "KiB/s": ("bytes_per_second", 1024.0),
+    "MiB/s": ("bytes_per_second", 1024.0**2), "GiB/s": ("bytes_per_second", 1024.0**3),
+    "b/s": ("bits_per_second", 1.0), "kb/s": ("bits_per_second", 1e3), "Mb/s": ("bits_per_second", 1e6),
+    "Gb/s": ("bits_per_second", 1e9),
+    "1/s": ("per_second", 1.0), "1/min": ("per_second", 1 / 60), "1": ("number", 1.0), "%": ("share", 0.01),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,7 +47,7 @@ class Metric:
     margin: float = OTHERWISE
 
 
-METRICS: Mapping[str, Metric] = {
+_BUILT_IN: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True, margin=0.02),
     "completion_time": Metric("seconds", False, margin=0.02),
     "fairness": Metric("share", True, hull=1.12, margin=0.02),
@@ -46,6 +67,54 @@ METRICS: Mapping[str, Metric] = {
     "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "retransmits": Metric("per_gigabyte", False, hull=1.0),
 }
+
+
+class _Table(Mapping[str, Metric]):
+    """The metrics that are built in, and those that have been declared."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, Metric] = {}
+
+    def __getitem__(self, name: str) -> Metric:
+        return _BUILT_IN[name] if name in _BUILT_IN else self.own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _BUILT_IN
+        yield from self.own
+
+    def __len__(self) -> int:
+        return len(_BUILT_IN) + len(self.own)
+
+
+_TABLE = _Table()
+METRICS: Mapping[str, Metric] = _TABLE
+
+
+def is_own(name: str) -> bool:
+    """Whether a metric was declared by a study."""
+    return name in _TABLE.own
+
+
+def declare(name: str, metric: Metric) -> None:
+    """Enters a metric of a study; InputError if it is built in, or known with another unit or direction."""
+    if name in _BUILT_IN:
+        raise InputError(f"metric {name}: found the name of one that is built in, expected another name")
+    known = _TABLE.own.get(name, metric)
+    if (known.unit, known.higher_is_better) != (metric.unit, metric.higher_is_better):
+        raise InputError(
+            f"metric {name}: found it in {metric.unit} ({_direction(metric)}), expected {known.unit} "
+            f"({_direction(known)}) as in another study that is open: give one of them another name"
+        )
+    _TABLE.own[name] = metric
+
+
+def declared(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Those of these metrics that a study has declared, for its results folder."""
+    return {name: asdict(_TABLE.own[name]) for name in names if name in _TABLE.own}
+
+
+def _direction(metric: Metric) -> str:
+    return "higher is better" if metric.higher_is_better else "lower is better"
 
 
 def usual_margin(metric: str) -> float:

@@ -24,6 +24,7 @@ from framegauge.experiment.runner import Event, Outcome, Runner
 from framegauge.files.machines import full
 from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
+from framegauge.metrics import declared
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
 from framegauge.study.blocks import order
@@ -176,6 +177,7 @@ def _plan(study: Study, before: Sequence[int]) -> dict[str, Any]:
         "question": study.question,
         "scope": SCOPES.get(study.testbed.kind, "emulated"),
         "treatment": study.treatment,
+        **({"metrics": own} if (own := declared(_own_metrics(study))) else {}),
         "margins": study.margin(),
         "primary": study.primary,
         "ask": study.ask,
@@ -185,6 +187,10 @@ def _plan(study: Study, before: Sequence[int]) -> dict[str, Any]:
         "framegauge": __version__,
         **({"extended_from": list(before)} if before else {}),
     }
+
+
+def _own_metrics(study: Study) -> list[str]:
+    return [name for each in study.workloads if each.command is not None for name in each.command.metrics]
 
 
 def _fill(

@@ -27,6 +27,7 @@ from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings", "sizes_failures", "unproved"]
 
+TIMESTAMP_BYTES = 12  # of the timestamps option, which Linux sends with every segment
 BULK_SHARE = 0.9  # of the full frame, which the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
 BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
@@ -154,7 +155,7 @@ def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
     senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
     sent = [host for host in fabric_hosts(record) if host["host"] in senders]
     count = sum(host["data_frames"] for host in sent)
-    if not count:
+    if not count and senders:  # programs may send no TCP at all, which is noted with the run
         yield "data frames on the wire: found none, expected some"
         return
     for host in fabric_hosts(record):
@@ -209,6 +210,19 @@ def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
     largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
     if not BULK_SHARE * mss <= mean <= largest:
         yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {largest} bytes, found {mean:.1f}"
+
+
+def _live_segments(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Failures of the MSS of live sockets between two hosts, where the workload had them watched: what the path's MTU
+    leaves, without TCP timestamps or with them (RFC 7323). A connection from before a change keeps an older one."""
+    for row in record["workload"].get("live", ()):
+        host, other = row["host"], row["other"]
+        less = HEADERS_BYTES[conditions.family] + overlay_bytes(record, host)
+        sizes = [through(conditions, host, other, mtu) - less for mtu in paths(conditions, host, other)]
+        known = [each for size in sizes for each in (size, size - TIMESTAMP_BYTES)]
+        if row["mss_bytes"] not in known:
+            where = f"MSS of live sockets of {row['program'] or 'an unknown program'} on {host} to {other}"
+            yield _differs(where, " or ".join(map(str, known)), row["mss_bytes"])
 
 
 def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -346,10 +360,11 @@ def _repeated_every_syn(record: Json) -> bool:
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures, _shaper,
-    _sysctls, _clean_start, _rtt, network_failures, change_failures,
+    _mtu, _mss, _live_segments, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures,
+    _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures, _sysctls,
+    _mtu, _mss, _live_segments, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures,
+    _sysctls,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from framegauge.experiment.programs import command_of, programs_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
@@ -33,6 +34,7 @@ __all__ = [
     "workload_of",
 ]
 
+INSTALL = "install it, or give its full path"
 RUN_OVERHEAD_SECONDS = 0.35  # for building, reading and taking down a pair, and waiting for quiet
 HOST_OVERHEAD_SECONDS = 0.05  # for each further host
 # The names in conditions and verdicts of factors whose value has a unit.
@@ -131,12 +133,14 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
         **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
     ),
     "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
+    "command": command_of,
 }
 
 
 def workload_of(study: Study, slot: Slot) -> Workload:
     """The workload of a slot, with the factors that the workload itself applies."""
-    return _MAKERS[slot.cell.workload](study, slot, _factors(study, slot))
+    key = study.workloads[slot.cell.place].parameters.key
+    return _MAKERS[key](study, slot, _factors(study, slot))
 
 
 def expected_seconds(study: Study, slot: Slot) -> float:
@@ -190,14 +194,18 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
     """The programs that a study's workloads need and this machine lacks, as requirements."""
     places = searched() if places is None else places
     workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
-    return [
-        {
-            "name": program.name,
-            "needed_for": f"workload {name}",
-            "found": "no such program",
-            "remedy": f"apt-get install {program.package}",
-        }
+    needed = [
+        (f"workload {name}", each.name, f"apt-get install {each.package}")
         for name, workload in sorted(workloads.items())
-        for program in workload.needs
-        if shutil.which(program.name, path=places) is None
+        for each in workload.needs
+    ]
+    own: dict[str, list[str]] = {}
+    for host, programs in programs_of(study).items():
+        for program in programs:
+            own.setdefault(program, []).append(host)
+    needed += [(f"command on {', '.join(hosts)}", program, INSTALL) for program, hosts in own.items()]
+    return [
+        {"name": program, "needed_for": what, "found": "no such program", "remedy": remedy}
+        for what, program, remedy in needed
+        if shutil.which(program, path=places) is None
     ]

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
-from framegauge import foreign
-from framegauge.errors import CorruptResults
+from framegauge import foreign, metrics
+from framegauge.errors import CorruptResults, InputError
 from framegauge.metrics import METRICS
 from framegauge.results.conditions import LARGEST, is_sound
 
@@ -70,9 +70,32 @@ class _Shape(BaseModel):
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
 
 
+class _Own(_Shape):
+    """A metric that a study has declared."""
+
+    unit: Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,40}$")]
+    higher_is_better: bool
+    hull: Amount | None = None
+    margin: Share = 0.05
+
+
+def _entered(found: dict[str, _Own]) -> dict[str, _Own]:
+    for name, each in found.items():
+        try:
+            metrics.declare(name, metrics.Metric(each.unit, each.higher_is_better, each.hull, each.margin))
+        except InputError as error:
+            raise ValueError(str(error)) from None
+    return found
+
+
+OwnName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,30}$")]
+
+
 class Plan(_Shape):
     """results.json. Older ones lack what has a default."""
 
+    # First, since what is below may name them.
+    metrics: Annotated[dict[OwnName, _Own], AfterValidator(_entered)] = {}
     question: StrictStr
     scope: StrictStr
     treatment: StrictStr

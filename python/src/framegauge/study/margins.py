@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from framegauge import quantities
 from framegauge.files.types import Model, Problem
@@ -39,8 +39,11 @@ class Margins(Model):
     """The smallest relative effect worth acting on, by metric; only these metrics are judged.
 
     `default` stands for the metric's default margin; without any margins, the usual metrics of the workloads are judged
-    by their defaults.
+    by their defaults. The metrics that a workload `command` declares have margins under their own names.
     """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Margin]
 
     goodput: Margin = None
     completion_time: Margin = None
@@ -69,13 +72,19 @@ class Margins(Model):
         """The margins that are given, as shares by metric."""
         return {name: value for name, value in self if value is not None}
 
+    def own(self) -> list[str]:
+        """The names that are none of the built-in metrics."""
+        return list(self.__pydantic_extra__ or {})
 
-def usual(workloads: Collection[str], cpu: bool) -> Margins:
-    """The margins for a study that declares none, by its workloads; `cpu`: whether CPU cost is metered."""
+
+def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margins:
+    """The margins for a study that declares none, by its workloads and the metrics that these declare; `cpu`: whether
+    CPU cost is metered."""
     metrics = {
         "goodput": not {"stream", "iperf3", "ftp", "mixed"}.isdisjoint(workloads),
         "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),
         "latency_p99": not {"rr", "mixed"}.isdisjoint(workloads),
-        "receiver_cpu_cost": cpu,
+        **dict.fromkeys(own, True),
+        "receiver_cpu_cost": cpu and set(workloads) != {"command"},
     }
     return Margins.model_validate({name: _DEFAULT for name, there in metrics.items() if there})

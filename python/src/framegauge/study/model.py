@@ -13,15 +13,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from framegauge import metrics
+from framegauge.errors import InputError
 from framegauge.files import settings
-from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
+from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds, nearest
 from framegauge.networks import disciplines
 from framegauge.study.changes import Change, change_problems
 from framegauge.study.margins import Margins, usual
 from framegauge.study.network_rules import network_problems
 from framegauge.study.queue import QueueFactor
 from framegauge.study.testbed import Testbed
-from framegauge.study.workloads import Workload
+from framegauge.study.workloads import WORKLOADS, Workload
 
 __all__ = [
     "Arm",
@@ -138,8 +140,9 @@ class Study(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         veth, own = self.testbed.kind == "veth", self.testbed.kind == "ssh"
+        printed = self._declared()
         if not self.margin():
-            self.margins = usual({each.parameters.key for each in self.workloads}, self.meters.cpu)
+            self.margins = usual({each.parameters.key for each in self.workloads}, printed, self.meters.cpu)
         if not own:
             self._fill(veth)
         if own and "wire" not in self.meters.model_fields_set:
@@ -160,6 +163,26 @@ class Study(Model):
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
         return self
+
+    def _declared(self) -> list[str]:
+        """Enters the metrics of workloads in the table, and returns their names; Problem for unknown margins."""
+        labels: list[str] = []
+        own: list[str] = []
+        for index, each in enumerate(self.workloads):
+            where = ("workloads", index, each.parameters.key)
+            if each.command is not None and each.command.name in (*labels, *WORKLOADS):
+                raise Problem((*where, "name"), each.command.name, "a name that no other workload has")
+            labels.append(each.parameters.label)
+            for name, reading in each.command.metrics.items() if each.command is not None else ():
+                try:
+                    metrics.declare(name, reading.metric)
+                except InputError as error:
+                    raise Problem((*where, "metrics", name), name, str(error)) from None
+                own.append(name)
+        if strange := [name for name in self.margins.own() if name not in own]:
+            known = [*Margins.model_fields, *own]
+            raise Problem(("margins", strange[0]), strange[0], f"a metric: {nearest(strange[0], known)}")
+        return own
 
     def _fill(self, veth: bool) -> None:
         """Sets the defaults of factors on hosts that the testbed builds."""
@@ -287,8 +310,16 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.stream.misfits(study.testbed.nics_of_hosts, study.factors.mtu.levels):
                 problem.path = ("workloads", index, "stream", *problem.path)
                 yield problem
-        if study.testbed.kind == "ssh" and parameters.key in ("iperf3", "ftp"):
-            expected = "stream, rr or mixed on testbed ssh: other workloads start programs on hosts"
+        if workload.command is not None:
+            levels = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
+            for problem in workload.command.misfits(study.testbed.host_names, levels):
+                problem.path = ("workloads", index, "command", *problem.path)
+                yield problem
+        if study.testbed.kind == "fake" and workload.command is not None:
+            expected = "rack, veth or ssh for command: an invented network runs no programs"
+            yield Problem(("testbed", "kind"), study.testbed.kind, expected)
+        if study.testbed.kind == "ssh" and parameters.starts_programs:
+            expected = "stream, rr, mixed or command on testbed ssh: other workloads start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         if study.factors.nagle is not None and not parameters.obeys_nagle:
             expected = f"no such factor with workload {parameters.key}: it has no Nagle setting"
@@ -310,12 +341,16 @@ class Arm:
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of everything but the treatment; verdicts are given within a cell."""
+    """One combination of everything but the treatment; verdicts are given within a cell.
+
+    `workload` is the name that results have for it, `place` its place among the study's workloads.
+    """
 
     index: int
     workload: str
     parameters: Mapping[str, Any]
     factors: Mapping[str, Any]
+    place: int = 0
 
 
 def level_text(level: object) -> str:
@@ -365,10 +400,11 @@ def cells(study: Study) -> list[Cell]:
     """
     names = [name for name in Factors.model_fields if name != study.treatment]
     levels = [list(enumerate(study.factors.levels(name))) for name in names]
-    each = [(work.parameters.key, one) for work in study.workloads for one in work.parameters.conditions()]
+    each = [(index, one) for index, work in enumerate(study.workloads) for one in work.parameters.conditions()]
     found: list[Cell] = []
-    for (place, (key, parameters)), chosen in itertools.product(enumerate(each), itertools.product(*levels)):
-        if (place + sum(number for number, _ in chosen)) % study.fraction == 0:
+    for (number_of, (place, parameters)), chosen in itertools.product(enumerate(each), itertools.product(*levels)):
+        label = study.workloads[place].parameters.label
+        if (number_of + sum(number for number, _ in chosen)) % study.fraction == 0:
             factors = dict(zip(names, (level for _, level in chosen), strict=True))
-            found.append(Cell(len(found), key, parameters, factors))
+            found.append(Cell(len(found), label, parameters, factors, place))
     return found

@@ -6,8 +6,6 @@ that the workloads use (`workloads/`).
 
 from __future__ import annotations
 
-import itertools
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -25,9 +23,22 @@ from pydantic import (
 
 from framegauge.errors import QuantityError
 from framegauge.files.types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
+from framegauge.study.command import Command
+from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.sizes import SizesLevels, sizes_problems
 
-__all__ = ["WORKLOADS", "Bulk", "Ftp", "Iperf3", "Mixed", "Parameters", "RequestResponse", "Stream", "Workload"]
+__all__ = [
+    "WORKLOADS",
+    "Bulk",
+    "Command",
+    "Ftp",
+    "Iperf3",
+    "Mixed",
+    "Parameters",
+    "RequestResponse",
+    "Stream",
+    "Workload",
+]
 
 RATE_EXPECTED = "requests per second above 0, such as 1000, or null for a closed loop"
 
@@ -52,32 +63,6 @@ Frequency = Annotated[float | None, PlainValidator(_frequency), WithJsonSchema(_
 Nic = Annotated[StrictInt, Field(ge=1)]
 Nics = Annotated[list[Nic], BeforeValidator(as_list, json_schema_input_type=Nic | list[Nic])]
 Frequencies = Annotated[list[Frequency], BeforeValidator(as_list, json_schema_input_type=Frequency | list[Frequency])]
-
-
-class Parameters(Model):
-    """The interface of a workload's parameters. `key` is the workload's name in a study file."""
-
-    key: ClassVar[str]
-    obeys_nagle: ClassVar[bool] = False
-
-    @abstractmethod
-    def conditions(self) -> list[dict[str, Any]]:
-        """Every combination of the lists, in base units."""
-
-    def needed_hosts(self) -> tuple[int, str]:
-        """The least number of hosts, and the key that determines it."""
-        patterns = getattr(self, "pattern", ["one-to-one"])
-        return (2, "") if set(patterns) == {"one-to-one"} else (3, "pattern")
-
-
-def _grid(axes: Mapping[str, list[Any]], fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [dict(zip(axes, values, strict=True)) | dict(fixed) for values in itertools.product(*axes.values())]
-
-
-def _above_zero(model: Model, *names: str) -> None:
-    for name in names:
-        if 0 in (getattr(model, name) or []):
-            raise Problem((name,), 0, "more than 0")
 
 
 class Stream(Parameters):
@@ -108,7 +93,7 @@ class Stream(Parameters):
         if (self.size is None) == (self.duration is None):
             found = "neither" if self.size is None else "both"
             raise Problem((), found, "exactly one of size and duration")
-        _above_zero(self, "size", "duration")
+        above_zero(self, "size", "duration")
         if True in self.reverse and True in self.bidir:
             raise Problem(("bidir",), True, "false where reverse is true: bidir includes both directions")
         if self.rate != [None] and self.duration is None:
@@ -129,7 +114,7 @@ class Stream(Parameters):
             axes["nics"] = self.nics
         if self.sizes != [None]:
             axes["sizes"] = self.sizes
-        return _grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
+        return grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
 
     def misfits(self, nics_of_hosts: int, mtus: Sequence[Any]) -> Iterator[Problem]:
         """Problems with too many NICs, and with sizes that do not match the levels of the factor mtu; their paths are
@@ -157,7 +142,7 @@ class RequestResponse(Parameters):
 
     @model_validator(mode="after")
     def _consistent(self) -> RequestResponse:
-        _above_zero(self, "request", "response", "duration")
+        above_zero(self, "request", "response", "duration")
         for name, most, words in (
             ("request", 2**24, "16 MiB"),
             ("response", 2**24, "16 MiB"),
@@ -181,7 +166,7 @@ class RequestResponse(Parameters):
             "duration_seconds": self.duration,
             "pattern": self.pattern,
         }
-        found = _grid(axes, {})
+        found = grid(axes, {})
         # A closed loop has no arrivals, so several kinds of them would repeat the same condition.
         first = self.arrivals[0]
         return [each for each in found if each["rate_per_second"] is not None or each["arrivals"] == first]
@@ -214,7 +199,7 @@ class Mixed(Parameters):
         """The conditions of rr, and those of the bulk streams with the prefix `bulk_`."""
         bulk: dict[str, list[Any]] = {"bulk_flows": self.bulk.flows, "bulk_bits_per_second": self.bulk.rate}
         quiet = [{name: value for name, value in each.items() if name != "pattern"} for each in self.rr.conditions()]
-        return [{**each, **beside} for each in quiet for beside in _grid(bulk, {"bulk_hosts": self.bulk.hosts})]
+        return [{**each, **beside} for each in quiet for beside in grid(bulk, {"bulk_hosts": self.bulk.hosts})]
 
     def needed_hosts(self) -> tuple[int, str]:
         """Two unless `bulk.hosts` is more than one: on a pair, the client of rr also sends the bulk."""
@@ -226,6 +211,7 @@ class Iperf3(Parameters):
 
     key: ClassVar[str] = "iperf3"
     obeys_nagle: ClassVar[bool] = True
+    starts_programs: ClassVar[bool] = True
 
     duration: Durations = [1.0]
     flows: Annotated[
@@ -237,7 +223,7 @@ class Iperf3(Parameters):
 
     @model_validator(mode="after")
     def _consistent(self) -> Iperf3:
-        _above_zero(self, "duration")
+        above_zero(self, "duration")
         for duration in self.duration:
             if duration != int(duration):
                 raise Problem(("duration",), f"{duration} s", "whole seconds: iperf3 accepts no fractions")
@@ -248,13 +234,14 @@ class Iperf3(Parameters):
         axes: dict[str, list[Any]] = {
             "duration_seconds": self.duration, "flows": self.flows, "reverse": self.reverse, "pattern": self.pattern,
         }  # fmt: skip
-        return _grid(axes, {})
+        return grid(axes, {})
 
 
 class Ftp(Parameters):
     """Files of `size` that curl fetches from vsftpd, one after another until `repeat` has passed."""
 
     key: ClassVar[str] = "ftp"
+    starts_programs: ClassVar[bool] = True
 
     size: Sizes
     pattern: Fans = ["one-to-one"]
@@ -262,15 +249,17 @@ class Ftp(Parameters):
 
     @model_validator(mode="after")
     def _consistent(self) -> Ftp:
-        _above_zero(self, "size")
+        above_zero(self, "size")
         return self
 
     def conditions(self) -> list[dict[str, Any]]:
         """One condition per size and pattern."""
-        return _grid({"size_bytes": self.size, "pattern": self.pattern}, {"repeat_seconds": self.repeat})
+        return grid({"size_bytes": self.size, "pattern": self.pattern}, {"repeat_seconds": self.repeat})
 
 
-WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp)}
+WORKLOADS: Mapping[str, type[Parameters]] = {
+    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command)
+}
 
 
 class Workload(Model):
@@ -283,6 +272,7 @@ class Workload(Model):
     mixed: Mixed | None = None
     iperf3: Iperf3 | None = None
     ftp: Ftp | None = None
+    command: Command | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from framegauge.metrics import METRICS
 from framegauge.summary import words
 
 __all__ = ["does", "names_workload", "sizes"]
@@ -44,7 +45,7 @@ _PHRASES = {
 
 def does(metric: str, workloads: Sequence[str], ratios: Sequence[float], better: bool, plural: bool) -> str:
     """What the treatment does to a metric, after its name: "moves bulk transfers 5.3 % faster"."""
-    verb, *texts = _PHRASES[metric]
+    verb, *texts = _PHRASES[metric] if metric in _PHRASES else _own(metric)
     what = words.joined([_WHAT.get(each, each) for each in workloads])
     text = texts[0 if better else 1].format(what=what, x=sizes(ratios))
     return f"{verb if plural else f'{verb}s'} {text}"
@@ -52,7 +53,14 @@ def does(metric: str, workloads: Sequence[str], ratios: Sequence[float], better:
 
 def names_workload(metric: str) -> bool:
     """Whether the words for this metric say for which workload."""
-    return "{what}" in _PHRASES[metric][1]
+    return metric not in _PHRASES or "{what}" in _PHRASES[metric][1]
+
+
+def _own(metric: str) -> tuple[str, str, str]:
+    """The words for a metric that a study has declared: programs print what they like, so it is more or less of it."""
+    name, higher = words.metric(metric), METRICS[metric].higher_is_better
+    more, less = f"{{what}} {{x}} more {name}", f"{{what}} {{x}} less {name}"
+    return ("give", more, less) if higher else ("give", less, more)
 
 
 def sizes(ratios: Sequence[float]) -> str:

@@ -10,6 +10,9 @@ __all__ = ["difference", "error", "rates", "unit_scale"]
 _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
     "seconds": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
+    "bytes_per_second": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")),
+    "share": ((0.01, "%"),),
+    "number": ((1, ""),),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1, "B")),
     "per_second": ((1, "per second"),),
     "core_seconds_per_gigabyte": ((1, "s/GB"),),

@@ -8,6 +8,7 @@ from typing import Any
 
 from framegauge import quantities
 from framegauge.networks import disciplines
+from framegauge.summary.units import unit_scale
 
 __all__ = [
     "Cells",
@@ -186,7 +187,12 @@ def quantity(value: float | None, unit: str) -> str:
         return quantities.print_seconds(value)
     if unit == "bits_per_second":
         return quantities.print_bits_per_second(value)
-    return _FORMS.get(unit, "{:.4g}").format(value)
+    if unit in ("bytes", "bytes_per_second"):
+        scale, name = unit_scale(unit, abs(value))
+        return f"{value / scale:.4g} {name}"
+    if unit == "share":
+        return f"{100 * value:.3g} %"
+    return _FORMS[unit].format(value) if unit in _FORMS else figure(value)
 
 
 def figure(value: float) -> str:

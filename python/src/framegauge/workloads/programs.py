@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from framegauge.errors import BadAnswer, ProgramFailure, QuantityError
+from framegauge.errors import BadAnswer, ProgramFailure
 from framegauge.testbeds.base import Host, Json, afterwards
 
-__all__ = ["Running", "running", "stamped", "substitute", "taken_stamp"]
+__all__ = ["Running", "running", "stamped", "taken_stamp"]
 
 PIECE_BYTES = 1 << 20
 MOST_OUTPUT_BYTES = 256 << 20
 LOOK_SECONDS = 0.02  # between two looks at a program that is starting
 GRACE_SECONDS = 10.0
 
-# A name as hosts have them; in two pairs of braces it is meant as it stands.
-_HOST = re.compile(r"\{\{([A-Za-z0-9._-]+)\}\}|\{([A-Za-z0-9._-]+)\}")
 _STAMP = re.compile(r"(\d{1,12})\.(\d{9})\n")
 
 
@@ -79,24 +77,6 @@ def running(host: Host, name: str, argv: Sequence[str]) -> Iterator[Running]:
     number = host.agent.request("process.spawn", {"argv": list(argv), "directory": None})["process"]
     with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
         yield Running(host, name, number)
-
-
-def substitute(text: str, addresses: Mapping[str, str]) -> str:
-    """The text with the address of a host for each `{NAME}`; `{{NAME}}` becomes `{NAME}`, other braces stay.
-
-    QuantityError names an unknown host and the known ones; whoever reads a file adds its name and line.
-    """
-
-    def replaced(found: re.Match[str]) -> str:
-        plain, name = found.groups()
-        if plain is not None:
-            return f"{{{plain}}}"
-        if name not in addresses:
-            known = ", ".join(f"{{{each}}}" for each in addresses)
-            raise QuantityError(f"{{{name}}}", f"one of {known}, or {{{{{name}}}}} for the word itself")
-        return addresses[name]
-
-    return _HOST.sub(replaced, text)
 
 
 def stamped(argv: Sequence[str]) -> list[str]:

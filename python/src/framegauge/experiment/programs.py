@@ -1,0 +1,72 @@
+"""The workload `command` of a study file, made into the workload that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from framegauge import metrics
+from framegauge.agents.binary import find_nodelay
+from framegauge.study import command as model
+from framegauge.study.blocks import Slot
+from framegauge.study.model import Study, host_mtus, level_text
+from framegauge.workloads.command import Command
+from framegauge.workloads.readings import Reading
+from framegauge.workloads.tasks import Readiness, Task
+
+__all__ = ["command_of", "programs_of"]
+
+
+def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
+    """The workload of a slot, with the levels of factors and parameters as values of placeholders."""
+    asked = study.workloads[slot.cell.place].command
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no command")
+    names = study.testbed.host_names
+    levels = {name: level_text(value) for name, value in factors.items() if value is not None and name != "mtu"}
+    nagle = factors["nagle"]
+    return Command(
+        name=asked.name,
+        clients=[_task(each, each.within, name=each.name) for each in asked.clients],
+        metrics_={name: _reading(each) for name, each in asked.metrics.items()},
+        servers=[_task(each, ready=_ready(each.ready)) for each in asked.servers],
+        prepare=[_task(each, each.within) for each in asked.prepare],
+        after=[_task(each, each.within) for each in asked.after],
+        roles=asked.roles,
+        values={**levels, **{name: level_text(value) for name, value in slot.cell.parameters.items()}},
+        mtu=host_mtus(factors["mtu"], names),
+        keep=asked.keep,
+        nagle=nagle,
+        nagle_on=asked.hosts_of(asked.nagle_on) if asked.nagle_on is not None else names,
+        preload=Path(find_nodelay()) if nagle is not None else None,
+        expect_seconds=asked.expect if asked.expect is not None else 10.0,
+    )
+
+
+def programs_of(study: Study) -> dict[str, list[str]]:
+    """The programs that hosts must have, by host: the first words of commands that have no placeholder."""
+    found: dict[str, dict[str, None]] = {}
+    for each in study.workloads:
+        for _, step in each.command.steps() if each.command is not None else ():
+            program = step.argv[0]
+            for host in each.command.hosts_of(step.host) if each.command is not None and "{" not in program else ():
+                found.setdefault(host, {})[program] = None
+    return {host: list(names) for host, names in found.items()}
+
+
+def _task(step: model.Step, within: float = 60.0, name: str | None = None, ready: Readiness | None = None) -> Task:
+    return Task(
+        hosts=tuple(step.host), argv=tuple(step.argv), within_seconds=within, environment=step.env, files=step.files,
+        user=step.user, folder=step.folder, name=name, ready=ready,
+    )  # fmt: skip
+
+
+def _ready(asked: model.Ready) -> Readiness:
+    port = None if asked.port is None else str(asked.port)
+    return Readiness(asked.within, port, asked.output, asked.file, asked.seconds)
+
+
+def _reading(asked: model.Reading) -> Reading:
+    factor = metrics.UNITS[asked.unit][1]
+    return Reading(asked.output, asked.json_, asked.file, asked.client, factor, asked.over_clients)

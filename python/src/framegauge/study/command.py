@@ -1,0 +1,265 @@
+"""The workload `command`: any programs, as data. Servers, clients, what comes before and after, and their metrics."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import jmespath
+import jmespath.exceptions
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+
+from framegauge import metrics
+from framegauge.errors import QuantityError
+from framegauge.files.placeholders import expected, placeholders
+from framegauge.files.types import Problem, Seconds, Sparse, as_list, nearest
+from framegauge.study.parameters import Parameters, grid
+
+__all__ = ["Client", "Command", "Preparation", "Reading", "Ready", "Server", "Step"]
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
+MOST_VALUES = 1000
+# Placeholders that have a meaning of their own.
+RESERVED = ("address", "host", "mtu", "run")
+
+
+def _pattern(text: str) -> str:
+    try:
+        found = re.compile(text)
+    except re.error as error:
+        raise QuantityError(text, f"a regular expression ({error})") from None
+    if found.groups > 1:
+        raise QuantityError(text, "a regular expression with at most one group: (?:...) groups without keeping")
+    return text
+
+
+def _path(text: str) -> str:
+    try:
+        jmespath.compile(text)
+    except jmespath.exceptions.JMESPathError as error:
+        raise QuantityError(text, f"a JMESPath expression ({' '.join(str(error).split())})") from None
+    return text
+
+
+Regex = Annotated[StrictStr, Field(min_length=1), AfterValidator(_pattern)]
+JmesPath = Annotated[StrictStr, Field(min_length=1), AfterValidator(_path)]
+Words = Annotated[list[Annotated[str, Field(coerce_numbers_to_str=True)]], Field(min_length=1)]
+HostName = StrictStr
+HostNames = Annotated[
+    list[HostName], BeforeValidator(as_list, json_schema_input_type=str | list[str]), Field(min_length=1)
+]
+
+
+class Ready(Sparse):
+    """When a server is ready: it listens on a TCP `port`, its output matches a regular expression, a `file` of its run
+    exists, or so many `seconds` have passed. It has `within` to become so."""
+
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] | StrictStr | None = None
+    output: Regex | None = None
+    file: StrictStr | None = None
+    seconds: Seconds | None = None
+    within: Seconds = 10.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Ready:
+        given = [name for name in ("port", "output", "file", "seconds") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise Problem((), ", ".join(given) or "nothing", "exactly one of port, output, file and seconds")
+        return self
+
+
+class Step(Sparse):
+    """A program on one or more hosts: `run` is the program and its arguments, `shell` a script for /bin/sh instead.
+
+    `files` are written into the run's folder before it starts. `folder` is its working folder, by default the run's.
+    """
+
+    host: HostNames
+    run: Words | None = None
+    shell: Annotated[StrictStr, Field(min_length=1)] | None = None
+    env: dict[StrictStr, StrictStr] = {}
+    user: StrictStr | None = None
+    folder: StrictStr | None = None
+    files: dict[StrictStr, StrictStr] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Step:
+        if (self.run is None) == (self.shell is None):
+            found = "neither" if self.run is None else "both"
+            raise Problem((), found, "exactly one of run (a list of words) and shell (a script)")
+        return self
+
+    @property
+    def argv(self) -> list[str]:
+        """The program and its arguments, with placeholders."""
+        return list(self.run) if self.run is not None else ["/bin/sh", "-c", self.shell or ""]
+
+    def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Everything with placeholders, and where it stands."""
+        if self.run is not None:
+            yield from ((("run", index), text) for index, text in enumerate(self.run))
+        if self.shell is not None:
+            yield ("shell",), self.shell
+        if self.folder is not None:
+            yield ("folder",), self.folder
+        for key in ("env", "files"):
+            yield from (((key, name), text) for name, text in getattr(self, key).items())
+
+
+class Server(Step):
+    """A program that runs as long as the clients do, and is ended then with everything that it has started."""
+
+    ready: Ready = Field(default_factory=lambda: Ready(seconds=0.5))
+
+
+class Client(Step):
+    """A program that does the work: all clients start at the same moment, and the run ends with the last of them."""
+
+    name: StrictStr | None = None
+    within: Seconds = 60.0
+
+
+class Preparation(Step):
+    """A program that runs to its end before the servers start, or after the clients."""
+
+    within: Seconds = 60.0
+
+
+class Reading(Sparse):
+    """Where a metric stands in the clients' output (or in a `file` of their run), and what it means.
+
+    `output` is a regular expression whose group (or whole match) is the number, `json` a JMESPath in output that is
+    JSON. `client` names the clients that have it, by default all.
+    """
+
+    output: Regex | None = None
+    json_: JmesPath | None = Field(default=None, alias="json")
+    file: StrictStr | None = None
+    client: StrictStr | None = None
+    unit: StrictStr = "1"
+    better: Literal["higher", "lower"]
+    over_clients: Literal["sum", "mean", "max", "min"] = "sum"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Reading:
+        if (self.output is None) == (self.json_ is None):
+            found = "neither" if self.output is None else "both"
+            raise Problem((), found, "exactly one of output (a regular expression) and json (a JMESPath)")
+        if self.unit not in metrics.UNITS:
+            raise Problem(("unit",), self.unit, f"one of {', '.join(metrics.UNITS)}")
+        return self
+
+    @property
+    def metric(self) -> metrics.Metric:
+        """The metric as the table of metrics has it."""
+        return metrics.Metric(metrics.UNITS[self.unit][0], self.better == "higher")
+
+
+Value = StrictStr | StrictBool | StrictInt | StrictFloat
+Values = Annotated[
+    list[Value], BeforeValidator(as_list, json_schema_input_type=Value | list[Value]), Field(min_length=1)
+]
+
+
+class Command(Parameters):
+    """Any programs: `servers` that are ready before anything is measured, `clients` that do the work, and the `metrics`
+    that these print. See docs/your-application.md.
+
+    In all words `{address}` is the host's own address, `{NAME}` that of any host or role, `{mtu}` the host's MTU,
+    `{run}` an empty folder of this run, and the name of a factor or of one of the `parameters` its level.
+    """
+
+    key: ClassVar[str] = "command"
+    obeys_nagle: ClassVar[bool] = True
+
+    name: StrictStr
+    roles: dict[StrictStr, HostNames] = {}
+    parameters: dict[StrictStr, Values] = {}
+    prepare: list[Preparation] = []
+    servers: list[Server] = []
+    clients: Annotated[list[Client], Field(min_length=1)]
+    after: list[Preparation] = []
+    metrics: Annotated[dict[StrictStr, Reading], Field(min_length=1)]
+    keep: list[StrictStr] = []
+    nagle_on: HostNames | None = None
+    expect: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Command:
+        if NAME.fullmatch(self.name) is None:
+            raise Problem(("name",), self.name, "a name of small letters, digits, - and _, such as redis")
+        for kind, names in (("metrics", self.metrics), ("parameters", self.parameters), ("roles", self.roles)):
+            for name in names:
+                if WORD.fullmatch(name) is None:
+                    raise Problem((kind, name), name, "a name of letters, digits and _, such as requests")
+        for kind, names in (("parameters", self.parameters), ("roles", self.roles)):
+            for name in names:
+                if name in RESERVED:
+                    raise Problem((kind, name), name, f"another name: {{{name}}} has a meaning of its own")
+        if both := self.parameters.keys() & self.roles.keys():
+            raise Problem(("parameters", min(both)), min(both), "a name that is no role's")
+        for name, reading in self.metrics.items():
+            if name in metrics.METRICS and not metrics.is_own(name):
+                raise Problem(("metrics", name), name, "another name: this one is built in")
+            named = [each.name for each in self.clients if each.name is not None]
+            if reading.client is not None and reading.client not in named:
+                expected_name = f"the name of a client: {nearest(reading.client, named)}" if named else "no such key"
+                raise Problem(("metrics", name, "client"), reading.client, expected_name)
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name that results have for this workload."""
+        return self.name
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """Every combination of the parameters' values."""
+        return grid(self.parameters, {})
+
+    def needed_hosts(self) -> tuple[int, str]:
+        """One: which hosts are named is checked by `misfits`."""
+        return 1, ""
+
+    def steps(self) -> Iterator[tuple[tuple[str | int, ...], Step]]:
+        """All programs, and where they stand."""
+        for key in ("prepare", "servers", "clients", "after"):
+            yield from (((key, index), step) for index, step in enumerate(getattr(self, key)))
+
+    def hosts_of(self, names: list[str]) -> list[str]:
+        """The hosts that these names of hosts and roles stand for, in order."""
+        return list(dict.fromkeys(itertools.chain.from_iterable(self.roles.get(name, [name]) for name in names)))
+
+    def misfits(self, hosts: Sequence[str], factors: Sequence[str]) -> Iterator[Problem]:
+        """Problems with unknown hosts and placeholders; their paths are relative to these parameters."""
+        for kind in ("roles", "parameters"):
+            for name in getattr(self, kind):
+                if name in hosts or name in factors:
+                    yield Problem((kind, name), name, "a name that no host and no factor has")
+        for role, members in self.roles.items():
+            for each in members:
+                if each not in hosts:
+                    yield Problem(("roles", role), each, f"a host: {nearest(each, hosts)}")
+        places = [*hosts, *self.roles]
+        known = [*RESERVED, *places, *self.parameters, *factors]
+        named = [(("nagle_on",), name) for name in self.nagle_on or ()]
+        for where, step in self.steps():
+            named += [((*where, "host"), name) for name in step.host]
+            for place, text in step.texts():
+                for word in placeholders(text):
+                    if word not in known:
+                        yield Problem((*where, *place), f"{{{word}}}", expected(word, known))
+        for where, name in named:
+            if name not in places:
+                yield Problem(where, name, f"a host or a role: {nearest(name, places)}")

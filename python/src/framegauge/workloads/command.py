@@ -1,0 +1,269 @@
+"""command: any programs. Servers are ready before anything is measured; clients start together and print metrics."""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from framegauge.errors import ProgramFailure
+from framegauge.metrics import METRICS
+from framegauge.testbeds.base import Host, Json, Progress, afterwards
+from framegauge.workloads import live, readings, tasks
+from framegauge.workloads.base import Executed, Go, Program, side_by_side
+from framegauge.workloads.programs import Running
+from framegauge.workloads.readings import Reading
+from framegauge.workloads.tasks import Place, Task
+
+__all__ = ["Command"]
+
+LIBRARY = "libframegauge_nodelay.so"
+PIECE_BYTES = 1 << 20
+MOST_KEPT_BYTES = 16 << 20  # per run
+TAIL = 2000  # characters of a client's output that a record keeps
+
+
+@dataclass(frozen=True)
+class Command:
+    """Programs on hosts. `values` are those of placeholders that all hosts share, `mtu` is by host.
+
+    `preload` is the file of the library that makes `nagle` hold for programs that have no such option, on the hosts
+    `nagle_on`; None: programs do as they like.
+    """
+
+    name: str
+    clients: Sequence[Task]
+    metrics_: Mapping[str, Reading]
+    servers: Sequence[Task] = ()
+    prepare: Sequence[Task] = ()
+    after: Sequence[Task] = ()
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    mtu: Mapping[str, int] = field(default_factory=dict)
+    keep: Sequence[str] = ()
+    nagle: bool | None = None
+    nagle_on: Sequence[str] = ()
+    preload: Path | None = None
+    expect_seconds: float = 10.0
+    needs: ClassVar[Sequence[Program]] = ()
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """What the study says; the runner learns how long runs take."""
+        return self.expect_seconds
+
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Runs `prepare`, and starts the servers. Then all clients at the same time; `after` once all is measured."""
+        places = {host.name: self._place(host, hosts, f"run-{token[:12]}") for host in hosts}
+        used = [places[name] for name in self._used(hosts)]
+        with ExitStack() as stack:
+            side_by_side([(place.host, self._folder(place)) for place in used])
+            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in used])))
+            for task in self.prepare:
+                self._each(task, places)
+            watch = live.Watch([place.host for place in used])
+            watch.begin()
+            servers: list[tuple[Task, Running]] = []
+            for task in self.servers:
+                for place in self._of(task, places):
+                    running = stack.enter_context(tasks.started(task, place))
+                    tasks.await_ready(task, running, place)
+                    servers.append((task, running))
+
+            def go(on_progress: Progress | None) -> Executed:
+                watch.restart()
+                done = self._clients(places, on_progress)
+                tasks.still_running(servers)
+                return Executed(self._record(hosts, places, done, watch.end()), [])
+
+            yield go
+            for task in self.after:
+                self._each(task, places)
+
+    def _used(self, hosts: Sequence[Host]) -> list[str]:
+        """The hosts on which programs run, in the order of hosts."""
+        named = {
+            name for task in (*self.prepare, *self.servers, *self.clients, *self.after) for name in self._names(task)
+        }
+        return [host.name for host in hosts if host.name in named]
+
+    def _names(self, task: Task) -> list[str]:
+        """The hosts of a task, whose roles are filled in."""
+        return list(dict.fromkeys(each for name in task.hosts for each in self.roles.get(name, (name,))))
+
+    def _of(self, task: Task, places: Mapping[str, Place]) -> list[Place]:
+        return [places[name] for name in self._names(task)]
+
+    def _place(self, host: Host, hosts: Sequence[Host], folder: str) -> Place:
+        addresses = {each.name: each.address for each in hosts}
+        roles = {name: ",".join(addresses[each] for each in members) for name, members in self.roles.items()}
+        base = host.agent.request("host.folder")["path"]
+        values = {
+            **self.values, **addresses, **roles, "address": host.address, "host": host.name,
+            "mtu": str(self.mtu[host.name]), "run": f"{base}/{folder}",
+        }  # fmt: skip
+        environment = {}
+        if self.nagle is not None and host.name in self.nagle_on:
+            environment = {"LD_PRELOAD": f"{base}/{LIBRARY}", "FRAMEGAUGE_NODELAY": "off" if self.nagle else "on"}
+        return Place(host, values, folder, environment)
+
+    def _folder(self, place: Place) -> object:
+        """Makes the run's folder, with the library beside it where that is needed."""
+
+        def made(host: Host) -> Json:
+            files = [{"path": place.folder, "data": None, "mode": tasks.RUN_MODE}]
+            if place.environment and self.preload is not None:
+                data = base64.b64encode(self.preload.read_bytes()).decode()
+                files.append({"path": LIBRARY, "data": data, "mode": 0o755})
+            return host.agent.request("host.files", {"files": files})
+
+        return made
+
+    def _each(self, task: Task, places: Mapping[str, Place]) -> None:
+        """Runs a task to its end, on all of its hosts at once."""
+
+        def run(place: Place, host: Host) -> None:
+            with tasks.started(task, _on(place, host)) as running:
+                tasks.finish(task, running)
+
+        side_by_side([(place.host, partial(run, place)) for place in self._of(task, places)])
+
+    def _clients(self, places: Mapping[str, Place], on_progress: Progress | None) -> list[Json]:
+        """Starts all clients at once, and waits for all: what each printed, and when it began and ended."""
+        work = [(task, place) for task in self.clients for place in self._of(task, places)]
+
+        def run(task: Task, place: Place, progress: Progress | None, host: Host) -> Json:
+            begun = time.monotonic()
+            with tasks.started(task, _on(place, host)) as running:
+                self._wait(task, running, progress)
+                tasks.finish(task, running)
+                ended = time.monotonic()
+                files = {name: self._read(place, name) for name in self._files(task)}
+                text = running.output()
+                return {
+                    "host": host.name, "name": task.name, "begun_seconds": begun, "ended_seconds": ended,
+                    "texts": {None: text, **files}, "words": text[-TAIL:], "errors": running.output("stderr")[-TAIL:],
+                }  # fmt: skip
+
+        return side_by_side(
+            [
+                (place.host, partial(run, task, place, None if index else on_progress))
+                for index, (task, place) in enumerate(work)
+            ]
+        )
+
+    def _wait(self, task: Task, running: Running, progress: Progress | None) -> None:
+        """Waits in steps of a second, each of which is progress."""
+        begun = time.monotonic()
+        while (passed := time.monotonic() - begun) < task.within_seconds:
+            if running.wait(min(1.0, task.within_seconds - passed)) is not None:
+                return
+            if progress is not None:
+                progress(
+                    min(0.99, (passed + 1) / max(self.expect_seconds, passed + 2)), f"{self.name}: clients at work"
+                )
+
+    def _files(self, task: Task) -> list[str]:
+        """The files of a client that metrics are in."""
+        asked = (each.file for each in self.metrics_.values() if each.client in (None, task.name))
+        return list(dict.fromkeys(name for name in asked if name is not None))
+
+    def _read(self, place: Place, name: str) -> str:
+        path = f"{place.folder}/{place.text(name)}"
+        try:
+            return _fetched(place.host, path).decode("utf-8", "replace")
+        except ProgramFailure as error:
+            raise ProgramFailure(f"metrics: {error}") from None
+
+    def _record(
+        self, hosts: Sequence[Host], places: Mapping[str, Place], done: list[Json], watched: dict[str, Json]
+    ) -> Json:
+        values: dict[str, float] = {}
+        for name, reading in self.metrics_.items():
+            mine = [one for one in done if reading.client in (None, one["name"])]
+            printed = [
+                readings.value(
+                    name, reading, one["texts"][reading.file], f"{reading.file or 'output'} on {one['host']}"
+                )
+                for one in mine
+            ]
+            values[name] = readings.of_clients(reading, printed)
+        preloaded = self.nagle_on if self.nagle is not None else ()
+        record = live.evidence([places[name].host for name in watched], watched, preloaded)
+        nothing = {
+            name: f"a run printed {value:g}, and a ratio needs more than 0"
+            for name, value in values.items()
+            if value <= 0
+        }
+        return record | {
+            "transfer_bytes": 0,
+            "only_bulk": False,
+            "srtt_median_seconds": None,
+            "mean_segment_payload_bytes": None,
+            "refused": 0,
+            "active_seconds": max(one["ended_seconds"] for one in done) - min(one["begun_seconds"] for one in done),
+            "printed": values,
+            "not_measured": nothing,
+            "clients": [{key: value for key, value in one.items() if key != "texts"} for one in done],
+            "kept": self._kept(places, watched),
+        }
+
+    def _kept(self, places: Mapping[str, Place], used: Mapping[str, Json]) -> Json:
+        """The files that the study keeps, as text by host and name."""
+        found: Json = {}
+        left = MOST_KEPT_BYTES
+        for place in (places[name] for name in used) if self.keep else ():
+            listed = place.host.agent.request("host.list", {"path": place.folder})["files"]
+            for each in listed:
+                name = each["path"].removeprefix(f"{place.folder}/")
+                if (
+                    any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep)
+                    and (left := left - each["size_bytes"]) >= 0
+                ):
+                    found.setdefault(place.host.name, {})[name] = _fetched(place.host, each["path"]).decode(
+                        "utf-8", "replace"
+                    )
+        return found
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """Nothing: there are no spools."""
+        return {}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """What the programs printed; and goodput: bytes received from other hosts, over the time from the first
+        client's start to the last one's end."""
+        found = {name: value for name, value in record["printed"].items() if value > 0 and name in METRICS}
+        if record["bytes"] > 0 and record["active_seconds"] > 0:
+            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        return found
+
+
+def _on(place: Place, host: Host) -> Place:
+    """The place with the agent by which its requests can be cancelled."""
+    return Place(host, place.values, place.folder, place.environment)
+
+
+def _clear(place: Place) -> object:
+    return lambda host: host.agent.request("host.clear", {"path": place.folder})
+
+
+def _fetched(host: Host, path: str) -> bytes:
+    """A file below the host's folder; ProgramFailure if it is too large."""
+    data = bytearray()
+    while True:
+        asked = {"path": path, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+        piece = host.agent.request("host.fetch", asked)
+        found = base64.b64decode(piece["data"])
+        data += found
+        if len(data) > MOST_KEPT_BYTES:
+            raise ProgramFailure(f"{path} on {host.name}: found more than {MOST_KEPT_BYTES} bytes, expected fewer")
+        if not found or len(data) >= piece["size_bytes"]:
+            return bytes(data)

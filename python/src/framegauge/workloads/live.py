@@ -1,0 +1,155 @@
+"""Evidence from the live sockets of programs (`sockets.watched`): bytes, congestion control, TCP_NODELAY and MSS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from framegauge.testbeds.base import Host, Json
+from framegauge.workloads.base import side_by_side
+
+__all__ = ["Watch", "evidence"]
+
+INTERVAL_SECONDS = 0.02
+TALKS_SHARE = 0.1  # of the most that a host sends or receives: from there on it is one of the senders or receivers
+MOST_GROUPS = 200  # per host, that a record keeps
+
+
+class Watch:
+    """The watch of the sockets of all hosts. `restart` begins anew at the moment from which bytes count."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = list(hosts)
+        self._before: dict[str, Json] = {}
+
+    def begin(self) -> None:
+        """Starts it on all hosts."""
+        side_by_side([(host, _begin) for host in self._hosts])
+
+    def restart(self) -> None:
+        """Ends what has been watched so far, which is what was sent while servers started, and starts again."""
+        self._before = self._ended()
+        self.begin()
+
+    def end(self) -> dict[str, Json]:
+        """The sockets by host, with the bytes since `restart`."""
+        found = self._ended()
+        for name, watched in found.items():
+            before = {_key(each): each for each in self._before.get(name, {}).get("sockets", ())}
+            for each in watched["sockets"]:
+                if (first := before.get(_key(each))) is not None and each["local"] is not None:
+                    for way in ("sent_bytes", "received_bytes"):
+                        each[way] = max(0, each[way] - first[way])
+        return found
+
+    def _ended(self) -> dict[str, Json]:
+        found = side_by_side([(host, lambda host: host.agent.request("sockets.watched")) for host in self._hosts])
+        return {host.name: each for host, each in zip(self._hosts, found, strict=True)}
+
+
+@contextmanager
+def watching(hosts: Sequence[Host]) -> Iterator[Watch]:
+    """A watch from now on."""
+    watch = Watch(hosts)
+    watch.begin()
+    yield watch
+
+
+def _begin(host: Host) -> Json:
+    return host.agent.request("sockets.watch", {"interval_seconds": INTERVAL_SECONDS})
+
+
+def _key(each: Json) -> tuple[object, ...]:
+    return each["local"], each["remote"]
+
+
+def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iterable[str]) -> Json:
+    """The keys of a run's record that follow from its sockets; `preloaded`: the hosts whose Nagle setting is made."""
+    names = {address: host.name for host in hosts for address in host.addresses}
+    outer = {name: [each for each in one["sockets"] if not each["loopback"]] for name, one in watched.items()}
+    sent, received = (
+        {name: sum(each[f"{way}_bytes"] for each in outer[name]) for name in outer} for way in ("sent", "received")
+    )
+    found: Json = {
+        "senders": _talking(sent),
+        "receivers": _talking(received),
+        "received_bytes": {name: amount for name, amount in received.items() if amount},
+        "sent_bytes": {name: amount for name, amount in sent.items() if amount},
+        "bytes": sum(received.values()),
+        "congestion_control": {
+            name: values for name in outer if (values := _distinct(outer[name], "congestion_control"))
+        },
+        "live": [row for name in outer for row in _segments(name, outer[name], names)],
+        "sockets": {name: _groups(outer[name]) for name in outer},
+        "connections": {name: sum(each["connections"] for each in outer[name]) for name in outer},
+        "watch": {
+            name: {key: one[key] for key in ("looks", "seconds", "cpu_seconds", "lost", "more")}
+            for name, one in watched.items()
+        },
+    }
+    chosen = set(preloaded)
+    found["nodelay"], unread = _nodelay({name: outer[name] for name in outer if name in chosen})
+    found["not_proved"] = [
+        *unread,
+        *([] if any(outer.values()) else ["MSS: no TCP connection of these programs was seen"]),
+    ]
+    return found
+
+
+def _talking(amounts: Mapping[str, int]) -> list[str]:
+    most = max(amounts.values(), default=0)
+    return [name for name, amount in amounts.items() if amount and amount >= TALKS_SHARE * most]
+
+
+def _distinct(sockets: Iterable[Json], key: str) -> list[object]:
+    return list(dict.fromkeys(value for each in sockets for value in each[key]))
+
+
+def _segments(host: str, sockets: Iterable[Json], names: Mapping[str, str]) -> Iterator[Json]:
+    """The last MSS of each connection to another host of the study: rows without their connections, which are many."""
+    rows: dict[tuple[str, str, int], int] = {}
+    for each in sockets:
+        other = names.get((each["remote"] or "").rpartition(":")[0].strip("[]"))
+        if other is not None and each["mss_bytes"]:
+            key = (other, each["program"] or "", each["mss_bytes"][-1])
+            rows[key] = rows.get(key, 0) + each["connections"]
+    for (other, program, mss), count in rows.items():
+        yield {"host": host, "other": other, "program": program, "mss_bytes": mss, "connections": count}
+
+
+def _groups(sockets: Iterable[Json]) -> list[Json]:
+    """Connections, bytes and settings by program, role and the server's port; the largest first."""
+    groups: dict[tuple[object, ...], Json] = {}
+    for each in sockets:
+        key = (each["program"], each["role"], each["port"])
+        group = groups.setdefault(
+            key,
+            {
+                "program": each["program"], "role": each["role"], "port": each["port"], "connections": 0,
+                "sent_bytes": 0, "received_bytes": 0, "congestion_control": [], "nodelay": [], "mss_bytes": [],
+            },
+        )  # fmt: skip
+        for name in ("connections", "sent_bytes", "received_bytes"):
+            group[name] += each[name]
+        for name in ("congestion_control", "nodelay", "mss_bytes"):
+            group[name] = list(dict.fromkeys([*group[name], *each[name]]))
+    ordered = sorted(groups.values(), key=lambda group: -(group["sent_bytes"] + group["received_bytes"]))
+    return ordered[:MOST_GROUPS]
+
+
+def _nodelay(outer: Mapping[str, Sequence[Json]]) -> tuple[dict[str, list[object]], list[str]]:
+    """TCP_NODELAY by "host (program)"; and what could not be read."""
+    found: dict[str, list[object]] = {}
+    unread = []
+    for host, sockets in outer.items():
+        for program in dict.fromkeys(each["program"] for each in sockets):
+            mine = [each for each in sockets if each["program"] == program]
+            # A program sets it after it has connected, so the last reading of a connection is the one that holds.
+            values = list(dict.fromkeys(each["nodelay"][-1] for each in mine if each["nodelay"]))
+            if values:
+                found[f"{host} ({program})"] = values
+            else:
+                unread.append(
+                    f"Nagle: no connection of {program or 'an unknown program'} on {host} lived long enough to be read"
+                )
+    return found, unread

@@ -1,0 +1,92 @@
+"""The metrics that programs print: found in their output by a regular expression or a JMESPath."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import jmespath
+
+from framegauge.errors import ProgramFailure
+
+__all__ = ["Reading", "of_clients", "value"]
+
+LAST_LINES = 5
+MOST_SHOWN = 400
+# 1, 1.5, .5, 1e3, with commas between thousands, as programs print them.
+_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where a metric stands, the factor to its base unit, and how the values of several clients are put together."""
+
+    output: str | None = None
+    json: str | None = None
+    file: str | None = None
+    client: str | None = None
+    factor: float = 1.0
+    over_clients: str = "sum"
+
+
+_TOGETHER: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "sum": math.fsum, "mean": statistics.fmean, "max": max, "min": min,
+}  # fmt: skip
+
+
+def of_clients(reading: Reading, values: Sequence[float]) -> float:
+    """The metric of a run in its base unit, from the values of its clients."""
+    return reading.factor * _TOGETHER[reading.over_clients](values)
+
+
+def value(name: str, reading: Reading, text: str, where: str) -> float:
+    """The number in a client's output, as printed; ProgramFailure with the last lines if there is not exactly one."""
+    found = (
+        _matched(name, reading.output, text, where)
+        if reading.output is not None
+        else _picked(name, reading, text, where)
+    )
+    if not math.isfinite(found):
+        raise ProgramFailure(f"metric {name}: {where}: found {found}, expected a number")
+    return found
+
+
+def _matched(name: str, pattern: str, text: str, where: str) -> float:
+    found = [each[1] if each.re.groups else each[0] for each in re.finditer(pattern, text, re.MULTILINE)]
+    if len(found) != 1:
+        count = "nothing that matches" if not found else f"{len(found)} matches of"
+        some = "" if not found else f" ({', '.join(repr(each) for each in found[:3])})"
+        raise ProgramFailure(f"metric {name}: {where}: found {count} {pattern!r}{some}, expected one; {_last(text)}")
+    number = _NUMBER.fullmatch((found[0] or "").strip())
+    if number is None:
+        raise ProgramFailure(
+            f"metric {name}: {where}: {pattern!r} found {str(found[0])[:60]!r}, expected a number; {_last(text)}"
+        )
+    return float(number[0].replace(",", ""))
+
+
+def _picked(name: str, reading: Reading, text: str, where: str) -> float:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProgramFailure(f"metric {name}: {where}: found no JSON ({error}), expected it; {_last(text)}") from None
+    found = jmespath.search(reading.json, document)
+    if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
+        return float(found.strip().replace(",", ""))
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        shown = "nothing" if found is None else json.dumps(found)[:60]
+        raise ProgramFailure(
+            f"metric {name}: {where}: found {shown} at {reading.json!r}, expected a number; {_last(text)}"
+        )
+    return float(found)
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return "it printed nothing"
+    return f"its last lines: {' | '.join(lines[-LAST_LINES:])[-MOST_SHOWN:]}"

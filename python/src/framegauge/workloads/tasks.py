@@ -1,0 +1,156 @@
+"""Programs as a study file describes them: words with placeholders, made into commands on hosts."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from framegauge.errors import ProgramFailure
+from framegauge.files.placeholders import substitute
+from framegauge.testbeds.base import Host, Json, afterwards
+from framegauge.workloads.programs import Running
+
+__all__ = ["Place", "Readiness", "Task", "await_ready", "finish", "started"]
+
+RUN_MODE = 0o1777  # programs of several users may share a run's folder
+FILE_MODE = 0o644
+GRACE_SECONDS = 5.0  # for an answer, after the time that was given to a program
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The sign that a server is ready; exactly one is given."""
+
+    within_seconds: float = 10.0
+    port: str | None = None
+    words: str | None = None
+    file: str | None = None
+    seconds: float | None = 0.5
+
+
+@dataclass(frozen=True)
+class Task:
+    """A program on some hosts, all of its words with placeholders."""
+
+    hosts: tuple[str, ...]
+    argv: tuple[str, ...]
+    within_seconds: float = 60.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    folder: str | None = None
+    name: str | None = None
+    ready: Readiness | None = None
+
+    @property
+    def shown(self) -> str:
+        """The program's name, for messages."""
+        return shlex.join(self.argv[:1]) if self.argv[0] != "/bin/sh" else "the shell script"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host in a run: the values of placeholders there, the run's folder, and what every program there gets."""
+
+    host: Host
+    values: Mapping[str, str]
+    folder: str  # of this run, below the host's
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, words: str) -> str:
+        """The words with their placeholders filled in."""
+        return substitute(words, self.values)
+
+
+def write(place: Place, files: Mapping[str, str]) -> None:
+    """Writes files into the run's folder; with a name alone, or a path below it."""
+    asked = [
+        {
+            "path": f"{place.folder}/{place.text(name)}",
+            "data": base64.b64encode(place.text(text).encode()).decode(),
+            "mode": FILE_MODE,
+        }
+        for name, text in files.items()
+    ]
+    if asked:
+        place.host.agent.request("host.files", {"files": asked})
+
+
+@contextmanager
+def started(task: Task, place: Place) -> Iterator[Running]:
+    """The program, running on that host; ended with everything that it has started when the block is left."""
+    write(place, task.files)
+    environment = {name: place.text(text) for name, text in {**place.environment, **task.environment}.items()}
+    asked: Json = {
+        "argv": [place.text(word) for word in task.argv],
+        "environment": environment,
+        "directory": place.text(task.folder if task.folder is not None else "{run}"),
+        "user": task.user,
+    }
+    number = place.host.agent.request("process.spawn", asked)["process"]
+    with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
+        yield Running(place.host, task.shown, number)
+
+
+def await_ready(task: Task, running: Running, place: Place) -> None:
+    """Waits for a server's sign; ProgramFailure with its last words if it ends before, or takes too long."""
+    ready = task.ready or Readiness()
+    where = f"{running.name} on {running.host.name}"
+    if ready.seconds is not None:
+        if (ended := running.wait(ready.seconds)) is not None:
+            raise ProgramFailure(f"{where} ended before it was ready ({_how(ended)}): {running.last_words()}")
+        return
+    asked: Json = {
+        "process": running.number,
+        "port": None if ready.port is None else _port(place.text(ready.port), where),
+        "words": ready.words,
+        "file": None if ready.file is None else place.text(ready.file),
+        "within_seconds": ready.within_seconds,
+    }
+    if asked["file"] is not None and not asked["file"].startswith("/"):
+        asked["file"] = f"{place.folder}/{asked['file']}"
+    found = running.host.agent.request("process.ready", asked, timeout_seconds=ready.within_seconds + GRACE_SECONDS)
+    if found["ready"]:
+        return
+    if found["ending"] is not None:
+        raise ProgramFailure(f"{where} ended before it was ready ({_how(found['ending'])}): {running.last_words()}")
+    sign = {
+        "port": f"port {asked['port']} open",
+        "words": f"output matching {ready.words!r}",
+        "file": f"a file {asked['file']}",
+    }
+    wanted = next(sign[name] for name in ("port", "words", "file") if asked[name] is not None)
+    raise ProgramFailure(
+        f"{where} was not ready: found no {wanted} within {ready.within_seconds:g} s: {running.last_words()}"
+    )
+
+
+def finish(task: Task, running: Running) -> None:
+    """Waits for a program's end; ProgramFailure with its last words unless it ends in time and with exit code 0."""
+    where = f"{running.name} on {running.host.name}"
+    ended = running.wait(task.within_seconds)
+    if ended is None:
+        raise ProgramFailure(f"{where} did not end within {task.within_seconds:g} s (`within`): {running.last_words()}")
+    if ended["exit_code"] != 0:
+        raise ProgramFailure(f"{where} failed ({_how(ended)}): {running.last_words()}")
+
+
+def still_running(servers: Sequence[tuple[Task, Running]]) -> None:
+    """ProgramFailure if a server has ended while clients were at work."""
+    for _, running in servers:
+        if (ended := running.wait(0.0)) is not None:
+            where = f"{running.name} on {running.host.name}"
+            raise ProgramFailure(f"{where} ended during the run ({_how(ended)}): {running.last_words()}")
+
+
+def _how(ended: Json) -> str:
+    return f"exit code {ended['exit_code']}" if ended["signal"] is None else f"signal {ended['signal']}"
+
+
+def _port(text: str, where: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise ProgramFailure(f"{where}: ready.port: found {text!r}, expected a port from 1 to 65535")
+    return int(text)
