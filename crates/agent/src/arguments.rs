@@ -41,6 +41,8 @@ pub enum Role {
     Host {
         /// Work in fresh network and mount namespaces.
         fresh: bool,
+        /// The host name to take there.
+        name: Option<String>,
         /// Move into this existing network namespace first.
         network: Option<String>,
         /// The cgroup below which programs are started; without it this finds its own.
@@ -66,6 +68,14 @@ impl Role {
     /// Whether all work is to be done in fresh namespaces.
     pub fn works_apart(&self) -> bool {
         matches!(self, Self::Host { fresh: true, .. })
+    }
+
+    /// The host name to take in fresh namespaces.
+    pub fn host_name(&self) -> Option<String> {
+        match self {
+            Self::Host { name, .. } => name.clone(),
+            Self::Rack => None,
+        }
     }
 
     /// How long its input may be silent.
@@ -113,11 +123,12 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
 
 fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<Role, String> {
     let (mut fresh, mut network, mut group, mut cpus) = (false, None, None, Vec::new());
-    let (mut ports, mut patience) = (PortRange::ANY, None);
+    let (mut ports, mut patience, mut name) = (PortRange::ANY, None, None);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--fresh" => fresh = true,
+            "--name" => name = Some(value()?),
             "--netns" => network = Some(value()?),
             "--group" => group = Some(PathBuf::from(value()?)),
             "--cpus" => {
@@ -129,7 +140,7 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
             "--patience" => patience = Some(parse_seconds(&value()?)?),
             _ => {
                 return Err(format!(
-                    "{word:?} is not an option; expected --fresh, --netns, --group, --cpus, --ports or --patience"
+                    "{word:?} is not an option; expected --fresh, --name, --netns, --group, --cpus, --ports or --patience"
                 ));
             }
         }
@@ -137,7 +148,10 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
     if fresh && network.is_some() {
         return Err("found --fresh and --netns, expected one of them".into());
     }
-    Ok(Role::Host { fresh, network, group, cpus, ports, patience })
+    if name.is_some() && !fresh {
+        return Err("found --name without --fresh: a host of its own keeps its name".into());
+    }
+    Ok(Role::Host { fresh, name, network, group, cpus, ports, patience })
 }
 
 fn parse_seconds(text: &str) -> std::result::Result<Duration, String> {
@@ -157,15 +171,15 @@ mod tests {
     fn reads_the_roles() {
         assert_eq!(words("rack"), Ok(Arguments::Run(Role::Rack)));
         let (ports, patience) = (PortRange::ANY, None);
-        let (fresh, network, group) = (true, None, Some("/x".into()));
-        let host = Role::Host { fresh, network, group, cpus: vec![0, 1], ports, patience };
-        assert_eq!(words("host --fresh --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
+        let (fresh, name, network, group) = (true, Some("h1".into()), None, Some("/x".into()));
+        let host = Role::Host { fresh, name, network, group, cpus: vec![0, 1], ports, patience };
+        assert_eq!(words("host --fresh --name h1 --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
         let (fresh, network, group) = (false, Some("blue".into()), None);
-        let named = Role::Host { fresh, network, group, cpus: vec![], ports, patience };
+        let named = Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience };
         assert_eq!(words("host --netns blue"), Ok(Arguments::Run(named)));
         let ports = "40000-40099".parse().expect("a range");
         let (network, group, patience) = (None, None, Some(Duration::from_secs(900)));
-        let far = Role::Host { fresh, network, group, cpus: vec![], ports, patience };
+        let far = Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience };
         assert_eq!(words("host --ports 40000-40099 --patience 900"), Ok(Arguments::Run(far)));
     }
 
@@ -188,6 +202,10 @@ mod tests {
         assert_eq!(
             words("host --fresh --netns blue"),
             Err("found --fresh and --netns, expected one of them".into())
+        );
+        assert_eq!(
+            words("host --name h1"),
+            Err("found --name without --fresh: a host of its own keeps its name".into())
         );
         assert_eq!(words("rack now"), Err("\"now\" is one argument too many".into()));
     }

@@ -41,7 +41,8 @@ fn run(role: Role) -> ExitCode {
     let outcome = own::termination_signals().and_then(|signals| {
         role.prepare()?;
         if role.works_apart() {
-            own::apart(|| serve(role, signals, dispatch::dispatch))
+            let name = role.host_name();
+            own::apart(name.as_deref(), || serve(role, signals, dispatch::dispatch))
         } else {
             serve(role, signals, dispatch::dispatch)
         }

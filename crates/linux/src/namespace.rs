@@ -24,13 +24,14 @@ pub fn enter_fresh_network() -> Result<()> {
 }
 
 /// Does `work` on a second thread, and the threads and programs that it starts, in a fresh network and mount namespace,
-/// in which `/sys` shows that network. The cgroup tree stays visible in it.
+/// in which `/sys` shows that network. The cgroup tree stays visible in it. With `name` it has that host name there.
 ///
 /// The first thread waits outside: by it others tell where a process is. A monitor that once a second looks into every
 /// network that has a process would else do so once for each host of a rack, and hold a CPU for milliseconds each time.
-pub fn apart<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub fn apart<T: Send>(name: Option<&str>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let inside = || {
         enter_fresh()?;
+        name.map_or(Ok(()), take_name)?;
         work()
     };
     std::thread::scope(|scope| scope.spawn(inside).join())
@@ -55,6 +56,33 @@ fn enter_fresh() -> Result<()> {
         }
     }
     mount_sys(libc::MS_PRIVATE)
+}
+
+/// Gives the calling thread, and what it starts, a host name of its own.
+fn take_name(name: &str) -> Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUTS) }, "create a namespace for a host name")?;
+    // SAFETY: pointer and length describe `name`.
+    let taken = unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) };
+    check(taken, &format!("take the host name {name:?}")).map(drop)
+}
+
+/// The host name that a thread has, as a namespace.
+pub struct HostName(File);
+
+impl HostName {
+    /// That of thread `id`.
+    pub fn of_thread(id: u32) -> Result<Self> {
+        let path = format!("/proc/{id}/ns/uts");
+        File::open(&path).during(format!("open {path}")).map(Self)
+    }
+
+    /// Gives it to the calling (single-threaded) process.
+    pub fn take_on(&self) -> Result<()> {
+        // SAFETY: the descriptor is open; no memory is passed.
+        let moved = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWUTS) };
+        check(moved, "take on a host's name").map(drop)
+    }
 }
 
 /// Lets `/sys` of this mount namespace show the network of the caller; the cgroup tree stays visible in it.
@@ -245,19 +273,22 @@ mod tests {
         std::fs::create_dir(&folder).expect("a folder");
         let path = folder.canonicalize().expect("its path").join("hosts");
         std::fs::write(&path, "the machine's").expect("a file");
-        let inside = apart(|| {
+        let host_name = || std::fs::read_to_string("/proc/sys/kernel/hostname").during("read the host name");
+        let before = host_name().expect("every machine has one");
+        let inside = apart(Some("h1"), || {
             let file = show_file(&path, b"the rack's")?;
             let text = std::fs::read_to_string(&path).during("read what is shown")?;
             let mode = std::fs::metadata(&path).during("look at it")?.mode() & 0o777;
             let mounts = std::fs::read_to_string("/proc/thread-self/mounts").during("list the mounts")?;
             let left = mounts.lines().filter(|line| line.contains(&format!(" {STAGE} tmpfs "))).count();
             drop(file);
-            Ok((text, mode, left))
+            Ok((text, mode, left, host_name()?))
         });
         let outside = std::fs::read_to_string(&path).expect("the machine's is there");
+        assert_eq!(host_name().expect("every machine has one"), before);
         std::fs::remove_dir_all(&folder).expect("nothing is mounted on it");
         match inside {
-            Ok(found) => assert_eq!(found, ("the rack's".into(), 0o644, 0)),
+            Ok(found) => assert_eq!(found, ("the rack's".into(), 0o644, 0, "h1\n".into())),
             Err(error) => {
                 assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
                 eprintln!("not run: needs the right to make namespaces: {error}");

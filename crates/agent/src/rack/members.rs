@@ -24,7 +24,8 @@ pub fn start(call: &Call, names: &[String], rack: &mut Rack) -> Result<Vec<(Stri
     let started: Vec<Result<_, Failure>> = std::thread::scope(|scope| {
         let start = |host: &String| {
             let group = group.join(host).display().to_string();
-            ChildAgent::start(host, &["host", "--fresh", "--group", &group, "--cpus", &cpus])
+            let words = ["host", "--fresh", "--group", &group, "--name", host, "--cpus", &cpus];
+            ChildAgent::start(host, &words)
         };
         let threads: Vec<_> = names.iter().map(|host| scope.spawn(move || start(host))).collect();
         threads

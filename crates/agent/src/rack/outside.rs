@@ -53,7 +53,7 @@ mod tests {
             assert_eq!(setting.read()?, *before);
             Ok(())
         };
-        if let Err(error) = own::apart(look) {
+        if let Err(error) = own::apart(None, look) {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
             eprintln!("not run: needs network namespaces: {error}");
         }
