@@ -3,12 +3,14 @@
 use crate::cgroup::Group;
 use crate::error::{Context, OsError, Result, check};
 use crate::limits::open_files_of_programs;
+use crate::user::{Account, User};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// Where programs are; the `PATH` of ordinary users, and of root after a plain `su`, leaves some of these out.
@@ -39,6 +41,8 @@ pub struct Program {
     pub directory: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
+    /// The user as whom it runs; `None`: as its starter.
+    pub user: Option<Account>,
 }
 
 /// How a process ended.
@@ -67,11 +71,16 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
     let members = OwnedFd::from(members);
     let (limits, open_files) = (program.limits, open_files_of_programs());
     let mut command = Command::new(name);
-    command.args(arguments).env("PATH", search_path()).envs(&program.environment).stdin(Stdio::null());
+    command.args(arguments).env("PATH", search_path()).stdin(Stdio::null());
     command.stdout(duplicate(output)?).stderr(duplicate(errors)?);
+    if let Some(Account { name, home, .. }) = &program.user {
+        command.env("HOME", home).env("USER", name).env("LOGNAME", name);
+    }
+    command.envs(&program.environment);
     if let Some(directory) = &program.directory {
         command.current_dir(directory);
     }
+    let user = program.user.as_ref().map(|account| account.user.clone());
     // SAFETY: between fork and exec only async-signal-safe calls are made.
     unsafe {
         command.pre_exec(move || {
@@ -84,10 +93,33 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
             libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             lower_open_files(open_files)?;
-            apply(limits)
+            apply(limits)?;
+            user.as_ref().map_or(Ok(()), User::become_it_in_child)
         });
     }
-    command.spawn().during(operation)
+    command.spawn().map_err(|source| OsError { operation: why_not_started(program, name, &source), source })
+}
+
+/// What was attempted, and what is not there if that is the reason: the kernel has one error for all that is missing.
+fn why_not_started(program: &Program, name: &str, error: &std::io::Error) -> String {
+    let operation = format!("start {name}");
+    if error.kind() != ErrorKind::NotFound {
+        return operation;
+    }
+    if let Some(directory) = program.directory.as_ref().filter(|directory| !directory.is_dir()) {
+        return format!("{operation}: found no folder {} to start it in", directory.display());
+    }
+    if name.contains('/') {
+        return match Path::new(name).exists() {
+            true => {
+                format!("{operation}: found the file, but not the program that it names in its first line")
+            }
+            false => format!("{operation}: found no such program"),
+        };
+    }
+    let own = program.environment.get("PATH").map(OsString::from);
+    let path = own.unwrap_or_else(search_path);
+    format!("{operation}: found no such program in {}", path.display())
 }
 
 /// Where programs are looked for: this process's `PATH`, behind it the system's folders that it lacks.

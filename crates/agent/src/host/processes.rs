@@ -21,6 +21,7 @@ struct Spawn {
     directory: Option<PathBuf>,
     #[serde(default)]
     limits: Limited,
+    user: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -93,7 +94,9 @@ pub fn spawn(call: &Call) -> Answer {
     if asked.argv.is_empty() {
         return Err(Failure::invalid_params("process.spawn", "argv is empty"));
     }
+    let user = asked.user.map(|name| processes(call).user(&name)).transpose()?.flatten();
     let program = Program {
+        user,
         arguments: asked.argv,
         environment: asked.environment,
         directory: asked.directory,

@@ -1,12 +1,41 @@
-//! A host agent at the other end of a pipe.
+//! An agent at the other end of a pipe.
 #![allow(clippy::disallowed_methods, reason = "a test starts the agent")]
 #![allow(dead_code, reason = "not every test uses all of it")]
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A host agent, and the pipe to it.
+const BINARY: &str = env!("CARGO_BIN_EXE_framegauge-agent");
+
+/// A copy of the agent that every user may run.
+fn reachable_binary() -> PathBuf {
+    static COPIES: AtomicU32 = AtomicU32::new(0);
+    let number = COPIES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("framegauge-agent-{}-{number}", std::process::id()));
+    std::fs::copy(BINARY, &path).expect("a copy");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    path
+}
+
+/// Whether this is root; otherwise what needs root is not run, in CI it fails.
+pub fn is_root() -> bool {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let root =
+        text.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"));
+    if !root {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "needs root, also in CI");
+        eprintln!("not run: needs root");
+    }
+    root
+}
+
+/// An agent, and the pipe to it.
 pub struct Agent {
     process: Child,
     input: Option<ChildStdin>,
@@ -17,12 +46,33 @@ pub struct Agent {
 impl Agent {
     /// Starts it, and greets it.
     pub fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_framegauge-agent"))
-            .arg("host")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the agent starts");
+        let mut command = Command::new(BINARY);
+        command.arg("host");
+        Self::start_by(command)
+    }
+
+    /// An agent of the user `nobody`, who may do nothing special; only root can start it.
+    pub fn start_as_nobody() -> Self {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--"]);
+        // Nobody may not enter the folder of the build.
+        let binary = reachable_binary();
+        command.arg(&binary).arg("host");
+        let agent = Self::start_by(command);
+        std::fs::remove_file(binary).expect("it runs, and needs no name any more");
+        agent
+    }
+
+    /// A rack agent; only root can start it.
+    pub fn start_rack() -> Self {
+        let mut command = Command::new(BINARY);
+        command.arg("rack");
+        Self::start_by(command)
+    }
+
+    fn start_by(mut command: Command) -> Self {
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let mut agent = Self { process, input, output, last: 0 };
@@ -66,6 +116,43 @@ impl Agent {
         let answer = self.answer();
         assert_eq!(answer["id"], number);
         answer
+    }
+
+    /// The result of a request that must succeed.
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.call(method, params);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// The error of a request that must fail.
+    pub fn refusal(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.call(method, params);
+        assert!(answer["error"].is_object(), "{method}: {answer}");
+        answer["error"].take()
+    }
+
+    /// What a program prints on its standard output, which must end by itself and well.
+    pub fn printed(&mut self, spawn: Value) -> String {
+        let process = self.ask("process.spawn", spawn)["process"].clone();
+        let ended = self.ask("process.wait", json!({"process": process, "timeout_seconds": 30}));
+        let out = self.output(&process, "stdout");
+        assert_eq!(ended["exit_code"], 0, "{ended} {out} {}", self.output(&process, "stderr"));
+        out
+    }
+
+    /// What a program has printed so far.
+    pub fn output(&mut self, process: &Value, stream: &str) -> String {
+        let asked = json!({"process": process, "stream": stream, "offset_bytes": 0, "length_bytes": 1 << 20});
+        let data = self.ask("process.output", asked)["data"].take();
+        let bytes = STANDARD.decode(data.as_str().expect("text")).expect("base64");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Ends it by a signal that it cannot know of.
+    pub fn kill(mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
     }
 
     /// Ends it, by closing its input.

@@ -3,9 +3,11 @@
 use framegauge_linux::cgroup::Group;
 use framegauge_linux::process;
 pub use framegauge_linux::process::{Ending, Limits, Program};
+pub use framegauge_linux::user::Account;
 use framegauge_linux::{OsError, Result, files};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +46,21 @@ impl Processes {
         Self { parent, running: Mutex::new(BTreeMap::new()) }
     }
 
+    /// The user as whom a program is to run, `None` if that is this agent's own; an error if there is none of that name,
+    /// or this agent may not start programs as others.
+    pub fn user(&self, name: &str) -> Result<Option<Account>> {
+        let found = Account::named(name)?;
+        match process::effective_user() {
+            0 => Ok(Some(found)),
+            own if own == found.user.user => Ok(None),
+            own => {
+                let operation =
+                    format!("start a program as {name}: found an agent of user {own}, expected root's");
+                Err(OsError::errno(operation, 1))
+            }
+        }
+    }
+
     /// Starts a program; returns its number and process id.
     pub fn spawn(&self, program: &Program) -> Result<(u64, u32)> {
         let Some(parent) = &self.parent else {
@@ -53,6 +70,13 @@ impl Processes {
         let number = running.last_key_value().map_or(0, |(number, _)| *number) + 1;
         let group = Group::create(parent, &format!("process-{number}"))?;
         let (output, errors) = (files::unnamed()?, files::unnamed()?);
+        if let Some(Account { name, user, .. }) = &program.user {
+            // A program may open its own output once more, such as by /dev/stderr.
+            for file in [&output, &errors] {
+                fchown(file, Some(user.user), Some(user.group))
+                    .map_err(|source| OsError { operation: format!("give a file to {name}"), source })?;
+            }
+        }
         let child = match process::spawn(program, &group, &output, &errors) {
             Ok(child) => child,
             Err(error) => {

@@ -58,7 +58,7 @@ _HOST = {
     "held.begin": "",
     "held.end": "",
     "host.names": "entries",
-    "process.spawn": "argv environment? directory? limits?",
+    "process.spawn": "argv environment? directory? limits? user?",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
     "process.kill": "process",
