@@ -42,9 +42,10 @@ pub fn rtnetlink(bytes: &[u8]) {
     }
 }
 
-/// The listing of sockets, attributes included.
+/// The listing of sockets, attributes included: none is connected and listens.
 pub fn inet_diag(bytes: &[u8]) {
-    let _ = sock_diag::parse(bytes);
+    let (connected, listening) = (sock_diag::parse(bytes), sock_diag::parse_listening(bytes));
+    assert!(connected.is_none() || listening.is_none());
 }
 
 /// The state of a TCP connection, of which an older kernel says less.

@@ -33,6 +33,7 @@ pub mod sysctl;
 pub mod tap;
 pub mod tcp;
 pub mod tracing;
+pub mod tree;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
 pub mod tunnel;

@@ -14,6 +14,9 @@ const INET_DIAG_CONG: u16 = 4;
 const REQUEST_BYTES: usize = 56;
 const MESSAGE_BYTES: usize = 72;
 
+/// Of sockets at which connections are accepted.
+const LISTEN: u8 = 10;
+
 /// States with both ends known and not forgotten, by their number in `net/tcp_states.h`, named as `ss` does.
 const CONNECTED: [(u8, &str); 6] = [
     (1, "established"),
@@ -39,26 +42,54 @@ pub struct ConnectedSocket {
     pub info: Option<TcpInfo>,
 }
 
+/// A TCP socket at which connections are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListeningSocket {
+    /// Its port.
+    pub port: u16,
+    /// Its number, by which it is known in `/proc/PID/fd`.
+    pub inode: u64,
+}
+
 /// Lists every connected TCP socket, IPv4 and IPv6.
 pub fn connected_sockets() -> Result<Vec<ConnectedSocket>> {
+    let states = CONNECTED.iter().fold(0, |states, (state, _)| states | 1 << state);
+    list(states, 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1), parse)
+}
+
+/// Lists every listening TCP socket, IPv4 and IPv6.
+pub fn listening_sockets() -> Result<Vec<ListeningSocket>> {
+    list(1 << LISTEN, 0, parse_listening)
+}
+
+fn list<T>(states: u32, extensions: u8, read: fn(&[u8]) -> Option<T>) -> Result<Vec<T>> {
     let socket = Socket::open(NETLINK_SOCK_DIAG)?;
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let message = Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &request(family as u8));
+        let message = Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &request(family as u8, states, extensions));
         let answers = socket.request(message, "list TCP sockets (NETLINK_SOCK_DIAG)")?;
-        found.extend(answers.iter().filter_map(|body| parse(body)));
+        found.extend(answers.iter().filter_map(|body| read(body)));
     }
     Ok(found)
 }
 
-fn request(family: u8) -> [u8; REQUEST_BYTES] {
+fn request(family: u8, states: u32, extensions: u8) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
     bytes[0] = family;
     bytes[1] = libc::IPPROTO_TCP as u8;
-    bytes[2] = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
-    let states = CONNECTED.iter().fold(0u32, |states, (state, _)| states | 1 << state);
+    bytes[2] = extensions;
     bytes[4..8].copy_from_slice(&states.to_ne_bytes());
     bytes
+}
+
+/// Reads one answer; `None` where it is no listening TCP socket.
+pub fn parse_listening(body: &[u8]) -> Option<ListeningSocket> {
+    let head = body.get(..MESSAGE_BYTES)?;
+    if head[1] != LISTEN || !matches!(i32::from(head[0]), libc::AF_INET | libc::AF_INET6) {
+        return None;
+    }
+    let inode = u32::from_ne_bytes(head[68..72].try_into().ok()?);
+    Some(ListeningSocket { port: u16::from_be_bytes([head[4], head[5]]), inode: inode.into() })
 }
 
 /// Reads one answer (`inet_diag_msg` and its attributes); `None` where it is no connected TCP socket.
@@ -136,6 +167,23 @@ mod tests {
         // Cut within the attributes, the socket is known and what was cut is not.
         let cut = parse(&whole[..whole.len() - 1]).expect("a socket");
         assert!(cut.congestion_control.is_none());
+        // A connection does not listen; and what listens is read as far as its number, its last field.
+        assert!(parse_listening(&whole).is_none() && parse_listening(&unix).is_none());
+        assert!(parse_listening(&listening[..MESSAGE_BYTES - 1]).is_none());
+        assert_eq!(parse_listening(&listening).expect("it listens").port, 40_000);
+    }
+
+    #[test]
+    fn the_running_kernel_lists_what_listens_and_whose_it_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
+        let port = listener.local_addr().expect("an address").port();
+        let found = listening_sockets().expect("the kernel answers");
+        let found = found.iter().find(|socket| socket.port == port).expect("it is listed");
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).expect("procfs");
+        assert_eq!(link.to_string_lossy(), format!("socket:[{}]", found.inode));
+        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode));
+        drop(listener);
+        assert!(listening_sockets().expect("the kernel answers").iter().all(|socket| socket.port != port));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod meter;
 pub mod names;
 pub mod processes;
 pub mod read;
+pub mod ready;
 pub mod set;
 pub mod sockets;
 pub mod state;

@@ -73,7 +73,8 @@ fn processes(call: &Call) -> &Processes {
     &call.session.host.processes
 }
 
-fn known(call: &Call, process: u64) -> Result<&Processes, Failure> {
+/// The programs, if the one of that number is among them.
+pub(super) fn known(call: &Call, process: u64) -> Result<&Processes, Failure> {
     match processes(call).knows(process) {
         true => Ok(processes(call)),
         false => Err(Failure::state(format!("there is no process {process}"))),

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_framegauge-agent");
+/// The agent.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_framegauge-agent");
 
 /// A copy of the agent that every user may run.
 fn reachable_binary() -> PathBuf {

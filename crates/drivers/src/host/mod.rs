@@ -7,6 +7,7 @@ mod napi;
 pub mod nics;
 mod overlay;
 pub mod processes;
+pub mod ready;
 pub(crate) mod receive_path;
 pub mod settings;
 pub(crate) mod shaping;

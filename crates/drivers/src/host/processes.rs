@@ -113,6 +113,17 @@ impl Processes {
         }
     }
 
+    /// How the program ended; `None`: it still runs.
+    pub fn ending(&self, number: u64) -> Result<Option<Ending>> {
+        self.find(number)?.poll()
+    }
+
+    /// The program and all that it started, by their process ids.
+    pub fn tree(&self, number: u64) -> Result<Vec<u32>> {
+        let pid = self.find(number)?.child.lock().unwrap_or_else(PoisonError::into_inner).id();
+        Ok(std::iter::once(pid).chain(framegauge_linux::tree::descendants(pid)).collect())
+    }
+
     /// Whether it has started a program with that number.
     pub fn knows(&self, number: u64) -> bool {
         self.lock().contains_key(&number)
