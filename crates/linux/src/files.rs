@@ -1,8 +1,11 @@
 //! Files without a name: nothing is left behind however the process ends.
 
-use crate::error::{Context, Result};
+use crate::error::{Context, OsError, Result, check};
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 /// A readable and writable file without a name in the temporary folder.
 pub fn unnamed() -> Result<File> {
@@ -32,6 +35,20 @@ fn anonymous() -> std::io::Result<File> {
     }
     // SAFETY: `raw` is a descriptor that this function just opened.
     Ok(unsafe { File::from_raw_fd(raw) })
+}
+
+/// Bytes that ordinary users may still write to the file system of `path`.
+pub fn free_bytes(path: &Path) -> Result<u64> {
+    let operation = || format!("ask for the free space of {}", path.display());
+    let text =
+        CString::new(path.as_os_str().as_bytes()).map_err(|_| OsError::errno(operation(), libc::EINVAL))?;
+    // SAFETY: all-zero is a valid statvfs, which the call fills; the path is a terminated string.
+    let (done, found) = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(text.as_ptr(), &mut found), found)
+    };
+    check(done, &operation())?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Up to `length` bytes at `offset`, and the file's size.

@@ -194,19 +194,41 @@ fn mount(
     flags: libc::c_ulong,
     operation: &str,
 ) -> Result<()> {
+    mount_with(source, target, kind, flags, None, operation)
+}
+
+fn mount_with(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: libc::c_ulong,
+    options: Option<&str>,
+    operation: &str,
+) -> Result<()> {
     let text =
         |value: &str| std::ffi::CString::new(value).map_err(|_| OsError::errno(operation, libc::EINVAL));
     let source = source.map(text).transpose()?;
     let kind = kind.map(text).transpose()?;
+    let options = options.map(text).transpose()?;
     let target = text(target)?;
     let pointer =
         |value: &Option<std::ffi::CString>| value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
     // SAFETY: every pointer is null or a terminated string that outlives the call.
-    check(
-        unsafe { libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, std::ptr::null()) },
-        operation,
-    )
-    .map(drop)
+    let mounted = unsafe {
+        libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, pointer(&options).cast())
+    };
+    check(mounted, operation).map(drop)
+}
+
+/// Mounts a file system in memory at `path` in the mount namespace of the caller, with this mode and at most so many bytes
+/// (`None`: half of the memory). With `again` the size of one that is mounted there is changed instead.
+pub fn mount_memory(path: &Path, mode: u32, bytes: Option<u64>, again: bool) -> Result<()> {
+    let operation = format!("mount a file system in memory on {}", path.display());
+    let target = path.to_str().ok_or_else(|| OsError::errno(&*operation, libc::EINVAL))?;
+    let size = bytes.map_or("50%".to_string(), |bytes| bytes.to_string());
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | if again { libc::MS_REMOUNT } else { 0 };
+    let options = format!("mode={mode:o},size={size}");
+    mount_with(Some("framegauge"), target, Some("tmpfs"), flags, Some(&options), &operation)
 }
 
 /// A network namespace, kept alive by this descriptor.

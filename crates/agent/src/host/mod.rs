@@ -4,6 +4,7 @@ pub mod adopt;
 pub mod apply;
 pub mod counters;
 pub mod cpu;
+pub mod folder;
 pub mod frames;
 pub mod handshakes;
 pub mod held;

@@ -1,6 +1,7 @@
 //! `process.ready`: waits until a program is ready for others.
 
 use crate::arguments::Role;
+use crate::host::folder;
 use crate::host::processes::known;
 use crate::pipe::call::Call;
 use crate::pipe::fields::within;
@@ -54,7 +55,8 @@ fn sign(call: &Call, asked: Asked) -> Result<Sign, Failure> {
             let words = Words::new(&words);
             words.map(Sign::Words).or_else(|problem| wrong(&format!("words: {problem}")))
         }
-        (None, None, Some(file)) => Ok(Sign::File(file)),
+        (None, None, Some(file)) if file.is_absolute() => Ok(Sign::File(file)),
+        (None, None, Some(file)) => Ok(Sign::File(folder::path(call)?.join(file))),
         (None, None, None) => wrong("found none of port, words and file, expected one"),
         _ => wrong("found more than one of port, words and file, expected one"),
     }

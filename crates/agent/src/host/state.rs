@@ -2,6 +2,7 @@
 
 use crate::arguments::Role;
 use crate::check::state::Check;
+use crate::host::folder::HostFolder;
 use crate::host::meter::Meter;
 use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
@@ -41,6 +42,8 @@ pub struct HostState {
     pub counters: Mutex<Option<std::result::Result<Helper, String>>>,
     /// Where others may be told to connect to it.
     pub ports: PortRange,
+    /// Where its programs have their files.
+    pub folder: Mutex<Option<HostFolder>>,
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
@@ -72,6 +75,7 @@ impl HostState {
             check: Mutex::default(),
             lease: Mutex::default(),
             counters: Mutex::default(),
+            folder: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
         })
@@ -90,6 +94,9 @@ impl HostState {
     /// Puts everything back.
     pub fn end(&self) {
         self.processes.end_all();
+        if let Some(folder) = lock(&self.folder).take() {
+            folder.end();
+        }
         if let Some(mut lease) = lock(&self.lease).take() {
             lease.stop();
         }

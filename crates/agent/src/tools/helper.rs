@@ -22,7 +22,11 @@ pub struct Helper {
 impl Helper {
     /// Starts this binary with `words`, with `sudo` through `sudo -n`.
     pub fn start(name: &'static str, words: &[String], sudo: bool) -> Result<Self, Failure> {
-        let mut child = own::spawn_self(words, sudo)?;
+        Self::of(name, own::spawn_self(words, sudo)?)
+    }
+
+    /// One that has been started, with pipes.
+    pub fn of(name: &'static str, mut child: Child) -> Result<Self, Failure> {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::lost(format!("the {name} has no pipe")));
         };

@@ -3,5 +3,6 @@
 pub mod counters;
 pub mod exec;
 pub mod helper;
+pub mod keep;
 pub mod lease;
 mod permitted;

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// The agent.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_framegauge-agent");
@@ -34,6 +35,34 @@ pub fn is_root() -> bool {
         eprintln!("not run: needs root");
     }
     root
+}
+
+/// The running children of a process.
+pub fn children(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = parent.to_string();
+    pids.filter(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+        fields.next().is_some_and(|state| state != "Z") && fields.next() == Some(&parent)
+    })
+    .collect()
+}
+
+/// Kills a process of these tests.
+pub fn killed(pid: u32) {
+    let done = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(done.expect("a program").success());
+}
+
+/// Waits for what must come; how long it takes is nobody's business, unless it takes for ever.
+pub fn eventually(what: &str, found: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !found() {
+        assert!(Instant::now() < until, "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// An agent, and the pipe to it.

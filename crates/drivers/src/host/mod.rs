@@ -1,6 +1,7 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
 pub mod allowed;
+pub mod folder;
 pub mod groups;
 pub mod names;
 mod napi;
