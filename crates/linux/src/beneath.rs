@@ -106,6 +106,13 @@ impl Folder {
         }
     }
 
+    /// Makes a folder with that mode, whatever the umask is; one that is there gets the mode.
+    pub fn make_folder(&self, path: &Path, mode: u32) -> Result<()> {
+        let operation = format!("make the folder {}", path.display());
+        let folder = self.enter(path, true, &operation)?;
+        fs::set_permissions(folder.itself(), Permissions::from_mode(mode)).during(operation)
+    }
+
     /// The folder of what `path` names, and its last name.
     fn parent<'a>(&self, path: &'a Path, make: bool, operation: &str) -> Result<(Self, &'a OsStr)> {
         let name = path.file_name().filter(|_| is_beneath(path));
@@ -290,6 +297,17 @@ mod tests {
     fn files(folder: &Folder, path: &str, most: usize) -> (Vec<String>, bool) {
         let (found, more) = folder.list(Path::new(path), most).expect("a folder");
         (found.iter().map(|file| format!("{} {}", file.path.display(), file.size_bytes)).collect(), more)
+    }
+
+    #[test]
+    fn a_folder_is_made_with_its_mode() {
+        let place = Place::new("folder");
+        place.folder().make_folder(Path::new("a/run"), 0o1777).expect("a folder");
+        let mode = fs::metadata(place.inside().join("a/run")).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o1777);
+        place.folder().make_folder(Path::new("a/run"), 0o700).expect("a folder");
+        let mode = fs::metadata(place.inside().join("a/run")).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::sync::Arc;
 const MOST_LISTED: usize = 10_000;
 const MOST_MODE: u32 = 0o7777;
 const USUAL_MODE: u32 = 0o644;
+const FOLDER_MODE: u32 = 0o755;
 
 /// A host's folder.
 pub struct HostFolder {
@@ -128,7 +129,7 @@ struct Files {
 #[serde(deny_unknown_fields)]
 struct OneFile {
     path: PathBuf,
-    data: String,
+    data: Option<String>,
     mode: Option<u32>,
 }
 
@@ -142,16 +143,19 @@ pub fn files(call: &Call) -> Answer {
             let path = path.display();
             Failure::invalid_params("host.files", format!("{path}: {problem}"))
         };
-        let mode = mode.unwrap_or(USUAL_MODE);
+        let mode = mode.unwrap_or(if data.is_some() { USUAL_MODE } else { FOLDER_MODE });
         if mode > MOST_MODE {
             return Err(wrong(format!("mode: found {mode}, expected at most {MOST_MODE} (07777)")));
         }
-        let data = STANDARD.decode(data);
+        let data = data.as_ref().map(|data| STANDARD.decode(data)).transpose();
         contents.push((data.map_err(|error| wrong(format!("data: expected base64: {error}")))?, mode));
     }
     let folder = open(call)?;
     for (OneFile { path, .. }, (data, mode)) in files.iter().zip(contents) {
-        folder.write(path, &data, mode)?;
+        match data {
+            Some(data) => folder.write(path, &data, mode)?,
+            None => folder.make_folder(path, mode)?,
+        }
     }
     Ok(json!({}))
 }
