@@ -46,6 +46,7 @@ pub fn rtnetlink(bytes: &[u8]) {
 pub fn inet_diag(bytes: &[u8]) {
     let (connected, listening) = (sock_diag::parse(bytes), sock_diag::parse_listening(bytes));
     assert!(connected.is_none() || listening.is_none());
+    let _ = sock_diag::parse_destroyed(bytes);
 }
 
 /// The state of a TCP connection, of which an older kernel says less.

@@ -42,6 +42,17 @@ impl Group {
         fs::read_to_string(self.path.join("cgroup.events")).is_ok_and(|text| text.contains("populated 1"))
     }
 
+    /// The processes in it and below it; none once it is gone.
+    pub fn members(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.members_file()).unwrap_or_default();
+        let mut members: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        let below = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            members.extend(Self::existing(entry.path()).members());
+        }
+        members
+    }
+
     /// Moves the calling process into it.
     pub fn join(&self) -> Result<()> {
         // "0" stands for the writer itself.

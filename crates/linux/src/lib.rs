@@ -20,6 +20,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod packet_socket;
 pub mod perf;
+pub mod pidfd;
 pub mod ping;
 pub mod poll;
 pub mod process;

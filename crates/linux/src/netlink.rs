@@ -149,17 +149,78 @@ impl Socket {
 
     /// An option that a kernel may lack.
     fn switch_on(&self, option: libc::c_int) {
-        let one: libc::c_int = 1;
+        self.set(libc::SOL_NETLINK, option, 1);
+    }
+
+    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> libc::c_int {
         // SAFETY: passes a valid c_int with its size.
         unsafe {
             libc::setsockopt(
                 self.descriptor.as_raw_fd(),
-                libc::SOL_NETLINK,
+                level,
                 option,
-                (&raw const one).cast(),
+                (&raw const value).cast(),
                 size_of::<libc::c_int>() as u32,
             )
-        };
+        }
+    }
+
+    /// Has the kernel tell what happens to the objects of groups, once. Room for `room_bytes` of it is asked for; with
+    /// fewer rights it is less.
+    pub fn join(&self, groups: &[u32], room_bytes: libc::c_int) -> Result<()> {
+        self.bind()?;
+        // NETLINK_NO_ENOBUFS: what finds no room is counted, and does not silence the group.
+        self.switch_on(5);
+        for name in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
+            self.set(libc::SOL_SOCKET, name, room_bytes);
+        }
+        for group in groups {
+            // NETLINK_ADD_MEMBERSHIP
+            let joined = self.set(libc::SOL_NETLINK, 1, *group as libc::c_int);
+            check(joined, &format!("join the netlink group {group}"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes an address of the kernel's choice: without one a socket is told nothing.
+    fn bind(&self) -> Result<()> {
+        // SAFETY: all-zero is a valid sockaddr_nl.
+        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        let length = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: passes a valid address with its length.
+        let bound = unsafe { libc::bind(self.descriptor.as_raw_fd(), (&raw const address).cast(), length) };
+        check(bound, "bind a netlink socket").map(drop)
+    }
+
+    /// Messages that found no room since the socket was opened (`SO_MEMINFO`).
+    pub fn dropped(&self) -> Result<u64> {
+        // SK_MEMINFO_VARS words, of which SK_MEMINFO_DROPS is the last.
+        let mut words = [0u32; 9];
+        let mut length = size_of_val(&words) as libc::socklen_t;
+        let (raw, level) = (self.descriptor.as_raw_fd(), libc::SOL_SOCKET);
+        // SAFETY: pointer and length describe `words`.
+        let read =
+            unsafe { libc::getsockopt(raw, level, libc::SO_MEMINFO, words.as_mut_ptr().cast(), &mut length) };
+        check(read, "read SO_MEMINFO").map(|_| u64::from(words[8]))
+    }
+
+    /// The messages of joined groups that have come; it does not wait.
+    pub fn waiting(&self, operation: &str) -> Result<Vec<Vec<u8>>> {
+        let (mut answers, mut buffer) = (Vec::new(), vec![0u8; 1 << 15]);
+        loop {
+            let (raw, flags) = (self.descriptor.as_raw_fd(), libc::MSG_DONTWAIT);
+            // SAFETY: pointer and length describe `buffer`, alive during the call.
+            let read = unsafe { libc::recv(raw, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+            if read < 0 {
+                let error = OsError::last(operation);
+                return match error.code() {
+                    libc::EAGAIN | libc::EINTR => Ok(answers),
+                    _ => Err(error),
+                };
+            }
+            collect(&buffer[..read as usize], operation, &mut answers)?;
+        }
     }
 
     /// Opens a routing socket (links, addresses, routes, queue disciplines).

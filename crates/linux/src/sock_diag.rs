@@ -7,15 +7,22 @@ use crate::tcp::TcpInfo;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// The older request, which lists both families in one walk through the kernel's table.
+const TCPDIAG_GETSOCK: u16 = 18;
 const NETLINK_SOCK_DIAG: i32 = 4;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
-/// `struct inet_diag_req_v2` and `struct inet_diag_msg`, in bytes.
+const INET_DIAG_PROTOCOL: u16 = 10;
+/// `SKNLGRP_INET_TCP_DESTROY`, `SKNLGRP_INET6_TCP_DESTROY`.
+const GROUPS_OF_DESTROYED: [u32; 2] = [1, 3];
+/// Room for notifications: some 8000, which many short connections make in a tenth of a second.
+const ROOM_BYTES: i32 = 8 << 20;
+const ESTABLISHED: u8 = 1;
+const LISTENING: u8 = 10;
+/// `struct inet_diag_req`, `struct inet_diag_req_v2` and `struct inet_diag_msg`, in bytes.
+const OLD_REQUEST_BYTES: usize = 60;
 const REQUEST_BYTES: usize = 56;
 const MESSAGE_BYTES: usize = 72;
-
-/// Of sockets at which connections are accepted.
-const LISTEN: u8 = 10;
 
 /// States with both ends known and not forgotten, by their number in `net/tcp_states.h`, named as `ss` does.
 const CONNECTED: [(u8, &str); 6] = [
@@ -30,6 +37,10 @@ const CONNECTED: [(u8, &str); 6] = [
 /// One connected TCP socket.
 #[derive(Debug, Clone)]
 pub struct ConnectedSocket {
+    /// The kernel's number of it, which no other socket ever has.
+    pub cookie: u64,
+    /// Its number in `/proc/PID/fd`; 0 where no process holds it (not accepted yet, or closed by its program).
+    pub inode: u32,
     /// Its own address. An IPv4 connection of an IPv6 socket is shown as IPv4.
     pub local: SocketAddr,
     /// The other end.
@@ -42,59 +53,146 @@ pub struct ConnectedSocket {
     pub info: Option<TcpInfo>,
 }
 
-/// A TCP socket at which connections are accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListeningSocket {
-    /// Its port.
-    pub port: u16,
-    /// Its number, by which it is known in `/proc/PID/fd`.
-    pub inode: u64,
-}
-
 /// Lists every connected TCP socket, IPv4 and IPv6.
 pub fn connected_sockets() -> Result<Vec<ConnectedSocket>> {
-    let states = CONNECTED.iter().fold(0, |states, (state, _)| states | 1 << state);
-    list(states, 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1), parse)
-}
-
-/// Lists every listening TCP socket, IPv4 and IPv6.
-pub fn listening_sockets() -> Result<Vec<ListeningSocket>> {
-    list(1 << LISTEN, 0, parse_listening)
-}
-
-fn list<T>(states: u32, extensions: u8, read: fn(&[u8]) -> Option<T>) -> Result<Vec<T>> {
     let socket = Socket::open(NETLINK_SOCK_DIAG)?;
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let message = Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &request(family as u8, states, extensions));
+        let message = Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &request(family as u8));
         let answers = socket.request(message, "list TCP sockets (NETLINK_SOCK_DIAG)")?;
-        found.extend(answers.iter().filter_map(|body| read(body)));
+        found.extend(answers.iter().filter_map(|body| parse(body)));
     }
     Ok(found)
 }
 
-fn request(family: u8, states: u32, extensions: u8) -> [u8; REQUEST_BYTES] {
-    let mut bytes = [0; REQUEST_BYTES];
-    bytes[0] = family;
-    bytes[1] = libc::IPPROTO_TCP as u8;
-    bytes[2] = extensions;
-    bytes[4..8].copy_from_slice(&states.to_ne_bytes());
-    bytes
+const LISTS: &str = "list TCP sockets (TCPDIAG_GETSOCK)";
+
+/// A listening TCP socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListeningSocket {
+    /// Its port.
+    pub port: u16,
+    /// Its number in `/proc/PID/fd`.
+    pub inode: u64,
+}
+
+/// Lists every listening TCP socket, IPv4 and IPv6.
+pub fn listening_sockets() -> Result<Vec<ListeningSocket>> {
+    let socket = Socket::open(NETLINK_SOCK_DIAG)?;
+    let answers = socket.request(every_family(1 << LISTENING, 0), LISTS)?;
+    Ok(answers.iter().filter_map(|body| parse_listening(body)).collect())
+}
+
+/// What a [`Lister`] finds.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Sockets with two ends.
+    pub connected: Vec<ConnectedSocket>,
+    /// Those that wait for connections.
+    pub listening: Vec<ListeningSocket>,
+}
+
+/// Lists sockets again and again.
+pub struct Lister {
+    socket: Socket,
+}
+
+impl Lister {
+    /// For the calling thread's network namespace.
+    pub fn open() -> Result<Self> {
+        Ok(Self { socket: Socket::open(NETLINK_SOCK_DIAG)? })
+    }
+
+    /// Every connected and every listening TCP socket, IPv4 and IPv6.
+    pub fn list(&self) -> Result<Listing> {
+        let message = every_family(connected_states() | 1 << LISTENING, extensions());
+        let mut listing = Listing::default();
+        for body in self.socket.request(message, LISTS)? {
+            listing.connected.extend(parse(&body));
+            listing.listening.extend(parse_listening(&body));
+        }
+        Ok(listing)
+    }
 }
 
 /// Reads one answer; `None` where it is no listening TCP socket.
 pub fn parse_listening(body: &[u8]) -> Option<ListeningSocket> {
-    let head = body.get(..MESSAGE_BYTES)?;
-    if head[1] != LISTEN || !matches!(i32::from(head[0]), libc::AF_INET | libc::AF_INET6) {
-        return None;
+    let head: &[u8; MESSAGE_BYTES] = body.get(..MESSAGE_BYTES)?.try_into().ok()?;
+    let port = u16::from_be_bytes([head[4], head[5]]);
+    (head[1] == LISTENING).then(|| ListeningSocket { port, inode: word(head, 68).into() })
+}
+
+/// Tells of TCP sockets that have come to their end, as `ss -E` does.
+pub struct Destroyed {
+    socket: Socket,
+}
+
+impl Destroyed {
+    /// For the calling thread's network namespace, from now on.
+    pub fn watch() -> Result<Self> {
+        let socket = Socket::open(NETLINK_SOCK_DIAG)?;
+        socket.join(&GROUPS_OF_DESTROYED, ROOM_BYTES)?;
+        // The kernel joins any group; only a listing has it load what fills this one.
+        Lister::open()?.list()?;
+        Ok(Self { socket })
     }
-    let inode = u32::from_ne_bytes(head[68..72].try_into().ok()?);
-    Some(ListeningSocket { port: u16::from_be_bytes([head[4], head[5]]), inode: inode.into() })
+
+    /// Those since the last call. Their state is of no meaning, and no process holds them.
+    pub fn read(&self) -> Result<Vec<ConnectedSocket>> {
+        let told = self.socket.waiting("read notifications of destroyed TCP sockets")?;
+        Ok(told.iter().filter_map(|body| parse_destroyed(body)).collect())
+    }
+
+    /// How many notifications found no room.
+    pub fn lost(&self) -> Result<u64> {
+        self.socket.dropped()
+    }
+}
+
+/// Reads a notification; `None` where the socket was never connected.
+pub fn parse_destroyed(body: &[u8]) -> Option<ConnectedSocket> {
+    let mut body = body.to_vec();
+    // All of them are closed, which is no state of a connection.
+    *body.get_mut(1)? = ESTABLISHED;
+    let socket = parse(&body)?;
+    let protocol = attribute(&body[MESSAGE_BYTES..], INET_DIAG_PROTOCOL)?;
+    let is_tcp = protocol.first().copied().map(i32::from) == Some(libc::IPPROTO_TCP);
+    (is_tcp && socket.remote.port() != 0 && socket.local.port() != 0).then_some(socket)
+}
+
+/// Asks for sockets of both IP families in these states.
+fn every_family(states: u32, extensions: u8) -> Message {
+    let mut bytes = [0; OLD_REQUEST_BYTES];
+    bytes[3] = extensions;
+    bytes[52..56].copy_from_slice(&states.to_ne_bytes());
+    Message::new(TCPDIAG_GETSOCK, DUMP, &bytes)
+}
+
+fn extensions() -> u8 {
+    1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1)
+}
+
+fn connected_states() -> u32 {
+    CONNECTED.iter().fold(0, |states, (state, _)| states | 1 << state)
+}
+
+fn word(head: &[u8; MESSAGE_BYTES], place: usize) -> u32 {
+    u32::from_ne_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]])
+}
+
+fn request(family: u8) -> [u8; REQUEST_BYTES] {
+    let mut bytes = [0; REQUEST_BYTES];
+    bytes[0] = family;
+    bytes[1] = libc::IPPROTO_TCP as u8;
+    bytes[2] = extensions();
+    bytes[4..8].copy_from_slice(&connected_states().to_ne_bytes());
+    bytes
 }
 
 /// Reads one answer (`inet_diag_msg` and its attributes); `None` where it is no connected TCP socket.
 pub fn parse(body: &[u8]) -> Option<ConnectedSocket> {
-    let (head, rest) = (body.get(..MESSAGE_BYTES)?, &body[MESSAGE_BYTES..]);
+    let head: &[u8; MESSAGE_BYTES] = body.get(..MESSAGE_BYTES)?.try_into().ok()?;
+    let rest = &body[MESSAGE_BYTES..];
     let state = CONNECTED.iter().find(|(number, _)| *number == head[1])?.1;
     let port = |place: usize| u16::from_be_bytes([head[place], head[place + 1]]);
     let address = |place: usize| -> Option<IpAddr> {
@@ -109,6 +207,8 @@ pub fn parse(body: &[u8]) -> Option<ConnectedSocket> {
         }
     };
     Some(ConnectedSocket {
+        cookie: u64::from(word(head, 44)) | u64::from(word(head, 48)) << 32,
+        inode: word(head, 68),
         local: SocketAddr::new(address(8)?, port(4)),
         remote: SocketAddr::new(address(24)?, port(6)),
         state,
@@ -120,6 +220,7 @@ pub fn parse(body: &[u8]) -> Option<ConnectedSocket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
 
@@ -132,6 +233,19 @@ mod tests {
     /// An answer of Linux 6.18: 10.9.9.1:40000 to 10.9.9.1:5201, bbr, 3000 bytes sent over a loopback of MTU 65536.
     fn sample() -> Vec<u8> {
         bytes(include_str!("../tests/captured/inet_diag_ipv4.hex"))
+    }
+
+    #[test]
+    fn the_running_kernel_lists_what_listens_and_whose_it_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
+        let port = listener.local_addr().expect("an address").port();
+        let found = listening_sockets().expect("the kernel answers");
+        let found = found.iter().find(|socket| socket.port == port).expect("it is listed");
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).expect("procfs");
+        assert_eq!(link.to_string_lossy(), format!("socket:[{}]", found.inode));
+        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode));
+        drop(listener);
+        assert!(listening_sockets().expect("the kernel answers").iter().all(|socket| socket.port != port));
     }
 
     #[test]
@@ -153,6 +267,43 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_is_told_once_more_at_its_end_with_all_that_it_carried() {
+        for here in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = match TcpListener::bind(here) {
+                Err(_) if here.starts_with('[') => continue,
+                listener => listener.expect("a loopback"),
+            };
+            let server = listener.local_addr().expect("an address");
+            let destroyed = Destroyed::watch().expect("the kernel tells");
+            let mut client = TcpStream::connect(server).expect("it listens");
+            let (mut accepted, _) = listener.accept().expect("a connection");
+            client.write_all(&[1; 1000]).expect("it is open");
+            accepted.read_exact(&mut [0; 1000]).expect("it has come");
+            let listing = Lister::open().and_then(|lister| lister.list()).expect("the kernel lists");
+            assert!(listing.listening.iter().any(|each| each.port == server.port() && each.inode != 0));
+            let own = client.local_addr().expect("an address");
+            let live = listing.connected.iter().find(|each| each.local == own).expect("it is listed");
+            assert_eq!(live.cookie, crate::tcp::cookie(client.as_raw_fd()).expect("it is open"));
+            drop((client, accepted));
+            let mut told = Vec::new();
+            for _ in 0..1000 {
+                told.extend(destroyed.read().expect("notifications"));
+                if told.iter().filter(|each| each.local == server || each.remote == server).count() == 2 {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let end = told.iter().find(|each| each.cookie == live.cookie).expect("it is told");
+            assert_eq!((end.local, end.remote), (own, server));
+            assert_eq!(end.info.expect("with its counts").acknowledged_payload_bytes(), 1000);
+            let other = told.iter().find(|each| each.local == server).expect("so is the other end");
+            // One more than was sent: the kernel counts the FIN.
+            assert!((1000..=1001).contains(&other.info.expect("with its counts").bytes_received));
+            assert_eq!(destroyed.lost().expect("a count"), 0);
+        }
+    }
+
+    #[test]
     fn damaged_answers_are_no_sockets() {
         let whole = sample();
         for length in 0..MESSAGE_BYTES {
@@ -161,29 +312,14 @@ mod tests {
         let mut listening = whole.clone();
         listening[1] = 10;
         assert!(parse(&listening).is_none());
+        assert!(parse_listening(&whole).is_none() && parse_listening(&listening).is_some());
+        assert!(parse_destroyed(&whole).is_none(), "a notification says that it is of TCP");
         let mut unix = whole.clone();
         unix[0] = 1;
         assert!(parse(&unix).is_none());
         // Cut within the attributes, the socket is known and what was cut is not.
         let cut = parse(&whole[..whole.len() - 1]).expect("a socket");
         assert!(cut.congestion_control.is_none());
-        // A connection does not listen; and what listens is read as far as its number, its last field.
-        assert!(parse_listening(&whole).is_none() && parse_listening(&unix).is_none());
-        assert!(parse_listening(&listening[..MESSAGE_BYTES - 1]).is_none());
-        assert_eq!(parse_listening(&listening).expect("it listens").port, 40_000);
-    }
-
-    #[test]
-    fn the_running_kernel_lists_what_listens_and_whose_it_is() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
-        let port = listener.local_addr().expect("an address").port();
-        let found = listening_sockets().expect("the kernel answers");
-        let found = found.iter().find(|socket| socket.port == port).expect("it is listed");
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).expect("procfs");
-        assert_eq!(link.to_string_lossy(), format!("socket:[{}]", found.inode));
-        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode));
-        drop(listener);
-        assert!(listening_sockets().expect("the kernel answers").iter().all(|socket| socket.port != port));
     }
 
     #[test]

@@ -45,8 +45,12 @@ pub struct TcpInfo {
     pub delivery_rate_bits_per_second: u64,
     /// Bytes acknowledged so far.
     pub bytes_acked: u64,
+    /// Bytes received so far; the other end's FIN counts as one.
+    pub bytes_received: u64,
     /// Payload bytes sent, retransmits included.
     pub bytes_sent: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
     /// Segments with payload sent, retransmits included.
     pub data_segments_sent: u32,
 }
@@ -74,8 +78,21 @@ impl TcpInfo {
             not_sent_bytes: word(144),
             delivery_rate_bits_per_second: long(160).saturating_mul(8),
             bytes_acked: long(120),
+            bytes_received: long(128),
             bytes_sent: long(200),
+            bytes_retransmitted: long(208),
             data_segments_sent: word(156),
+        }
+    }
+}
+
+impl TcpInfo {
+    /// Payload that the other end has acknowledged. The kernel's own count has a SYN and a FIN in it, which are no
+    /// payload; a kernel before 4.19 does not tell what was sent, and theirs is taken as it is.
+    pub fn acknowledged_payload_bytes(&self) -> u64 {
+        match self.bytes_sent {
+            0 if self.data_segments_sent > 0 => self.bytes_acked,
+            sent => self.bytes_acked.min(sent.saturating_sub(self.bytes_retransmitted)),
         }
     }
 }
@@ -138,6 +155,13 @@ pub fn pace(socket: RawFd, bytes_per_second: u64) -> Result<()> {
         return Ok(());
     }
     Err(OsError::errno(operation, libc::EINVAL))
+}
+
+/// The kernel's number of a socket (`SO_COOKIE`), which no other socket of this machine ever has.
+pub fn cookie(socket: RawFd) -> Result<u64> {
+    let mut bytes = [0; 8];
+    option(socket, libc::SOL_SOCKET, libc::SO_COOKIE, &mut bytes, "read SO_COOKIE")?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// The congestion control in force on a connection.
