@@ -1,9 +1,10 @@
-//! Reads what Linux tells in `/proc`, subtracts, and keeps histograms.
+//! Reads what Linux tells in `/proc`, subtracts, and keeps histograms and a book of connections.
 //!
 //! Every parser takes a text that somebody else has read; nothing here opens a file or knows the time.
 //! A text that does not look as documented is a [`ParseError`] with line, found and expected, never a panic
 //! and never a guess.
 
+pub mod connections;
 mod counters;
 mod cpu;
 mod delays;
