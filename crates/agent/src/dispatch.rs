@@ -77,6 +77,8 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "rr.run" => rr::run(call),
         "sockets.read" => host::sockets::read(call),
         "sockets.listening" => host::sockets::listening(call),
+        "sockets.watch" => host::sockets::watch(call),
+        "sockets.watched" => host::sockets::watched(call),
         "process.spawn" => host::processes::spawn(call),
         "process.wait" => host::processes::wait(call),
         "process.ready" => host::ready::run(call),

@@ -73,7 +73,7 @@ pub struct ListeningSocket {
     /// Its port.
     pub port: u16,
     /// Its number in `/proc/PID/fd`.
-    pub inode: u64,
+    pub inode: u32,
 }
 
 /// Lists every listening TCP socket, IPv4 and IPv6.
@@ -119,7 +119,7 @@ impl Lister {
 pub fn parse_listening(body: &[u8]) -> Option<ListeningSocket> {
     let head: &[u8; MESSAGE_BYTES] = body.get(..MESSAGE_BYTES)?.try_into().ok()?;
     let port = u16::from_be_bytes([head[4], head[5]]);
-    (head[1] == LISTENING).then(|| ListeningSocket { port, inode: word(head, 68).into() })
+    (head[1] == LISTENING).then(|| ListeningSocket { port, inode: word(head, 68) })
 }
 
 /// Tells of TCP sockets that have come to their end, as `ss -E` does.
@@ -243,7 +243,7 @@ mod tests {
         let found = found.iter().find(|socket| socket.port == port).expect("it is listed");
         let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).expect("procfs");
         assert_eq!(link.to_string_lossy(), format!("socket:[{}]", found.inode));
-        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode));
+        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode.into()));
         drop(listener);
         assert!(listening_sockets().expect("the kernel answers").iter().all(|socket| socket.port != port));
     }

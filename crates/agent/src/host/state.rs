@@ -14,6 +14,7 @@ use framegauge_drivers::host::names::Names;
 use framegauge_drivers::host::processes::Processes;
 use framegauge_drivers::meters::handshakes::HandshakeCapture;
 use framegauge_drivers::meters::held::HeldMeter;
+use framegauge_drivers::meters::sockets::SocketWatch;
 use framegauge_drivers::{PortRange, Result};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -30,6 +31,8 @@ pub struct HostState {
     pub meter: Mutex<Option<Meter>>,
     /// The meter of held CPUs at work.
     pub held: Mutex<Option<HeldMeter>>,
+    /// The watch on programs' sockets.
+    pub watch: Mutex<Option<SocketWatch>>,
     /// The serving end of streams.
     pub serving: Mutex<Option<Serving>>,
     /// The serving end of requests.
@@ -70,6 +73,7 @@ impl HostState {
             capture: Mutex::default(),
             meter: Mutex::default(),
             held: Mutex::default(),
+            watch: Mutex::default(),
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
             check: Mutex::default(),

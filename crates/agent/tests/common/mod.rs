@@ -76,8 +76,13 @@ pub struct Agent {
 impl Agent {
     /// Starts it, and greets it.
     pub fn start() -> Self {
+        Self::start_with(&["host"])
+    }
+
+    /// Starts one with these arguments, and greets it.
+    pub fn start_with(arguments: &[&str]) -> Self {
         let mut command = Command::new(BINARY);
-        command.arg("host");
+        command.args(arguments);
         Self::start_by(command)
     }
 
@@ -95,9 +100,7 @@ impl Agent {
 
     /// A rack agent; only root can start it.
     pub fn start_rack() -> Self {
-        let mut command = Command::new(BINARY);
-        command.arg("rack");
-        Self::start_by(command)
+        Self::start_with(&["rack"])
     }
 
     fn start_by(mut command: Command) -> Self {

@@ -134,6 +134,11 @@ impl Processes {
         self.lock().values().map(|supervised| supervised.group.path().to_path_buf()).collect()
     }
 
+    /// The processes of every tree, by the program's number.
+    pub fn trees(&self) -> Vec<(u64, Vec<u32>)> {
+        self.lock().iter().map(|(number, supervised)| (*number, supervised.group.members())).collect()
+    }
+
     /// Sends a signal to the program itself.
     pub fn signal(&self, number: u64, signal: i32) -> Result<()> {
         let supervised = self.find(number)?;

@@ -74,7 +74,8 @@ impl Sign {
                     return Ok(found.peek().is_some());
                 }
                 let theirs: Vec<_> = processes.tree(number)?.into_iter().map(tree::sockets).collect();
-                Ok(found.any(|socket| theirs.iter().any(|sockets| sockets.contains(&socket.inode))))
+                Ok(found
+                    .any(|socket| theirs.iter().any(|sockets| sockets.contains(&u64::from(socket.inode)))))
             }
         }
     }

@@ -3,6 +3,7 @@
 pub mod cpu;
 pub mod handshakes;
 pub mod held;
+pub mod sockets;
 
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, rtnetlink};

@@ -22,6 +22,7 @@ from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import facts as fake_facts, frames as fake_frames
 from framegauge.testbeds.fake.check import FakeCheck
 from framegauge.testbeds.fake.testbed import FakeError, FakeRack
+from framegauge.testbeds.fake.traffic import WATCHED
 
 __all__ = ["FakeAgent", "main"]
 
@@ -59,11 +60,15 @@ _HOST = {
     "held.end": "",
     "host.names": "entries",
     "process.spawn": "argv environment? directory? limits? user?",
+    "sockets.watch": "interval_seconds?",
+    "sockets.watched": "",
     "process.wait": "process timeout_seconds",
     "process.signal": "process signal",
     "process.kill": "process",
     "process.output": "process stream offset_bytes length_bytes",
 }
+
+_HELD: Json = {"held": [], "not_measured": ["held CPUs: an invented host has none"]}
 
 
 class FakeAgent:
@@ -73,7 +78,7 @@ class FakeAgent:
         self.role = role
         self.ended = False
         self._greeted = False
-        self._meters_held = False
+        self._begun: set[str] = set()
         self._rack = FakeRack()
         self._check = FakeCheck()
         self._keys = _EVERY | (_RACK if role == "rack" else _HOST)
@@ -128,8 +133,10 @@ class FakeAgent:
             "check.trace": self._check.trace,
             "check.close": self._check.close,
             "host.frames": self._not_ours,
-            "held.begin": self._held_begin,
-            "held.end": self._held_end,
+            "held.begin": lambda _: self._begin("held.begin"),
+            "held.end": lambda _: self._end("held.begin", _HELD),
+            "sockets.watch": lambda _: self._begin("sockets.watch"),
+            "sockets.watched": lambda _: self._end("sockets.watch", WATCHED),
             "host.names": self._not_ours,
             "process.spawn": self._spawn,
             "process.wait": self._wait,
@@ -157,15 +164,16 @@ class FakeAgent:
         what = "this host is not a rack's"
         raise FakeError(-32006, what, {"what": what})
 
-    def _held_begin(self, _: Json) -> Json:
-        self._meters_held = True
+    def _begin(self, method: str) -> Json:
+        self._begun.add(method)
         return {}
 
-    def _held_end(self, _: Json) -> Json:
-        if not self._meters_held:
-            raise FakeError(-32006, "held.begin comes first", {"what": "held.begin comes first"})
-        self._meters_held = False
-        return {"held": [], "not_measured": ["held CPUs: an invented host has none"]}
+    def _end(self, method: str, found: Json) -> Json:
+        """Ends what a method began, with what was found."""
+        if method not in self._begun:
+            raise FakeError(-32006, f"{method} comes first", {"what": f"{method} comes first"})
+        self._begun.remove(method)
+        return dict(found)
 
     def _process(self, params: Json) -> tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]:
         if params["process"] not in self._processes:

@@ -24,6 +24,10 @@ LIMIT_BYTES = 16_384  # the sabotaged limit of socket buffers
 LOGIN_SECONDS = 0.003
 SAMPLE_SECONDS = 0.01
 SERVER_SECONDS = 2e-5  # a server's time for a response
+WATCHED: Json = {  # invented programs have no sockets to look at
+    "looks": 1, "started_seconds": 0.0, "seconds": 0.0, "cpu_seconds": 0.0, "sockets": [], "unread": [], "more": 0,
+    "lost": 0,
+}  # fmt: skip
 
 
 class FakeTraffic:
@@ -44,6 +48,8 @@ class FakeTraffic:
             "rr.run": lambda: self._rr(host, asked),
             "rr.close": lambda: self._close_rr(host),
             "sockets.read": lambda: {"sockets": self._sockets(host)},
+            "sockets.watch": dict,
+            "sockets.watched": lambda: dict(WATCHED),
             "process.spawn": lambda: self._spawn(host, asked["argv"]),
             "process.wait": lambda: self._wait(asked),
             "process.signal": dict,
