@@ -10,6 +10,7 @@ SHELL = /bin/sh
 VENV = .venv
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 AGENT = target/$(HOST)/release/framegauge-agent
+NODELAY = libframegauge_nodelay.so
 ARCH = $(firstword $(subst -, ,$(HOST)))
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -62,12 +63,15 @@ build: agent $(VENV)/installed
 preflight:
 	@scripts/preflight build
 
-# Static, so that the same file runs on any host, in any namespace or pod.
+# Static, so that the same file runs on any host, in any namespace or pod. Beside it goes the library that programs are
+# started with where Nagle's algorithm is a factor.
 agent: preflight
 	RUSTFLAGS='-C target-feature=+crt-static' \
 		cargo build --release --locked --target $(HOST) --target-dir target -p framegauge-agent
 	@LC_ALL=C ldd $(AGENT) 2>&1 | grep -Eq 'statically linked|not a dynamic executable' || \
 		{ echo "$(AGENT) is not static; see ldd $(AGENT)" >&2; exit 1; }
+	RUSTFLAGS= cargo build --profile preload --locked --target $(HOST) --target-dir target -p framegauge-nodelay
+	install target/$(HOST)/preload/$(NODELAY) $(dir $(AGENT))
 
 $(VENV)/installed: pyproject.toml | preflight
 	"$$(scripts/preflight python)" -m venv $(VENV)

@@ -1,11 +1,12 @@
-"""What pyproject.toml cannot say: a wheel may carry the agent and the manual pages.
+"""What pyproject.toml cannot say: a wheel may carry the agent, the library beside it and the manual pages.
 
 FRAMEGAUGE_WHEEL_AGENT names the agent (`make wheel` does); without it the wheel is pure Python, as an editable
 installation is, and the agent has to be found elsewhere.
 
-The tag of the wheel follows from the binary itself. A static program needs nothing of the system but its kernel, so it
-keeps what both families of tags promise: manylinux2014 (glibc 2.17 or newer) and musllinux_1_1 (Alpine). pip and pipx
-take it on any Linux of that machine's kind; plain linux_x86_64 would be as true, but no index takes it.
+The tag of the wheel follows from the binary itself. A static program needs nothing of the system but its kernel, and
+the library needs no other and no version of a symbol, so they keep what both families of tags promise: manylinux2014
+(glibc 2.17 or newer) and musllinux_1_1 (Alpine). pip and pipx take it on any Linux of that machine's kind; plain
+linux_x86_64 would be as true, but no index takes it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from setuptools.errors import SetupError
 
 NAMED = os.environ.get("FRAMEGAUGE_WHEEL_AGENT")
 PLACE = Path("framegauge/agents/bin/framegauge-agent")  # where agents/binary.py looks
+NODELAY = "libframegauge_nodelay.so"  # beside the agent, here and there
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF header
 INTERPRETER = 3  # p_type of the segment that names a dynamic loader
 
 
 def machine(agent: Path) -> str:
-    """The kind of machine that an agent runs on; SetupError if it is no static Linux program."""
+    """The kind of machine that an agent runs on; SetupError if it is no static Linux program, or has no library."""
     data = agent.read_bytes()
     if data[:6] != b"\x7fELF\x02\x01":
         raise SetupError(f"FRAMEGAUGE_WHEEL_AGENT: found {agent}, expected a 64-bit little-endian ELF program")
@@ -37,20 +39,25 @@ def machine(agent: Path) -> str:
         raise SetupError(f"FRAMEGAUGE_WHEEL_AGENT: found {agent}, which is linked dynamically, expected a static one")
     if kind not in MACHINES:
         raise SetupError(f"FRAMEGAUGE_WHEEL_AGENT: found ELF machine {kind}, expected {', '.join(MACHINES.values())}")
+    library = agent.with_name(NODELAY)
+    if not library.exists() or struct.unpack_from("<H", library.read_bytes(), 18)[0] != kind:
+        raise SetupError(f"FRAMEGAUGE_WHEEL_AGENT: found no {library} for {MACHINES[kind]}, expected it: make agent")
     return MACHINES[kind]
 
 
 class BuildWithAgent(build_py):
-    """Adds the agent to the package."""
+    """Adds the agent and its library to the package."""
 
     def run(self) -> None:
         """As without it, and then the agent."""
         super().run()
         if NAMED and not self.editable_mode:
+            machine(Path(NAMED))  # what is missing is told in its words
             target = Path(self.build_lib, PLACE)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(NAMED, target)
             target.chmod(0o755)
+            shutil.copyfile(Path(NAMED).with_name(NODELAY), target.with_name(NODELAY))
 
 
 class WithAgent(Distribution):

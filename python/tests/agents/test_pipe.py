@@ -6,7 +6,7 @@ import pytest
 from helpers.support import is_alive
 
 from framegauge.agents import binary
-from framegauge.agents.binary import find_agent
+from framegauge.agents.binary import find_agent, find_nodelay
 from framegauge.agents.pipe import Agent, privileged
 from framegauge.agents.spools import read_spool
 from framegauge.errors import (
@@ -180,7 +180,21 @@ def test_agents_are_looked_for_in_their_order(tmp_path, monkeypatch):
     for each in last_to_first:
         made(each)
         assert find_agent(path) == str(each)
+        with pytest.raises(AgentMissing, match=r"libframegauge_nodelay.so was not found: build it with `make agent`"):
+            find_nodelay(path)
     assert find_agent(path | {"FRAMEGAUGE_AGENT": str(last_to_first[0])}) == str(last_to_first[0])
+    # The library that programs are started with is beside the agent that is used, or else where agents are.
+    elsewhere = path | {"FRAMEGAUGE_AGENT": str(last_to_first[0])}
+    for each in (last_to_first[1], last_to_first[2], last_to_first[4], last_to_first[0]):
+        made(each.with_name(binary.NODELAY))
+        assert find_nodelay(elsewhere) == str(each.with_name(binary.NODELAY))
+    assert find_nodelay(path) == str(last_to_first[4].with_name(binary.NODELAY))
+    library = tmp_path / "a folder/library.so"
+    with pytest.raises(AgentMissing, match=r"library\.so, expected a file"):
+        find_nodelay(path | {"FRAMEGAUGE_NODELAY_LIBRARY": str(library)})
+    made(library)
+    with pytest.raises(AgentMissing, match="expected a path without spaces and colons"):
+        find_nodelay(path | {"FRAMEGAUGE_NODELAY_LIBRARY": str(library)})
 
 
 def test_root_needs_no_sudo_and_others_are_told():

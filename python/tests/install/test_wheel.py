@@ -38,6 +38,7 @@ def test_it_is_tagged_for_the_machine_of_its_agent_and_any_libc(wheel: Path) -> 
         assert "Root-Is-Purelib: false" in lines
         agent = archive.getinfo("framegauge/agents/bin/framegauge-agent")
         assert agent.external_attr >> 16 & 0o111 == 0o111
+        assert archive.read("framegauge/agents/bin/libframegauge_nodelay.so").startswith(b"\x7fELF")
         assert archive.read("framegauge/agents/pipe.schema.json") == (ROOT / "pipe/schema.json").read_bytes()
         assert not [name for name in archive.namelist() if name.startswith(("tests", "bench"))]
 

@@ -1,4 +1,4 @@
-"""The location of the agent's binary: in the wheel, or built from a clone."""
+"""The location of the agent's binary and of the library beside it: in the wheel, or built from a clone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from framegauge.errors import AgentMissing
 
-__all__ = ["find_agent", "lacking", "version"]
+__all__ = ["find_agent", "find_nodelay", "lacking", "version"]
 
 PACKAGED = Path(__file__).resolve().parent / "bin" / "framegauge-agent"  # setup.py puts it there
+NODELAY = "libframegauge_nodelay.so"
 CLONE = Path(__file__).resolve().parents[4]  # the root of the clone, if this file is in one
 VERSION_SECONDS = 2.0
 
@@ -36,9 +38,7 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     places = [
         PACKAGED,
         Path(sys.executable).parent / "framegauge-agent",
-        # The folder may also hold agents for other types of machine.
-        *sorted(CLONE.glob(f"target/{platform.machine()}-*/release/framegauge-agent")),
-        CLONE / "target/release/framegauge-agent",
+        *_built("framegauge-agent"),
     ]
     for place in places:
         if os.access(place, os.X_OK):
@@ -47,6 +47,34 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     if found is None:
         raise AgentMissing(f"framegauge-agent was not found: {_remedy()}, or name it in FRAMEGAUGE_AGENT")
     return found
+
+
+def find_nodelay(environment: Mapping[str, str] = os.environ) -> str:
+    """The path of the library that sets TCP_NODELAY for programs (crates/nodelay), the first that exists of:
+
+    1. $FRAMEGAUGE_NODELAY_LIBRARY, which must be a file
+    2. the one next to the agent
+    3. the one in this package
+    4. of a clone, the one in target/MACHINE-*/release (`make agent`), then target/release
+    """
+    named = environment.get("FRAMEGAUGE_NODELAY_LIBRARY")
+    if named and not os.path.isfile(named):
+        raise AgentMissing(f"FRAMEGAUGE_NODELAY_LIBRARY: found {named}, expected a file")
+    places = [Path(named).absolute()] if named else [PACKAGED.with_name(NODELAY), *_built(NODELAY)]
+    if not named:
+        with suppress(AgentMissing):
+            places.insert(0, Path(find_agent(environment)).with_name(NODELAY))
+    found = next((str(place) for place in places if place.is_file()), None)
+    if found is None:
+        raise AgentMissing(f"{NODELAY} was not found: {_remedy()}, or name it in FRAMEGAUGE_NODELAY_LIBRARY")
+    if any(mark in found for mark in " :"):
+        raise AgentMissing(f"{NODELAY}: found {found}, expected a path without spaces and colons, for LD_PRELOAD")
+    return found
+
+
+def _built(name: str) -> list[Path]:
+    """Where a clone builds a file. The folder may also hold files for other types of machine."""
+    return [*sorted(CLONE.glob(f"target/{platform.machine()}-*/release/{name}")), CLONE / "target/release" / name]
 
 
 def lacking() -> dict[str, str] | None:
