@@ -130,8 +130,12 @@ pub struct Destroyed {
 impl Destroyed {
     /// For the calling thread's network namespace, from now on.
     pub fn watch() -> Result<Self> {
+        Self::with_room(ROOM_BYTES)
+    }
+
+    fn with_room(bytes: i32) -> Result<Self> {
         let socket = Socket::open(NETLINK_SOCK_DIAG)?;
-        socket.join(&GROUPS_OF_DESTROYED, ROOM_BYTES)?;
+        socket.join(&GROUPS_OF_DESTROYED, bytes)?;
         // The kernel joins any group; only a listing has it load what fills this one.
         Lister::open()?.list()?;
         Ok(Self { socket })
@@ -301,6 +305,37 @@ mod tests {
             assert!((1000..=1001).contains(&other.info.expect("with its counts").bytes_received));
             assert_eq!(destroyed.lost().expect("a count"), 0);
         }
+    }
+
+    #[test]
+    fn notifications_that_find_no_room_are_counted_and_later_ones_come() {
+        let destroyed = Destroyed::with_room(4096).expect("the kernel tells");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
+        let server = listener.local_addr().expect("an address");
+        let connect = || {
+            let client = TcpStream::connect(server).expect("it listens");
+            (client.local_addr().expect("an address"), listener.accept().expect("a connection"))
+        };
+        let both_ends = 2 * (0..100).map(|_| connect()).count() as u64;
+        let (mut told, mut lost) = (0, 0);
+        for _ in 0..1000 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            lost = destroyed.lost().expect("a count");
+            told +=
+                destroyed.read().expect("notifications").iter().filter(|each| each.local == server).count();
+            if lost > 0 && told > 0 {
+                break;
+            }
+        }
+        assert!(lost > 0 && told > 0, "of {both_ends}: {lost} lost, {told} told");
+        let (own, _) = connect();
+        for _ in 0..1000 {
+            if destroyed.read().expect("notifications").iter().any(|each| each.local == own) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("no later end is told");
     }
 
     #[test]

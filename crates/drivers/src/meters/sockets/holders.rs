@@ -56,23 +56,32 @@ impl Holders {
     }
 
     fn search_process(&mut self, pid: u32, process: Option<u64>) {
-        let entries = match fs::read_dir(format!("/proc/{pid}/fd")) {
+        let folder = format!("/proc/{pid}/fd");
+        let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                let why = format!("read /proc/{pid}/fd: {error}");
-                self.unread.entry(name(pid).unwrap_or_default()).or_insert(why);
-                return;
-            }
-            // It has ended.
-            Err(_) => return,
+            Err(error) => return self.note_refusal(pid, &folder, &error),
         };
         for entry in entries.flatten() {
-            let Ok(target) = fs::read_link(entry.path()) else { continue };
+            let target = match fs::read_link(entry.path()) {
+                Ok(target) => target,
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    return self.note_refusal(pid, &folder, &error);
+                }
+                // It has been closed.
+                Err(_) => continue,
+            };
             let inode = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']'));
             let descriptor = entry.file_name().to_str().and_then(|text| text.parse().ok());
             if let (Some(Ok(inode)), Some(descriptor)) = (inode.map(str::parse), descriptor) {
                 self.places.entry(inode).or_insert(Place { pid, descriptor, process });
             }
+        }
+    }
+
+    /// Notes a process that does not let itself be looked at; one that has ended is none.
+    fn note_refusal(&mut self, pid: u32, folder: &str, error: &std::io::Error) {
+        if let (ErrorKind::PermissionDenied, Some(name)) = (error.kind(), name(pid)) {
+            self.unread.entry(name).or_insert(format!("read {folder}: {error}"));
         }
     }
 

@@ -122,13 +122,16 @@ impl Watch {
     }
 
     fn run(mut self, interval_seconds: f64, ending: &(AtomicBool, Waker)) -> Result<Watched> {
-        let mut mean = 0.0;
+        let (mut mean, mut heard) = (0.0, 0);
         while !ending.0.load(Ordering::Acquire) {
             let (began, used) = (self.now(), clock::thread_cpu_nanoseconds());
             self.look()?;
-            let cost = clock::thread_cpu_nanoseconds().saturating_sub(used) as f64 * 1e-9;
+            // With what was heard in the pause before it.
+            let cost = (clock::thread_cpu_nanoseconds().saturating_sub(used) + heard) as f64 * 1e-9;
             mean = if mean == 0.0 { cost } else { mean + WEIGHT * (cost - mean) };
+            let paused = clock::thread_cpu_nanoseconds();
             self.pause(began + interval_seconds.max(mean / LARGEST_SHARE), ending)?;
+            heard = clock::thread_cpu_nanoseconds().saturating_sub(paused);
         }
         self.look()?;
         clock::sleep(LAST_WORDS_NANOSECONDS);
