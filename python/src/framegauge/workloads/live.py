@@ -80,7 +80,7 @@ def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iter
             name: values for name in outer if (values := _distinct(outer[name], "congestion_control"))
         },
         "live": [row for name in outer for row in _segments(name, outer[name], names)],
-        "sockets": {name: _groups(outer[name]) for name in outer},
+        "traffic": {name: _groups(outer[name]) for name in outer},
         "connections": {name: sum(each["connections"] for each in outer[name]) for name in outer},
         "watch": {
             name: {key: one[key] for key in ("looks", "seconds", "cpu_seconds", "lost", "more")}
