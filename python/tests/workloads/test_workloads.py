@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from framegauge.cli import commands
 from framegauge.errors import AgentError, MissingRequirement, ProgramFailure, QuantityError
 from framegauge.experiment import planning
+from framegauge.files.placeholders import substitute
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
 from framegauge.summary.document import summarise
@@ -19,7 +20,7 @@ from framegauge.testbeds.base import PLACES, Host
 from framegauge.testbeds.fake.testbed import Answered
 from framegauge.workloads import ftp, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
-from framegauge.workloads.programs import substitute, taken_stamp
+from framegauge.workloads.programs import taken_stamp
 from framegauge.workloads.rr import quantile, tail
 from framegauge.workloads.stream import Stream, busy_seconds
 

@@ -15,6 +15,7 @@ pub fn run(call: &Call) -> Answer {
                       "tx_packets": interface.tx_packets, "tx_bytes": interface.tx_bytes,
                       "rx_dropped": interface.rx_dropped, "tx_dropped": interface.tx_dropped,
                       "rx_errors": interface.rx_errors, "tx_errors": interface.tx_errors},
+        "loopback_packets": counters.loopback_packets,
         "nstat": counters.nstat,
     }))
 }

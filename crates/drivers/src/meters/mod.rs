@@ -18,6 +18,8 @@ use std::fs;
 pub struct HostCounters {
     /// The interfaces'.
     pub interface: rtnetlink::LinkStatistics,
+    /// Packets that went from the host to itself.
+    pub loopback_packets: u64,
     /// The protocols', named as `nstat` names them.
     pub nstat: BTreeMap<String, i64>,
 }
@@ -44,7 +46,9 @@ pub fn host(interfaces: &[&str]) -> Result<HostCounters> {
     for name in interfaces {
         interface += rtnetlink::link(name)?.statistics;
     }
-    Ok(HostCounters { interface, nstat })
+    // Within the host: what its programs send to each other is counted by nstat, too.
+    let loopback_packets = rtnetlink::link("lo").map_or(0, |link| link.statistics.tx_packets);
+    Ok(HostCounters { interface, loopback_packets, nstat })
 }
 
 /// CPU states of every CPU at one moment, and what this process has used.

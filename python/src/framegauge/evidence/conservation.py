@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.evidence.nic import deltas, fabric_hosts
+from framegauge.evidence.nic import deltas, fabric_hosts, loopback_packets
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["disagreements"]
@@ -69,7 +69,9 @@ def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
         name = host["host"]
         nstat = deltas(record, name, "nstat")
         dropped = deltas(record, name, "interface")["tx_dropped"]
-        sent, received = _total(nstat, _SENT), _total(nstat, _RECEIVED)
+        # Programs of one host may talk to each other; the loopback carries each segment as one packet.
+        within = loopback_packets(record, name)
+        sent, received = _total(nstat, _SENT) - within, _total(nstat, _RECEIVED) - within
         # The kernel counts a repeated SYN-ACK as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
         twice = max(0, min(sent - host["read_frames"], nstat.get("TcpExtTCPSynRetrans", 0)))
         # After ring drops the number of frames in a dropped aggregate is unknown; fidelity excludes such a run.
@@ -115,8 +117,9 @@ def _bridge(record: Json) -> Iterator[str]:
     which may be an aggregate, so drops explain a difference without giving its size.
     """
     hosts = list(record["counters_before"])
-    sent = sum(_total(deltas(record, host, "nstat"), _SENT) for host in hosts)
-    received = sum(_total(deltas(record, host, "nstat"), _RECEIVED) for host in hosts)
+    within = sum(loopback_packets(record, host) for host in hosts)
+    sent = sum(_total(deltas(record, host, "nstat"), _SENT) for host in hosts) - within
+    received = sum(_total(deltas(record, host, "nstat"), _RECEIVED) for host in hosts) - within
     interfaces = [deltas(record, host, "interface") for host in hosts]
     drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
     # Unshaped ports do not drop.

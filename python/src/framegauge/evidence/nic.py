@@ -17,6 +17,7 @@ __all__ = [
     "fabric_hosts",
     "frames_per_aggregate",
     "is_bulk",
+    "loopback_packets",
     "nic_failures",
     "nic_readings",
     "overlay_bytes",
@@ -63,6 +64,12 @@ def deltas(record: Json, host: str, group: str) -> dict[str, int]:
     """The increase of a host's counters (`interface` or `nstat`) during the run."""
     before, after = (record[f"counters_{when}"][host][group] for when in ("before", "after"))
     return {name: after[name] - before.get(name, 0) for name in after}
+
+
+def loopback_packets(record: Json, host: str) -> int:
+    """Packets that a host sent to itself during the run; 0 where the agent does not count them."""
+    before, after = (record[f"counters_{when}"][host].get("loopback_packets", 0) for when in ("before", "after"))
+    return int(after - before)
 
 
 def fabric_hosts(record: Json) -> list[Json]:

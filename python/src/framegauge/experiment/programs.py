@@ -52,7 +52,7 @@ def programs_of(study: Study) -> dict[str, list[str]]:
             program = step.argv[0]
             for host in each.command.hosts_of(step.host) if each.command is not None and "{" not in program else ():
                 found.setdefault(host, {})[program] = None
-    return {host: list(names) for host, names in found.items()}
+    return {host: list(found[host]) for host in study.testbed.host_names if host in found}
 
 
 def _task(step: model.Step, within: float = 60.0, name: str | None = None, ready: Readiness | None = None) -> Task:

@@ -253,7 +253,7 @@ class Command(Parameters):
                     yield Problem(("roles", role), each, f"a host: {nearest(each, hosts)}")
         places = [*hosts, *self.roles]
         known = [*RESERVED, *places, *self.parameters, *factors]
-        named = [(("nagle_on",), name) for name in self.nagle_on or ()]
+        named: list[tuple[tuple[str | int, ...], str]] = [(("nagle_on",), name) for name in self.nagle_on or ()]
         for where, step in self.steps():
             named += [((*where, "host"), name) for name in step.host]
             for place, text in step.texts():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import fnmatch
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -115,7 +115,7 @@ class Command:
             environment = {"LD_PRELOAD": f"{base}/{LIBRARY}", "FRAMEGAUGE_NODELAY": "off" if self.nagle else "on"}
         return Place(host, values, folder, environment)
 
-    def _folder(self, place: Place) -> object:
+    def _folder(self, place: Place) -> Callable[[Host], Json]:
         """Makes the run's folder, with the library beside it where that is needed."""
 
         def made(host: Host) -> Json:
@@ -251,7 +251,7 @@ def _on(place: Place, host: Host) -> Place:
     return Place(host, place.values, place.folder, place.environment)
 
 
-def _clear(place: Place) -> object:
+def _clear(place: Place) -> Callable[[Host], Json]:
     return lambda host: host.agent.request("host.clear", {"path": place.folder})
 
 

@@ -45,11 +45,10 @@ def of_clients(reading: Reading, values: Sequence[float]) -> float:
 
 def value(name: str, reading: Reading, text: str, where: str) -> float:
     """The number in a client's output, as printed; ProgramFailure with the last lines if there is not exactly one."""
-    found = (
-        _matched(name, reading.output, text, where)
-        if reading.output is not None
-        else _picked(name, reading, text, where)
-    )
+    if reading.output is not None:
+        found = _matched(name, reading.output, text, where)
+    else:
+        found = _picked(name, reading.json or "@", text, where)
     if not math.isfinite(found):
         raise ProgramFailure(f"metric {name}: {where}: found {found}, expected a number")
     return found
@@ -69,19 +68,17 @@ def _matched(name: str, pattern: str, text: str, where: str) -> float:
     return float(number[0].replace(",", ""))
 
 
-def _picked(name: str, reading: Reading, text: str, where: str) -> float:
+def _picked(name: str, path: str, text: str, where: str) -> float:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProgramFailure(f"metric {name}: {where}: found no JSON ({error}), expected it; {_last(text)}") from None
-    found = jmespath.search(reading.json, document)
+    found = jmespath.search(path, document)
     if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
         return float(found.strip().replace(",", ""))
     if isinstance(found, bool) or not isinstance(found, int | float):
         shown = "nothing" if found is None else json.dumps(found)[:60]
-        raise ProgramFailure(
-            f"metric {name}: {where}: found {shown} at {reading.json!r}, expected a number; {_last(text)}"
-        )
+        raise ProgramFailure(f"metric {name}: {where}: found {shown} at {path!r}, expected a number; {_last(text)}")
     return float(found)
 
 
