@@ -1,7 +1,8 @@
 """The table of metrics: their units, their directions, and the smallest relative effects worth acting on.
 
 A study may declare metrics of its own, which its programs print (workload `command`). They are entered here when the
-study, or a folder with its results, is read. So a process knows those of all studies that it has read.
+study, or a folder with its results, is read, so that every part that knows a metric's name can look it up. Whoever has
+two studies open must see that they mean the same by a name.
 """
 
 from __future__ import annotations
@@ -96,25 +97,15 @@ def is_own(name: str) -> bool:
 
 
 def declare(name: str, metric: Metric) -> None:
-    """Enters a metric of a study; InputError if it is built in, or known with another unit or direction."""
+    """Enters a metric of a study, in place of one of that name from a study before; InputError if it is built in."""
     if name in _BUILT_IN:
         raise InputError(f"metric {name}: found the name of one that is built in, expected another name")
-    known = _TABLE.own.get(name, metric)
-    if (known.unit, known.higher_is_better) != (metric.unit, metric.higher_is_better):
-        raise InputError(
-            f"metric {name}: found it in {metric.unit} ({_direction(metric)}), expected {known.unit} "
-            f"({_direction(known)}) as in another study that is open: give one of them another name"
-        )
     _TABLE.own[name] = metric
 
 
 def declared(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Those of these metrics that a study has declared, for its results folder."""
     return {name: asdict(_TABLE.own[name]) for name in names if name in _TABLE.own}
-
-
-def _direction(metric: Metric) -> str:
-    return "higher is better" if metric.higher_is_better else "lower is better"
 
 
 def usual_margin(metric: str) -> float:

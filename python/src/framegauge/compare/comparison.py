@@ -46,6 +46,7 @@ def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
     to compare, all if empty. InputError if a run is on both sides, which would make them dependent.
     """
     _refuse_overlap(base, new)
+    _refuse_unlike(base, new)
     matched, alone = (across if base.kind != new.kind else alike)(sets_of(base), sets_of(new))
     everything = _lost_in_all(base, new)
     pairs = [
@@ -81,6 +82,15 @@ def _refuse_overlap(base: Side, new: Side) -> None:
                 f"{new.source}: found {len(common)} runs that are also in {base.source}, expected none: "
                 f"the two sides must be measured apart"
             )
+
+
+def _refuse_unlike(base: Side, new: Side) -> None:
+    """Two studies may declare a metric of the same name and mean different things by it."""
+    for name in base.own.keys() & new.own.keys():
+        one, other = ((side.own[name]["unit"], side.own[name]["higher_is_better"]) for side in (base, new))
+        if one != other:
+            found, expected = (f"{unit}, {'higher' if higher else 'lower'} is better" for unit, higher in (other, one))
+            raise InputError(f"{new.source}: metric {name}: found {found}, expected {expected} as in {base.source}")
 
 
 def _lost_in_all(base: Side, new: Side) -> str | None:

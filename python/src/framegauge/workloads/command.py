@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from framegauge.errors import ProgramFailure
+from framegauge.errors import AgentError, ProgramFailure
 from framegauge.metrics import METRICS
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import live, readings, tasks
@@ -180,8 +180,8 @@ class Command:
         path = f"{place.folder}/{place.text(name)}"
         try:
             return _fetched(place.host, path).decode("utf-8", "replace")
-        except ProgramFailure as error:
-            raise ProgramFailure(f"metrics: {error}") from None
+        except (AgentError, ProgramFailure) as error:
+            raise ProgramFailure(f"metrics: {name} on {place.host.name}: {error}, expected a file") from None
 
     def _record(
         self, hosts: Sequence[Host], places: Mapping[str, Place], done: list[Json], watched: dict[str, Json]

@@ -182,7 +182,7 @@ def test_programs_of_one_host_may_talk_to_each_other(rack_agent: Agent, tmp_path
         ),
         (
             lambda c: c["metrics"]["seconds_taken"].update(file="lost.json"),
-            "error: metrics: ",
+            "error: metrics: lost.json on h1: read run-",
         ),
         (
             lambda c: c["servers"][0].update(shell="(sleep 0.7; kill -9 $$) & exec sleep 30", run=None, ready={"seconds": "0.1 s"})

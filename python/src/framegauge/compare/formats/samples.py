@@ -59,7 +59,8 @@ class Side:
     flent.
 
     `margins` are those declared beforehand, `facts` hold for all its runs, `doubts` are the reasons why a metric is
-    suspect, by workload and conditions (see `set_key`), `notes` are for the reader.
+    suspect, by workload and conditions (see `set_key`), `notes` are for the reader, `own` are the metrics that a study
+    has declared, as in its results.json.
     """
 
     source: str
@@ -70,6 +71,7 @@ class Side:
     facts: Mapping[str, str] = field(default_factory=dict)
     doubts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def set_key(workload: str, conditions: Mapping[str, Any], level: Mapping[str, Any] | None = None) -> str:
