@@ -111,7 +111,8 @@ def _study(source: str, path: Path) -> Side:
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror}), expected a results folder") from None
     notes = ["the last line of runs.jsonl is incomplete and was left out"] if saved.torn else []
-    return Side(source, str(path.resolve()), "results", samples, margins, _facts(path, saved.plan), doubts, notes, saved.plan.get("metrics", {}))
+    facts, own = _facts(path, saved.plan), saved.plan.get("metrics", {})
+    return Side(source, str(path.resolve()), "results", samples, margins, facts, doubts, notes, own)
 
 
 def _sample(run: Run, treatment: str, source: str) -> Sample:

@@ -118,8 +118,10 @@ def await_ready(task: Task, running: Running, place: Place) -> None:
     if found["ending"] is not None:
         raise ProgramFailure(f"{where} ended before it was ready ({_how(found['ending'])}): {running.last_words()}")
     sign = {
-        "port": f"port {asked['port']} open", "words": f"output matching {ready.words!r}", "file": f"file {asked['file']}",
-    }  # fmt: skip
+        "port": f"port {asked['port']} open",
+        "words": f"output matching {ready.words!r}",
+        "file": f"file {asked['file']}",
+    }
     wanted = next(sign[name] for name in ("port", "words", "file") if asked[name] is not None)
     raise ProgramFailure(
         f"{where} was not ready: found no {wanted} within {ready.within_seconds:g} s: {running.last_words()}"
