@@ -91,9 +91,7 @@ fn it_is_gone_when_the_agent_is_killed_and_when_its_keeper_is() {
 
     let mut agent = Agent::start();
     let path = written(&mut agent);
-    for keeper in children(agent.pid()) {
-        killed(keeper);
-    }
+    killed(&children(agent.pid()));
     agent.end();
     assert!(!path.exists());
 }

@@ -1,7 +1,7 @@
 //! The agent's own process: its signals, its clock, its CPUs and namespace, its user, and the copies of itself that it starts.
 
 pub use framegauge_linux::clock::monotonic_nanoseconds;
-pub use framegauge_linux::limits::raise_open_files;
+pub use framegauge_linux::limits::{open_files_of_programs, raise_open_files};
 pub use framegauge_linux::lock::{Attempt, Lock};
 pub use framegauge_linux::namespace::{apart, enter_named};
 pub use framegauge_linux::poll::{PollSet, await_signal, termination_signals};

@@ -23,6 +23,6 @@ pub fn raise_open_files(most: u64) -> Result<u64> {
 
 /// The soft limit of open files that programs of others are to have: the one before it was raised, if it was. They expect
 /// it, and some close every descriptor up to it.
-pub(crate) fn open_files_of_programs() -> Option<u64> {
+pub fn open_files_of_programs() -> Option<u64> {
     BEFORE.get().copied()
 }

@@ -98,13 +98,22 @@ impl Waker {
 
 /// SIGINT, SIGTERM and SIGHUP as a readable descriptor; SIGPIPE is ignored. Call before any thread starts.
 pub fn termination_signals() -> Result<OwnedFd> {
+    signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+}
+
+/// The same, and SIGCHLD: a child has ended.
+pub fn keepers_signals() -> Result<OwnedFd> {
+    signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD])
+}
+
+fn signals(numbers: &[i32]) -> Result<OwnedFd> {
     // SAFETY: sigset_t is filled by sigemptyset before use; numbers otherwise.
     let raw = unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            libc::sigaddset(&mut set, signal);
+        for signal in numbers {
+            libc::sigaddset(&mut set, *signal);
         }
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
         libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
@@ -112,6 +121,24 @@ pub fn termination_signals() -> Result<OwnedFd> {
     let raw = check(raw, "watch for signals")?;
     // SAFETY: `raw` is a descriptor that this function just opened.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Takes the signals that have come; whether one of them says that everything is to end.
+pub fn told_to_end(signals: &OwnedFd) -> bool {
+    let mut end = false;
+    loop {
+        // SAFETY: all-zero is a valid signalfd_siginfo, of which the call fills exactly as many bytes.
+        let (count, number) = unsafe {
+            let mut found: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let count = libc::read(signals.as_raw_fd(), (&raw mut found).cast(), size);
+            (count, found.ssi_signo as i32)
+        };
+        if count <= 0 {
+            return end;
+        }
+        end |= number != libc::SIGCHLD;
+    }
 }
 
 /// Waits for one of the signals of [`termination_signals`]; for a thread of its own.

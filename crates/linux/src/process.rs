@@ -2,7 +2,6 @@
 
 use crate::cgroup::Group;
 use crate::error::{Context, OsError, Result, check};
-use crate::limits::open_files_of_programs;
 use crate::user::{Account, User};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -41,6 +40,8 @@ pub struct Program {
     pub directory: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
+    /// How many descriptors it may open at first, up to its limit; `None`: as many as its starter.
+    pub soft_open_files: Option<u64>,
     /// The user as whom it runs; `None`: as its starter.
     pub user: Option<Account>,
 }
@@ -60,19 +61,17 @@ impl From<ExitStatus> for Ending {
     }
 }
 
-/// Starts `program` in `group`, in a session of its own, its output going to the two files.
-pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> Result<Child> {
+/// Starts `program` in `group`, if there is one, in a session of its own; its output goes where this process's goes.
+/// Returns its process id, which the caller reaps ([`crate::tree::reap`]). The kernel kills it when this thread ends.
+pub fn spawn(program: &Program, group: Option<&Group>) -> Result<u32> {
     let Some((name, arguments)) = program.arguments.split_first() else {
         return Err(OsError::errno("start a program without a name", libc::EINVAL));
     };
-    let operation = format!("start {name}");
-    let duplicate = |file: &File| file.try_clone().map(Stdio::from).during(operation.clone());
-    let members = File::options().write(true).open(group.members_file()).during(operation.clone())?;
-    let members = OwnedFd::from(members);
-    let (limits, open_files) = (program.limits, open_files_of_programs());
+    let members = group.map(|group| File::options().write(true).open(group.members_file())).transpose();
+    let members = members.during(format!("start {name}"))?;
+    let (limits, open_files) = (program.limits, program.soft_open_files);
     let mut command = Command::new(name);
     command.args(arguments).env("PATH", search_path()).stdin(Stdio::null());
-    command.stdout(duplicate(output)?).stderr(duplicate(errors)?);
     if let Some(Account { name, home, .. }) = &program.user {
         command.env("HOME", home).env("USER", name).env("LOGNAME", name);
     }
@@ -85,7 +84,10 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
     unsafe {
         command.pre_exec(move || {
             // "0" moves the writer itself.
-            if libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1) != 1 || libc::setsid() < 0 {
+            let joined = members
+                .as_ref()
+                .is_none_or(|members| libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1) == 1);
+            if !joined || libc::setsid() < 0 {
                 return Err(std::io::Error::last_os_error());
             }
             let mut set: libc::sigset_t = std::mem::zeroed();
@@ -97,7 +99,12 @@ pub fn spawn(program: &Program, group: &Group, output: &File, errors: &File) -> 
             user.as_ref().map_or(Ok(()), User::become_it_in_child)
         });
     }
-    command.spawn().map_err(|source| OsError { operation: why_not_started(program, name, &source), source })
+    // Last: the kernel forgets it with a change of user.
+    signal_with_starter(&mut command, libc::SIGKILL);
+    let child = command.spawn();
+    let child =
+        child.map_err(|source| OsError { operation: why_not_started(program, name, &source), source })?;
+    Ok(child.id())
 }
 
 /// What was attempted, and what is not there if that is the reason: the kernel has one error for all that is missing.
@@ -197,11 +204,16 @@ pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
 
 /// Has the kernel kill the program when the thread that starts it ends: also where this process is killed nothing stays.
 pub fn end_with_starter(program: &mut Command) {
+    signal_with_starter(program, libc::SIGKILL);
+}
+
+/// Has the kernel signal the program when the thread that starts it ends.
+fn signal_with_starter(program: &mut Command, signal: i32) {
     let starter = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made.
     unsafe {
         program.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, signal) < 0 {
                 return Err(std::io::Error::last_os_error());
             }
             // It may have ended before the kernel was told.
@@ -214,10 +226,29 @@ pub fn end_with_starter(program: &mut Command) {
     }
 }
 
+/// Starts this same program again with this process's standard input and output, in a group of its own; it gets a
+/// SIGTERM when this thread ends.
+pub fn spawn_second(arguments: &[&str]) -> Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments);
+    signal_with_starter(&mut command, libc::SIGTERM);
+    command.spawn().during("start a second keeper")
+}
+
+/// Starts this same program again with these as its standard input, output and error, in a group of its own.
+pub fn spawn_keeper(arguments: &[&str], input: OwnedFd, output: &File, errors: &File) -> Result<Child> {
+    let operation = "start the keeper of a program";
+    let duplicate = |file: &File| file.try_clone().map(Stdio::from).during(operation);
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).stdin(input).stdout(duplicate(output)?).stderr(duplicate(errors)?);
+    command.process_group(0);
+    command.spawn().during(operation)
+}
+
 /// Sends `signal` to a child that has not been reaped.
-pub fn signal(child: &Child, signal: i32) -> Result<()> {
+pub fn signal(child: u32, signal: i32) -> Result<()> {
     // SAFETY: no memory is passed; the child is not reaped, so its id is still its own.
-    check(unsafe { libc::kill(child.id() as i32, signal) }, "signal a process").map(drop)
+    check(unsafe { libc::kill(child as i32, signal) }, "signal a process").map(drop)
 }
 
 /// The effective user id of this process.

@@ -1,8 +1,12 @@
-//! The processes that descend from one, and their sockets, as `/proc` shows them.
+//! The processes that descend from one, their sockets, and their end.
 
+use crate::error::{Result, check};
+use crate::process::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 /// The processes that descend from `ancestor`, without those that have ended. One that forks meanwhile may have a child
 /// that is not among them.
@@ -44,6 +48,47 @@ pub fn sockets(pid: u32) -> BTreeSet<u64> {
 /// The number in what a link of `/proc/PID/fd` to a socket says, such as `socket:[1234]`.
 pub(crate) fn socket_inode(link: &Path) -> Option<u64> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// From now on the processes that descend from this one stay its descendants, also those whose parents have ended.
+pub fn adopt_orphans() -> Result<()> {
+    // SAFETY: no memory is passed.
+    let done = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    check(done, "become the parent of orphans").map(drop)
+}
+
+/// What became of the children of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaped {
+    /// This one has ended, and is known no more.
+    Ended(u32, Ending),
+    /// All that there are run.
+    Running,
+    /// There are none; with [`adopt_orphans`], no descendants either.
+    Nobody,
+}
+
+/// Looks whether a child has ended.
+pub fn reap() -> Reaped {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is valid during the call.
+        let found = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+        match found {
+            0 => return Reaped::Running,
+            1.. => return Reaped::Ended(found as u32, ExitStatus::from_raw(status).into()),
+            _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            _ => return Reaped::Nobody,
+        }
+    }
+}
+
+/// Kills (SIGKILL) the descendants that this process has now.
+pub fn kill_descendants() {
+    for pid in descendants(std::process::id()) {
+        // SAFETY: no memory is passed; it was our descendant a moment ago.
+        unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::pipe::message::{Answer, Failure, params};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framegauge_drivers::host::processes::{Ending, Limits, Output, Processes, Program};
+use framegauge_drivers::own;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -98,6 +99,7 @@ pub fn spawn(call: &Call) -> Answer {
     let user = asked.user.map(|name| processes(call).user(&name)).transpose()?.flatten();
     let program = Program {
         user,
+        soft_open_files: own::open_files_of_programs(),
         arguments: asked.argv,
         environment: asked.environment,
         directory: asked.directory,
@@ -108,6 +110,7 @@ pub fn spawn(call: &Call) -> Answer {
             file_bytes: asked.limits.file_bytes,
         },
     };
+    call.session.host.keep_group()?;
     let (process, pid) = processes(call).spawn(&program)?;
     Ok(json!({"process": process, "pid": pid}))
 }

@@ -15,7 +15,7 @@ use framegauge_drivers::host::processes::Processes;
 use framegauge_drivers::meters::handshakes::HandshakeCapture;
 use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::meters::sockets::SocketWatch;
-use framegauge_drivers::{PortRange, Result};
+use framegauge_drivers::{PortRange, Result, own};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -50,6 +50,8 @@ pub struct HostState {
     /// The programs.
     pub processes: Processes,
     group: Option<PathBuf>,
+    /// Ends what is in the group if this agent is killed.
+    group_keeper: Mutex<Option<Helper>>,
 }
 
 impl HostState {
@@ -82,7 +84,18 @@ impl HostState {
             folder: Mutex::default(),
             processes: Processes::new(group.clone()),
             group,
+            group_keeper: Mutex::default(),
         })
+    }
+
+    /// Has the group, if there is one, looked after by a second process. Called before anything is started in it.
+    pub fn keep_group(&self) -> std::result::Result<(), Failure> {
+        let mut keeper = lock(&self.group_keeper);
+        if let (Some(group), None) = (&self.group, keeper.as_ref()) {
+            let path = group.display().to_string();
+            *keeper = Some(Helper::of("keeper of the group", own::spawn_agent(&["keep", "group", &path])?)?);
+        }
+        Ok(())
     }
 
     /// The settings in force, or why there are none.
@@ -112,6 +125,9 @@ impl HostState {
         }
         if let Some(group) = &self.group {
             framegauge_drivers::host::processes::leave_group(group);
+        }
+        if let Some(mut keeper) = lock(&self.group_keeper).take() {
+            keeper.stop();
         }
     }
 }

@@ -1,25 +1,35 @@
 //! `framegauge-agent keep`: a second process of an agent that outlives it, to put away what it leaves.
 //!
 //! ```text
-//! keep folder    makes a folder, says where it is, and removes it when its input ends
+//! keep program       starts a program, and ends all of it (`crates/drivers/src/host/keeper.rs`)
+//! keep second        the other of the two processes that do so
+//! keep group PATH    ends what is in the cgroup of the agent, and removes it, when its input ends
+//! keep folder        makes a folder, says where it is, and removes it when its input ends
 //! ```
 //!
-//! Its input is a pipe that only the agent holds. So it ends on every way out: also where the agent is killed, and where
-//! the connection to it is lost. Where this process is killed instead, the agent puts away what there is.
+//! Its input is of the agent alone. So it ends on every way out: also where the agent is killed, and where the connection
+//! to it is lost. Where this process is killed instead, the agent puts away what there is.
 
-use framegauge_drivers::host::folder;
+use framegauge_drivers::host::processes::leave_group;
+use framegauge_drivers::host::{folder, keeper};
 use framegauge_drivers::own::{self, PollSet};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs `keep`; `words` follow it.
 pub fn run(mut words: impl Iterator<Item = String>) -> ExitCode {
     let done = match (words.next().as_deref(), words.next()) {
+        (Some("program"), None) => keeper::first(),
+        (Some("second"), None) => keeper::second(),
         (Some("folder"), None) => keep_folder(),
+        (Some("group"), Some(path)) => keep_group(Path::new(&path)),
         _ => {
-            eprintln!("framegauge-agent keep: expected `folder`; an agent starts this");
+            eprintln!(
+                "framegauge-agent keep: expected `program`, `second`, `folder` or `group PATH`; an agent starts this"
+            );
             return ExitCode::from(2);
         }
     };
@@ -45,6 +55,13 @@ fn keep_folder() -> framegauge_drivers::Result<()> {
             Ok(())
         }
     }
+}
+
+fn keep_group(path: &Path) -> framegauge_drivers::Result<()> {
+    let signals = own::termination_signals()?;
+    await_end(&signals)?;
+    leave_group(path);
+    Ok(())
 }
 
 fn say(value: &Value) {

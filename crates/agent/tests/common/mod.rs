@@ -50,9 +50,18 @@ pub fn children(parent: u32) -> Vec<u32> {
     .collect()
 }
 
-/// Kills a process of these tests.
-pub fn killed(pid: u32) {
-    let done = Command::new("kill").args(["-9", &pid.to_string()]).status();
+/// Kills processes of these tests, as nearly at once as can be.
+pub fn killed(pids: &[u32]) {
+    signalled("-KILL", pids);
+}
+
+/// Has a process do nothing more.
+pub fn stopped(pid: u32) {
+    signalled("-STOP", &[pid]);
+}
+
+fn signalled(signal: &str, pids: &[u32]) {
+    let done = Command::new("kill").arg(signal).args(pids.iter().map(u32::to_string)).status();
     assert!(done.expect("a program").success());
 }
 

@@ -3,6 +3,7 @@
 pub mod allowed;
 pub mod folder;
 pub mod groups;
+pub mod keeper;
 pub mod names;
 mod napi;
 pub mod nics;

@@ -1,24 +1,47 @@
-//! Programs that run in a host: a cgroup each, output into files without a name.
+//! Programs that run in a host: a keeper each, where the kernel and our rights allow it a cgroup each, output into files
+//! without a name.
 
+use crate::host::keeper::{FIRST, Order, Told};
 use framegauge_linux::cgroup::Group;
+use framegauge_linux::error::Context;
 use framegauge_linux::process;
 pub use framegauge_linux::process::{Ending, Limits, Program};
 pub use framegauge_linux::user::Account;
-use framegauge_linux::{OsError, Result, files};
+use framegauge_linux::{OsError, Result, files, tree};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::fchown;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// How long a program and all that it started may take to go when it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The largest number of a signal.
+const MOST_SIGNAL: i32 = 64;
+const KILLED: Ending = Ending { exit_code: None, signal: Some(9) };
+
 struct Supervised {
-    child: Mutex<Child>,
-    group: Group,
+    /// The first keeper's process id.
+    keeper: u32,
+    socket: UnixStream,
+    group: Option<Group>,
     output: File,
     errors: File,
-    ending: Mutex<Option<Ending>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    ending: Option<Ending>,
+    /// Whether nothing that it started runs either.
+    gone: bool,
 }
 
 /// Which of a program's outputs.
@@ -33,6 +56,8 @@ pub enum Output {
 /// The programs of one host.
 pub struct Processes {
     parent: Option<PathBuf>,
+    /// The number of the one that was begun last.
+    last: AtomicU64,
     running: Mutex<BTreeMap<u64, Arc<Supervised>>>,
 }
 
@@ -41,9 +66,9 @@ fn unknown(number: u64) -> OsError {
 }
 
 impl Processes {
-    /// Keeps its cgroups below `parent`; without one nothing can be started.
+    /// Keeps its cgroups below `parent`, if there is one.
     pub fn new(parent: Option<PathBuf>) -> Self {
-        Self { parent, running: Mutex::new(BTreeMap::new()) }
+        Self { parent, last: AtomicU64::new(0), running: Mutex::default() }
     }
 
     /// The user as whom a program is to run, `None` if that is this agent's own; an error if there is none of that name,
@@ -63,32 +88,19 @@ impl Processes {
 
     /// Starts a program; returns its number and process id.
     pub fn spawn(&self, program: &Program) -> Result<(u64, u32)> {
-        let Some(parent) = &self.parent else {
-            return Err(OsError::errno("start a program without a cgroup to keep it in", 95));
-        };
-        let mut running = self.lock();
-        let number = running.last_key_value().map_or(0, |(number, _)| *number) + 1;
-        let group = Group::create(parent, &format!("process-{number}"))?;
-        let (output, errors) = (files::unnamed()?, files::unnamed()?);
-        if let Some(Account { name, user, .. }) = &program.user {
-            // A program may open its own output once more, such as by /dev/stderr.
-            for file in [&output, &errors] {
-                fchown(file, Some(user.user), Some(user.group))
-                    .map_err(|source| OsError { operation: format!("give a file to {name}"), source })?;
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let parent = self.parent.as_ref();
+        let group = parent.map(|parent| Group::create(parent, &format!("process-{number}"))).transpose()?;
+        match Supervised::start(program, group.clone()) {
+            Ok((supervised, pid)) => {
+                self.lock().insert(number, Arc::new(supervised));
+                Ok((number, pid))
+            }
+            Err(error) => {
+                group.map_or(Ok(()), |group| group.remove())?;
+                Err(error)
             }
         }
-        let child = match process::spawn(program, &group, &output, &errors) {
-            Ok(child) => child,
-            Err(error) => {
-                group.remove()?;
-                return Err(error);
-            }
-        };
-        let pid = child.id();
-        let supervised =
-            Supervised { child: Mutex::new(child), group, output, errors, ending: Mutex::new(None) };
-        running.insert(number, Arc::new(supervised));
-        Ok((number, pid))
     }
 
     /// Waits until the program ends, `timeout` passes or `stop` says so; `None`: it still runs.
@@ -102,7 +114,7 @@ impl Processes {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut pause = Duration::from_millis(1);
         loop {
-            if let Some(ending) = supervised.poll()? {
+            if let Some(ending) = supervised.state().ending {
                 return Ok(Some(ending));
             }
             if stop() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -115,13 +127,12 @@ impl Processes {
 
     /// How the program ended; `None`: it still runs.
     pub fn ending(&self, number: u64) -> Result<Option<Ending>> {
-        self.find(number)?.poll()
+        Ok(self.find(number)?.state().ending)
     }
 
     /// The program and all that it started, by their process ids.
     pub fn tree(&self, number: u64) -> Result<Vec<u32>> {
-        let pid = self.find(number)?.child.lock().unwrap_or_else(PoisonError::into_inner).id();
-        Ok(std::iter::once(pid).chain(framegauge_linux::tree::descendants(pid)).collect())
+        Ok(tree::descendants(self.find(number)?.keeper))
     }
 
     /// Whether it has started a program with that number.
@@ -131,37 +142,40 @@ impl Processes {
 
     /// The cgroup folders of all programs, also of those that have ended.
     pub fn groups(&self) -> Vec<PathBuf> {
-        self.lock().values().map(|supervised| supervised.group.path().to_path_buf()).collect()
+        let groups = |supervised: &Arc<Supervised>| Some(supervised.group.as_ref()?.path().to_path_buf());
+        self.lock().values().filter_map(groups).collect()
     }
 
     /// The processes of every tree, by the program's number.
     pub fn trees(&self) -> Vec<(u64, Vec<u32>)> {
-        self.lock().iter().map(|(number, supervised)| (*number, supervised.group.members())).collect()
+        let members = |supervised: &Supervised| match &supervised.group {
+            Some(group) => group.members(),
+            None => tree::descendants(supervised.keeper),
+        };
+        self.lock().iter().map(|(number, supervised)| (*number, members(supervised))).collect()
     }
 
     /// Sends a signal to the program itself.
     pub fn signal(&self, number: u64, signal: i32) -> Result<()> {
         let supervised = self.find(number)?;
-        if supervised.poll()?.is_some() {
-            return Ok(());
+        if !(0..=MOST_SIGNAL).contains(&signal) {
+            return Err(OsError::errno(
+                format!("signal a process: found {signal}, expected 0 to {MOST_SIGNAL}"),
+                22,
+            ));
         }
-        process::signal(&supervised.child.lock().unwrap_or_else(PoisonError::into_inner), signal)
+        supervised.say(&format!("signal {signal}"));
+        Ok(())
     }
 
     /// Ends the program with everything it started; `None`: some of it still runs after five seconds.
     pub fn kill(&self, number: u64) -> Result<Option<Ending>> {
         let supervised = self.find(number)?;
-        supervised.group.kill()?;
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let ending = self.wait(number, Some(Duration::from_secs(5)), &|| false)?;
-        // What it started is not our child: only the group tells that all of it is gone.
-        while supervised.group.populated() {
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        supervised.say("kill");
+        if let Some(group) = &supervised.group {
+            group.kill()?;
         }
-        Ok(ending)
+        Ok(supervised.await_end(Instant::now() + PATIENCE))
     }
 
     /// Reads a part of the program's output, and its size so far.
@@ -173,11 +187,20 @@ impl Processes {
 
     /// Ends every program and removes its cgroup.
     pub fn end_all(&self) {
-        for supervised in std::mem::take(&mut *self.lock()).into_values() {
-            let _ = supervised.group.kill();
-            let _ = supervised.child.lock().unwrap_or_else(PoisonError::into_inner).wait();
-            if let Err(error) = supervised.group.remove() {
+        let all = std::mem::take(&mut *self.lock());
+        // To all of them first: they end at the same time.
+        for supervised in all.values() {
+            let _ = supervised.socket.shutdown(Shutdown::Write);
+        }
+        let until = Instant::now() + PATIENCE;
+        for (number, supervised) in all {
+            if let Some(group) = &supervised.group
+                && let Err(error) = group.remove()
+            {
                 eprintln!("framegauge-agent: {error}");
+            }
+            if supervised.await_end(until).is_none() {
+                eprintln!("framegauge-agent: some of what process {number} started still runs");
             }
         }
     }
@@ -192,16 +215,78 @@ impl Processes {
 }
 
 impl Supervised {
-    fn poll(&self) -> Result<Option<Ending>> {
-        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-        if ending.is_none() {
-            let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
-            let status =
-                status.map_err(|source| OsError { operation: "wait for a process".into(), source })?;
-            *ending = status.map(Ending::from);
+    /// Starts the program's keepers, and by them the program.
+    fn start(program: &Program, group: Option<Group>) -> Result<(Self, u32)> {
+        let (output, errors) = (files::unnamed()?, files::unnamed()?);
+        if let Some(Account { name, user, .. }) = &program.user {
+            // A program may open its own output once more, such as by /dev/stderr.
+            for file in [&output, &errors] {
+                fchown(file, Some(user.user), Some(user.group)).during(format!("give a file to {name}"))?;
+            }
         }
-        Ok(*ending)
+        let operation = "start the keeper of a program";
+        let (socket, theirs) = UnixStream::pair().during(operation)?;
+        let keeper = process::spawn_keeper(&FIRST, OwnedFd::from(theirs), &output, &errors)?;
+        let mut heard = BufReader::new(socket.try_clone().during(operation)?);
+        let state = Arc::<Mutex<State>>::default();
+        let supervised =
+            Self { keeper: keeper.id(), socket, group: group.clone(), output, errors, state: state.clone() };
+        let order = Order::new(program, group.map(|group| group.path().to_path_buf()));
+        supervised.say(&serde_json::to_string(&order).map_err(std::io::Error::other).during(operation)?);
+        let started = match hear(&mut heard) {
+            Some(Told::Started(pid)) => Ok(pid),
+            Some(Told::Failed { operation, errno }) => Err(OsError::errno(operation, errno)),
+            Some(Told::Ended { .. }) | None => Err(OsError::errno(operation, 10)),
+        };
+        std::thread::spawn(move || follow(heard, keeper, &state));
+        Ok((supervised, started?))
     }
+
+    /// Says a line to the keeper. One that is gone has nothing left to do.
+    fn say(&self, line: &str) {
+        let _ = (&self.socket).write_all(format!("{line}\n").as_bytes());
+    }
+
+    fn state(&self) -> State {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it ended, once nothing that it started runs either.
+    fn await_end(&self, until: Instant) -> Option<Ending> {
+        loop {
+            let state = self.state();
+            if state.gone {
+                return Some(state.ending.unwrap_or(KILLED));
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn hear(keeper: &mut impl BufRead) -> Option<Told> {
+    let mut line = String::new();
+    keeper.read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
+/// Notes how the program ends, and then that all of it is gone.
+fn follow(mut heard: impl BufRead, mut keeper: Child, state: &Mutex<State>) {
+    let note =
+        |change: &dyn Fn(&mut State)| change(&mut state.lock().unwrap_or_else(PoisonError::into_inner));
+    while let Some(told) = hear(&mut heard) {
+        if let Told::Ended { exit_code, signal } = told {
+            note(&|state| state.ending = Some(Ending { exit_code, signal }));
+        }
+    }
+    let _ = keeper.wait();
+    note(&|state| {
+        // Keepers that were killed say nothing, and neither does a program that is killed with them.
+        state.ending.get_or_insert(KILLED);
+        state.gone = true;
+    });
 }
 
 /// Makes (or finds) the group that a rack agent has named.

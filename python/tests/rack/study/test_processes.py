@@ -117,7 +117,7 @@ def test_signal(host: Relay) -> None:
 
 
 def test_a_program_that_is_not_there(host: Relay) -> None:
-    with pytest.raises(AgentError, match=r"start no-such-program: found no such program in .*: No such file"):
+    with pytest.raises(AgentError, match=r"start no-such-program: found no such program in /.*: No such file"):
         spawn(host, "no-such-program")
 
 
