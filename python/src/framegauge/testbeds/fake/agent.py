@@ -21,6 +21,7 @@ from framegauge.agents.pipe import PROTOCOL
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import facts as fake_facts, frames as fake_frames
 from framegauge.testbeds.fake.check import FakeCheck
+from framegauge.testbeds.fake.files import FakeFolder, ready
 from framegauge.testbeds.fake.testbed import FakeError, FakeRack
 from framegauge.testbeds.fake.traffic import WATCHED
 
@@ -59,10 +60,17 @@ _HOST = {
     "held.begin": "",
     "held.end": "",
     "host.names": "entries",
+    "host.folder": "limit_bytes?",
+    "host.files": "files",
+    "host.fetch": "path offset_bytes length_bytes",
+    "host.list": "path",
+    "host.clear": "path",
+    "sockets.listening": "",
     "process.spawn": "argv environment? directory? limits? user?",
     "sockets.watch": "interval_seconds?",
     "sockets.watched": "",
     "process.wait": "process timeout_seconds",
+    "process.ready": "process port? words? file? within_seconds",
     "process.signal": "process signal",
     "process.kill": "process",
     "process.output": "process stream offset_bytes length_bytes",
@@ -81,6 +89,7 @@ class FakeAgent:
         self._begun: set[str] = set()
         self._rack = FakeRack()
         self._check = FakeCheck()
+        self._folder = FakeFolder()
         self._keys = _EVERY | (_RACK if role == "rack" else _HOST)
         self._processes: dict[int, tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]] = {}
 
@@ -100,10 +109,11 @@ class FakeAgent:
             return {"jsonrpc": "2.0", "id": number, "error": answer}
 
     def close(self) -> None:
-        """Ends all children."""
+        """Ends all children, and removes their files."""
         for process, _ in self._processes.values():
             process.kill()
             process.wait()
+        self._folder.close()
 
     def _answer(self, message: Any) -> Json:
         fit = isinstance(message, dict) and message.keys() == {"jsonrpc", "id", "method", "params"}
@@ -138,8 +148,15 @@ class FakeAgent:
             "sockets.watch": lambda _: self._begin("sockets.watch"),
             "sockets.watched": lambda _: self._end("sockets.watch", WATCHED),
             "host.names": self._not_ours,
+            "host.folder": self._folder.folder,
+            "host.files": self._folder.files,
+            "host.fetch": self._folder.fetch,
+            "host.list": self._folder.list,
+            "host.clear": self._folder.clear,
+            "sockets.listening": lambda _: {"ports": []},
             "process.spawn": self._spawn,
             "process.wait": self._wait,
+            "process.ready": self._ready,
             "process.signal": self._signal,
             "process.kill": self._kill,
             "process.output": self._output,
@@ -207,6 +224,19 @@ class FakeAgent:
         except subprocess.TimeoutExpired:
             return {"ended": False, "exit_code": None, "signal": None}
         return {"ended": True, "exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+
+    def _ready(self, params: Json) -> Json:
+        process, files = self._process(params)
+
+        def output(stream: str) -> bytes:
+            return os.pread(files[stream].fileno(), os.fstat(files[stream].fileno()).st_size, 0)
+
+        def ending() -> Json | None:
+            if (code := process.poll()) is None:
+                return None
+            return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+
+        return ready(params, output, ending)
 
     def _signal(self, params: Json) -> Json:
         self._process(params)[0].send_signal(params["signal"])

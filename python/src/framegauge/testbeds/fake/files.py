@@ -1,0 +1,102 @@
+"""The folder of an invented host's programs, which is a real one, and the signs that they are ready."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.fake.testbed import FakeError
+
+__all__ = ["FakeFolder", "ready"]
+
+_LOOK_SECONDS = 0.002
+
+
+class FakeFolder:
+    """Answers the methods of a host's folder."""
+
+    def __init__(self) -> None:
+        self._made: Path | None = None
+
+    @property
+    def _path(self) -> Path:
+        if self._made is None:
+            self._made = Path(tempfile.mkdtemp(prefix="framegauge-fake-"))
+        return self._made
+
+    def folder(self, params: Json) -> Json:
+        """Where it is."""
+        if params.get("limit_bytes") is not None:
+            what = "this host is not a rack's: its folder has no limit"
+            raise FakeError(-32006, what, {"what": what})
+        return {"path": str(self._path)}
+
+    def files(self, params: Json) -> Json:
+        """Writes files."""
+        for path, each in [(self._beneath("host.files", each["path"]), each) for each in params["files"]]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.write_bytes(base64.b64decode(each["data"]))
+            path.chmod(each.get("mode") or 0o644)
+        return {}
+
+    def fetch(self, params: Json) -> Json:
+        """Reads a part of a file."""
+        path = self._beneath("host.fetch", params["path"])
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            why = {"operation": f"read {params['path']}", "errno": error.errno, "error": error.strerror}
+            raise FakeError(-32004, f"read {params['path']}: {error.strerror}", why) from None
+        piece = data[params["offset_bytes"] :][: params["length_bytes"]]
+        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+
+    def list(self, params: Json) -> Json:
+        """All regular files."""
+        start = self._beneath("host.list", params["path"])
+        found = sorted(path for path in start.rglob("*") if path.is_file() and not path.is_symlink())
+        size = {path.relative_to(self._path).as_posix(): path.stat().st_size for path in found}
+        return {"files": [{"path": path, "size_bytes": size[path]} for path in sorted(size)], "more": False}
+
+    def clear(self, params: Json) -> Json:
+        """Removes a file, a folder, or all that is in the folder."""
+        path = self._beneath("host.clear", params["path"])
+        for each in path.iterdir() if path == self._path else [path]:
+            shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
+        return {}
+
+    def close(self) -> None:
+        """Removes all of it."""
+        if self._made is not None:
+            shutil.rmtree(self._made)
+
+    def _beneath(self, method: str, path: str) -> Path:
+        if path.startswith("/") or {".", ".."} & set(PurePosixPath(path).parts):
+            text = f"{method}: path: found {path!r}, expected names below the host's folder"
+            raise FakeError(-32602, text, {"method": method})
+        return self._path / path
+
+
+def ready(params: Json, output: Callable[[str], bytes], ending: Callable[[], Json | None]) -> Json:
+    """Waits for words in the output, or a file; an invented host has no ports."""
+    if sum(params.get(sign) is not None for sign in ("port", "words", "file")) != 1:
+        text = "process.ready: found none or several of port, words and file, expected one"
+        raise FakeError(-32602, text, {"method": "process.ready"})
+    begun = time.monotonic()
+    while True:
+        ended = ending()
+        seen = params.get("file") is not None and os.path.exists(params["file"])
+        if params.get("words") is not None:
+            lines = [line for stream in ("stdout", "stderr") for line in output(stream).decode().splitlines()]
+            seen = any(re.search(params["words"], line) for line in lines)
+        took = time.monotonic() - begun
+        if seen or ended is not None or took >= params["within_seconds"]:
+            return {"ready": seen, "seconds": took, "ending": ended}
+        time.sleep(_LOOK_SECONDS)
