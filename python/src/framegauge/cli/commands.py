@@ -20,6 +20,7 @@ from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError
 from framegauge.experiment import extension
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
+from framegauge.experiment.programs import lacking, program_lines
 from framegauge.experiment.runner import Event, Outcome, Runner
 from framegauge.files.machines import full
 from framegauge.hosts import reach
@@ -98,8 +99,8 @@ def _open(kind: str, study: Study | None, say: Say) -> Testbed:
 
 def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, Any]:
     """What this machine lacks for a testbed: missing and degraded."""
-    if lacking := binary.lacking():
-        return {"missing": [lacking], "degraded": []}
+    if agent := binary.lacking():
+        return {"missing": [agent], "degraded": []}
     bed = _open(kind, None, say)
     try:
         return bed.requirements(bits_per_second)
@@ -145,9 +146,9 @@ def run_study(
     `opener` opens the testbed, where the study's own is to be on another machine. A study that is resumed may be
     extended by so many more blocks.
     """
-    lacking = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
-    if lacking:
-        raise MissingRequirement(lacking)
+    missing = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
+    if missing:
+        raise MissingRequirement(missing)
     before: list[int] = []
     if resume:
         saved = read(folder)
@@ -203,6 +204,7 @@ def _fill(
 ) -> Outcome:
     """Runs what is left of a study on an open testbed; `say_cost` is there if the study is extended."""
     lacks = bed.requirements(study.testbed.link.rate)
+    lacks["missing"] += lacking(study, bed.standing()) if not lacks["missing"] else []
     if lacks["missing"]:
         raise MissingRequirement(lacks["missing"])
     if say_cost is not None:
@@ -250,6 +252,11 @@ def plan_lines(study: Study) -> list[str]:
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
     lines += changes_of(study, lambda own: places(own or find_agent())) if study.testbed.kind == "ssh" else []
+    if programs := program_lines(study):
+        lines += [
+            "programs, which run as you on your own hosts, and as root in a rack unless a user is given:",
+            *programs,
+        ]
     seen = {slot.cell.index: slot for slot in slots}
     for index in sorted(seen):
         stated = stated_conditions(study, seen[index])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from framegauge.experiment.programs import command_of, programs_of
+from framegauge.experiment.programs import INSTALL, command_of, programs_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
@@ -34,7 +34,6 @@ __all__ = [
     "workload_of",
 ]
 
-INSTALL = "install it, or give its full path"
 RUN_OVERHEAD_SECONDS = 0.35  # for building, reading and taking down a pair, and waiting for quiet
 HOST_OVERHEAD_SECONDS = 0.05  # for each further host
 # The names in conditions and verdicts of factors whose value has a unit.

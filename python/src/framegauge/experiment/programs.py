@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from framegauge import metrics
 from framegauge.agents.binary import find_nodelay
+from framegauge.agents.pipe import Requests
+from framegauge.printable import one_line
 from framegauge.study import command as model
 from framegauge.study.blocks import Slot
 from framegauge.study.model import Study, host_mtus, level_text
+from framegauge.testbeds.base import Host
 from framegauge.workloads.command import Command
+from framegauge.workloads.programs import running
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Readiness, Task
 
-__all__ = ["command_of", "programs_of"]
+__all__ = ["INSTALL", "command_of", "lacking", "program_lines", "programs_of"]
+
+INSTALL = "install it, or give its full path"
+LOOK_SECONDS = 20.0
+MOST_SHOWN = 200
+# Prints those of its arguments that are no programs there.
+LOOK = 'for each; do command -v "$each" >/dev/null 2>&1 || printf "%s\\n" "$each"; done'
 
 
 def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
@@ -45,19 +56,53 @@ def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
 
 
 def programs_of(study: Study) -> dict[str, list[str]]:
-    """The programs that hosts must have, by host: the first words of commands that have no placeholder."""
+    """The programs that hosts must have, by host: the first words of commands, if they are names or whole paths that
+    can be known beforehand."""
     found: dict[str, dict[str, None]] = {}
     for each in study.workloads:
         for _, step in each.command.steps() if each.command is not None else ():
             program = step.argv[0]
-            for host in each.command.hosts_of(step.host) if each.command is not None and "{" not in program else ():
+            known = "{" not in program and (program.startswith("/") or "/" not in program)
+            for host in each.command.hosts_of(step.host) if each.command is not None and known else ():
                 found.setdefault(host, {})[program] = None
     return {host: list(found[host]) for host in study.testbed.host_names if host in found}
+
+
+def lacking(study: Study, agents: Mapping[str, Requests]) -> list[dict[str, str]]:
+    """The programs that the user's own hosts lack, as requirements: all programs of all hosts. Hosts that a testbed
+    builds are not among `agents`; they have this machine's programs (`planning.missing_programs`)."""
+    found: dict[str, list[str]] = {}
+    for host, programs in programs_of(study).items():
+        if (agent := agents.get(host)) is not None:
+            with running(Host(host, "", agent), "sh", ["/bin/sh", "-c", LOOK, "sh", *programs]) as look:
+                look.wait(LOOK_SECONDS)
+                for program in look.output().splitlines():
+                    found.setdefault(program, []).append(host)
+    return [
+        {"name": name, "needed_for": f"command on {', '.join(hosts)}", "found": "no such program", "remedy": INSTALL}
+        for name, hosts in found.items()
+    ]
+
+
+def program_lines(study: Study) -> list[str]:
+    """What a study would start, and where, for --dry-run: one line per program, with its placeholders."""
+    lines = []
+    for each in study.workloads:
+        for where, step in each.command.steps() if each.command is not None else ():
+            hosts = ", ".join(each.command.hosts_of(step.host)) if each.command is not None else ""
+            user = f" as {step.user}" if step.user is not None else ""
+            words = one_line(shlex.join(step.argv), MOST_SHOWN)
+            lines.append(f"  {each.parameters.label}, {KINDS[str(where[0])]} on {hosts}{user}: {words}")
+    return lines
+
+
+KINDS = {"prepare": "before", "servers": "server", "clients": "client", "after": "after"}
 
 
 def _task(step: model.Step, within: float = 60.0, name: str | None = None, ready: Readiness | None = None) -> Task:
     return Task(
         hosts=tuple(step.host), argv=tuple(step.argv), within_seconds=within, environment=step.env, files=step.files,
+        templates=step.templates,
         user=step.user, folder=step.folder, name=name, ready=ready,
     )  # fmt: skip
 

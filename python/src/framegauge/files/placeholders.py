@@ -1,4 +1,7 @@
-"""Placeholders in words that users write: `{NAME}` stands for a value, `{{NAME}}` for the word itself."""
+"""Placeholders in words that users write: `{NAME}` stands for a value, `{{NAME}}` for the word itself.
+
+`${NAME}` is none: it is a shell's.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from framegauge.errors import QuantityError
 
 __all__ = ["expected", "placeholders", "substitute"]
 
-# A name as hosts have them. Other braces, such as those of JSON or of a shell's function, are no placeholders.
-_WORD = re.compile(r"\{\{([A-Za-z0-9._-]+)\}\}|\{([A-Za-z0-9._-]+)\}")
+# A name as hosts have them. Other braces, such as those of JSON or of a shell's ${variable}, are no placeholders.
+_WORD = re.compile(r"(?<!\$)(?:\{\{([A-Za-z0-9._-]+)\}\}|\{([A-Za-z0-9._-]+)\})")
 
 
 def placeholders(text: str) -> list[str]:

@@ -83,7 +83,8 @@ class Ready(Sparse):
 class Step(Sparse):
     """A program on one or more hosts: `run` is the program and its arguments, `shell` a script for /bin/sh instead.
 
-    `files` are written into the run's folder before it starts. `folder` is its working folder, by default the run's.
+    `files` are written into the run's folder before it starts, as they are; `templates` have placeholders. `folder` is
+    its working folder, by default the run's.
     """
 
     host: HostNames
@@ -93,6 +94,7 @@ class Step(Sparse):
     user: StrictStr | None = None
     folder: StrictStr | None = None
     files: dict[StrictStr, StrictStr] = {}
+    templates: dict[StrictStr, StrictStr] = {}
 
     @model_validator(mode="after")
     def _consistent(self) -> Step:
@@ -114,7 +116,7 @@ class Step(Sparse):
             yield ("shell",), self.shell
         if self.folder is not None:
             yield ("folder",), self.folder
-        for key in ("env", "files"):
+        for key in ("env", "templates"):
             yield from (((key, name), text) for name, text in getattr(self, key).items())
 
 
@@ -252,7 +254,7 @@ class Command(Parameters):
                 if each not in hosts:
                     yield Problem(("roles", role), each, f"a host: {nearest(each, hosts)}")
         places = [*hosts, *self.roles]
-        known = [*RESERVED, *places, *self.parameters, *factors]
+        known = list(dict.fromkeys([*RESERVED, *places, *self.parameters, *factors]))
         named: list[tuple[tuple[str | int, ...], str]] = [(("nagle_on",), name) for name in self.nagle_on or ()]
         for where, step in self.steps():
             named += [((*where, "host"), name) for name in step.host]

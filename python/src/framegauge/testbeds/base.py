@@ -139,6 +139,10 @@ class Testbed(Protocol):
         """The missing and the degraded requirements: `{"missing": […], "degraded": […]}`."""
         ...
 
+    def standing(self) -> Mapping[str, Requests]:
+        """The agents of hosts that are there before `up`; empty where it builds them."""
+        ...
+
     def about(self) -> Json:
         """Versions and kernel, for environment.json."""
         ...

@@ -60,6 +60,10 @@ class RackTestbed:
         """What this machine lacks, as reported by the agent."""
         return self._agent.request("requirements", {"testbed": self.kind, "bits_per_second": bits_per_second})
 
+    def standing(self) -> Mapping[str, Requests]:
+        """None: every run has fresh hosts."""
+        return {}
+
     def about(self) -> Json:
         """The agent's answer to hello."""
         return dict(self._agent.about)

@@ -81,6 +81,10 @@ class SshTestbed:
                 missing.append(found | {"remedy": f"make sure that `ssh {self._machines[name].destination}` works"})
         return {"missing": missing, "degraded": []}
 
+    def standing(self) -> Mapping[str, Requests]:
+        """The agents of all hosts."""
+        return self._agents
+
     def about(self) -> Json:
         """The greeting of every agent, and the facts of every host."""
         said = {name: dict(getattr(agent, "about", {})) for name, agent in self._agents.items()}

@@ -33,13 +33,14 @@ class Readiness:
 
 @dataclass(frozen=True)
 class Task:
-    """A program on some hosts, all of its words with placeholders."""
+    """A program on some hosts, all of its words with placeholders; `files` have none."""
 
     hosts: tuple[str, ...]
     argv: tuple[str, ...]
     within_seconds: float = 60.0
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
     folder: str | None = None
     name: str | None = None
@@ -66,13 +67,9 @@ class Place:
 
 
 def write(place: Place, files: Mapping[str, str]) -> None:
-    """Writes files into the run's folder; with a name alone, or a path below it."""
+    """Writes files into the run's folder; a name may have folders in front."""
     asked = [
-        {
-            "path": f"{place.folder}/{place.text(name)}",
-            "data": base64.b64encode(place.text(text).encode()).decode(),
-            "mode": FILE_MODE,
-        }
+        {"path": f"{place.folder}/{name}", "data": base64.b64encode(text.encode()).decode(), "mode": FILE_MODE}
         for name, text in files.items()
     ]
     if asked:
@@ -82,7 +79,7 @@ def write(place: Place, files: Mapping[str, str]) -> None:
 @contextmanager
 def started(task: Task, place: Place) -> Iterator[Running]:
     """The program, running on that host; ended with everything that it has started when the block is left."""
-    write(place, task.files)
+    write(place, {**task.files, **{name: place.text(text) for name, text in task.templates.items()}})
     environment = {name: place.text(text) for name, text in {**place.environment, **task.environment}.items()}
     asked: Json = {
         "argv": [place.text(word) for word in task.argv],

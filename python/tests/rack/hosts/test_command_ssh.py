@@ -1,0 +1,124 @@
+"""The workload `command` over real ssh: programs run as the user, are proved, and are gone on every way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from helpers import sshd
+from helpers.over_ssh import ended, framegauge, study_of, undisturbed
+from helpers.sshd import Site
+
+from framegauge.results.journal import read
+
+pytestmark = pytest.mark.needs("ssh", "sshd", "perl")
+
+SERVER = """
+use IO::Socket::INET;
+$SIG{CHLD} = "IGNORE";
+my $all = IO::Socket::INET->new(LocalAddr => $ARGV[0], LocalPort => $ARGV[1], Listen => 9, ReuseAddr => 1) or die "$!";
+while (my $one = $all->accept) {
+    next if fork;
+    while (<$one>) { print $one "x" x $_; $one->flush }
+    exit;
+}
+"""
+CLIENT = """
+use IO::Socket::INET; use Time::HiRes "time";
+my ($begun, $size) = (time, 20000);
+my $one = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => $ARGV[1]) or die "$!";
+for (1 .. 5000) { print $one "$size\\n"; $one->flush; my $left = $size; $left -= sysread $one, my $data, $left while $left }
+printf "took %.6f s as %s\\n", time - $begun, scalar getpwuid $<;
+"""
+
+
+def study(there: Site, place: Path, **change: object) -> Path:
+    """The study of two hosts over ssh, with programs; `change` is of the client."""
+    path = study_of(there, place)
+    document = yaml.safe_load(path.read_text())
+    client = {
+        "host": "alpha", "run": ["perl", "client.pl", "{beta}", "7000"], "files": {"client.pl": CLIENT}, "within": "30 s",
+    }  # fmt: skip
+    command = {
+        "name": "lines",
+        "servers": [
+            {
+                "host": "beta", "run": ["perl", "server.pl", "{address}", "7000"], "files": {"server.pl": SERVER},
+                "ready": {"port": 7000},
+            }
+        ],
+        "clients": [{**client, **change}],
+        "metrics": {"seconds_taken": {"output": "took ([0-9.]+) s", "unit": "s", "better": "lower"}},
+    }  # fmt: skip
+    path.write_text(
+        yaml.safe_dump(document | {"workloads": [{"command": command}], "margins": {"seconds_taken": "10 %"}})
+    )
+    return path
+
+
+def perls(site: Site) -> set[int]:
+    """The programs of these hosts."""
+    found = set()
+    for host in site.hosts.values():
+        pids = sshd.run("ip", "netns", "pids", host.namespace).split()
+        names = {int(pid): Path("/proc", pid, "comm") for pid in pids}
+        found |= {pid for pid, name in names.items() if name.exists() and name.read_text().strip() in ("perl", "sleep")}
+    return found
+
+
+def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path: Path) -> None:
+    process = framegauge("study", study(there, tmp_path), "--out", tmp_path / "out")
+    ended(process, tmp_path / "out")
+    for run in undisturbed(read(tmp_path / "out").runs):
+        work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
+        assert run.metrics["seconds_taken"] == work["printed"]["seconds_taken"] > 0
+        assert {row["mss_bytes"] for row in work["live"]} == {run.level - 52}
+        assert work["received_bytes"]["alpha"] >= 50_000_000
+    assert perls(there) == set()
+
+
+def test_programs_that_hosts_lack_are_named_at_once(there: Site, tmp_path: Path) -> None:
+    process = framegauge("study", study(there, tmp_path, run=["no-such-client", "x"]), "--out", tmp_path / "out")
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
+    assert "no-such-client" in said
+    assert "command on alpha" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_runs_on_when_the_controller_goes(there: Site, tmp_path: Path, how: int) -> None:
+    """With a client that never ends, and has put a program into the background."""
+    endless = study(there, tmp_path, run=["sh", "-c", "setsid sleep 500 & exec sleep 400"])
+    process = framegauge("study", endless, "--out", tmp_path / "out")
+    until = time.monotonic() + 60
+    while len(perls(there)) < 3:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    os.kill(process.pid, how)
+    process.communicate(timeout=60)
+    while perls(there):
+        assert time.monotonic() < until + 60
+        time.sleep(0.1)
+    left = [place for name in ("/tmp", "/dev/shm") for place in Path(name).glob("framegauge-*-*-*")]
+    assert left == []
+
+
+@pytest.mark.needs("sudo")
+def test_programs_run_as_the_user_who_logs_in(roomy: Path, tmp_path: Path) -> None:
+    rules = f"{sshd.GUEST} ALL=(root) NOPASSWD: ALL"
+    with sshd.site(roomy, ["alpha", "beta"], sudoers=rules) as site:
+        process = framegauge("study", study(site, tmp_path), "--out", tmp_path / "out")
+        ended(process, tmp_path / "out")
+        for run in undisturbed(read(tmp_path / "out").runs):
+            work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
+            assert f"as {sshd.GUEST}" in work["clients"][0]["words"]
+        assert perls(site) == set()
+    assert subprocess.run(["pgrep", "-f", "framegauge-agent keep"], check=False, capture_output=True).stdout == b""
