@@ -23,12 +23,16 @@ FILE says what is asked, of which networks and applications: `framegauge schema`
 A study of your own hosts (`testbed: {kind: ssh}`) changes their MTUs, offloads, queues and sysctls while it runs, and
 puts everything back at the end, or when the connection is lost (docs/how-to/hosts.md); --dry-run lists the changes.
 
-Run only files that you trust: an inventory that they name may be a program, `options` of a host may have ssh run one
-(ProxyCommand), and `agent` of a host is a program that is copied there and run. --dry-run runs none of them; with
---run-inventory it runs the inventory.
+The workload `command` runs your own programs (docs/your-application.md): as root in a rack, on your own hosts as the
+user who logs in; --dry-run lists them.
+
+Run only files that you trust: they may run such programs, an inventory that they name may be a program, `options` of a
+host may have ssh run one (ProxyCommand), and `agent` of a host is a program that is copied there and run. --dry-run
+runs none of them; with --run-inventory it runs the inventory.
 
 examples:
   framegauge study --preset demo
+  framegauge study examples/command.yaml                    your own programs: here Redis
   framegauge study rack.yaml --dry-run                      what it would run, and for how long
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack              go on after Ctrl-C

@@ -16,16 +16,18 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 from framegauge import metrics
 from framegauge.errors import InputError
 from framegauge.files import settings
-from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds, nearest
+from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
 from framegauge.study.changes import Change, change_problems
+from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
 from framegauge.study.margins import Margins, usual
 from framegauge.study.network_rules import network_problems
-from framegauge.study.queue import QueueFactor
 from framegauge.study.testbed import Testbed
 from framegauge.study.workloads import WORKLOADS, Workload
 
 __all__ = [
+    "NETWORK",
+    "OFFLOADS",
     "Arm",
     "Cell",
     "Factor",
@@ -40,64 +42,6 @@ __all__ = [
 ]
 
 MODERATION = "50 us"
-# The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
-OFFLOADS = ("tso", "lro", "gro", "checksum")
-# Factors of the network. Without a level, the testbed's setting holds; for ECN, the kernel's.
-NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
-Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
-
-
-class Factors(Model):
-    """What is varied, or held fixed.
-
-    `tso`, `lro`, `gro` and `checksum` default to `offloads`. On the user's own hosts, factors that are not given stay
-    unchanged; `qdisc` exists only there. `queue` and `buffer` apply to every switch port, `skew` is how much faster the
-    switches' ports to hosts are than all others, `shaping: off` leaves a host's queue unbounded.
-    """
-
-    mtu: Factor[Mtu]
-    rtt: Factor[Seconds] | None = None
-    offloads: Factor[StrictBool] | None = None
-    tso: Factor[StrictBool] | None = None
-    lro: Factor[StrictBool] | None = None
-    gro: Factor[StrictBool] | None = None
-    checksum: Factor[StrictBool] | None = None
-    moderation: Factor[Seconds] | None = None
-    congestion_control: Factor[StrictStr] | None = None
-    nagle: Factor[StrictBool] | None = None
-    qdisc: Factor[Qdisc] | None = None
-    queue: QueueFactor | None = None
-    routing: Factor[Routing] | None = None
-    buffer: Factor[Bytes] | None = None
-    skew: Factor[Ppm] | None = None
-    shaping: Factor[StrictBool] | None = None
-    ecn: Factor[StrictBool] | None = None
-    overlay: Factor[Literal["none", "vxlan"]] | None = None
-
-    def levels(self, name: str) -> list[Any]:
-        """The levels of one factor; [None] if it is not given."""
-        factor = getattr(self, name)
-        return [None] if factor is None else list(factor.levels)
-
-
-class Meters(Model):
-    """The meters that run alongside the workload; each has a cost (docs/why/cpu-cost.md).
-
-    `idle` is how long the idle hosts are measured before each run. `watch` names ports of the network, such as
-    switch>h1, whose events within 5 ms of their longest run of drops are all kept.
-    """
-
-    cpu: StrictBool = True
-    wire: StrictBool = True
-    idle: Seconds = 0.2
-    watch: list[StrictStr] = []
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Meters:
-        if self.cpu and self.idle == 0:
-            raise Problem(("idle",), 0, "more than 0: a host's idle use is subtracted (or cpu: false)")
-        return self
-
 
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
@@ -205,18 +149,6 @@ class Study(Model):
     def margin(self) -> dict[str, float]:
         """The margins as shares, by metric."""
         return self.margins.shares()
-
-
-def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
-    """The MTU of every host at a level; KeyError if the level has none for a host."""
-    if not isinstance(level, Mapping):
-        return dict.fromkeys(names, level)
-    return {name: level[name] if name in level else level["default"] for name in names}
-
-
-def nic_of(factors: Mapping[str, Any]) -> dict[str, Any]:
-    """The levels of tso, lro, gro and checksum, which default to `offloads`; None: left unchanged."""
-    return {name: factors["offloads"] if factors[name] is None else factors[name] for name in OFFLOADS}
 
 
 def _mtu_problems(study: Study) -> Iterator[Problem]:

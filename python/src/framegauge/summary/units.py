@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-__all__ = ["difference", "error", "rates", "unit_scale"]
+from framegauge import quantities
+
+__all__ = ["difference", "error", "figure", "quantity", "rates", "unit_scale"]
 
 _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
@@ -20,6 +22,14 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "cycles_per_gigabyte": ((1e9, "10⁹ cycles/GB"),),
 }
 
+_FORMS = {
+    "per_second": "{:.4g}/s",
+    "per_gigabyte": "{:.4g}/GB",
+    "core_seconds_per_gigabyte": "{:.3f} s/GB",
+    "instructions_per_gigabyte": "{:.3e}/GB",
+    "cycles_per_gigabyte": "{:.3e}/GB",
+}
+
 
 def unit_scale(unit: str, most: float) -> tuple[float, str]:
     """The divisor for values in a base unit of which the largest is `most`, and the name of the resulting unit."""
@@ -27,6 +37,28 @@ def unit_scale(unit: str, most: float) -> tuple[float, str]:
         if most >= factor:
             return factor, name
     return _SCALES[unit][-1] if unit in _SCALES else (1, "")
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A metric's value with a suitable unit."""
+    if value is None:
+        return "-"
+    if unit == "seconds":
+        return quantities.print_seconds(value)
+    if unit == "bits_per_second":
+        return quantities.print_bits_per_second(value)
+    if unit in ("bytes", "bytes_per_second"):
+        scale, name = unit_scale(unit, abs(value))
+        return f"{value / scale:.4g} {name}"
+    if unit == "share":
+        return f"{100 * value:.3g} %"
+    return _FORMS[unit].format(value) if unit in _FORMS else figure(value)
+
+
+def figure(value: float) -> str:
+    """A count or an amount with four significant digits: "0.04958", "1,176,000"."""
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 1e4 else f"{rounded:.4g}"
 
 
 def error(share: float) -> str:

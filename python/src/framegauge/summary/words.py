@@ -8,7 +8,7 @@ from typing import Any
 
 from framegauge import quantities
 from framegauge.networks import disciplines
-from framegauge.summary.units import unit_scale
+from framegauge.summary.units import figure, quantity
 
 __all__ = [
     "Cells",
@@ -50,13 +50,6 @@ _PHRASES = (
     ("bulk_flows", "bulk_hosts", "bulk_bits_per_second"),
 )  # fmt: skip
 _SAID_ANYWAY = ("bits_per_second", "offloads")  # of what all cells share, also the usual values of these are said
-_FORMS = {
-    "per_second": "{:.4g}/s",
-    "per_gigabyte": "{:.4g}/GB",
-    "core_seconds_per_gigabyte": "{:.3f} s/GB",
-    "instructions_per_gigabyte": "{:.3e}/GB",
-    "cycles_per_gigabyte": "{:.3e}/GB",
-}
 
 
 def word(name: str) -> str:
@@ -177,28 +170,6 @@ def alternatives(names: Sequence[str], last: str = "or") -> str:
     while same < min(map(len, parts)) - 1 and len({part[same] for part in parts}) == 1:
         same += 1
     return " ".join([*parts[0][:same], joined([" ".join(part[same:]) for part in parts], last)])
-
-
-def quantity(value: float | None, unit: str) -> str:
-    """A metric's value with a suitable unit."""
-    if value is None:
-        return "-"
-    if unit == "seconds":
-        return quantities.print_seconds(value)
-    if unit == "bits_per_second":
-        return quantities.print_bits_per_second(value)
-    if unit in ("bytes", "bytes_per_second"):
-        scale, name = unit_scale(unit, abs(value))
-        return f"{value / scale:.4g} {name}"
-    if unit == "share":
-        return f"{100 * value:.3g} %"
-    return _FORMS[unit].format(value) if unit in _FORMS else figure(value)
-
-
-def figure(value: float) -> str:
-    """A count or an amount with four significant digits: "0.04958", "1,176,000"."""
-    rounded = float(f"{value:.4g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 1e4 else f"{rounded:.4g}"
 
 
 def _digits(values: Sequence[float]) -> int:

@@ -26,6 +26,7 @@ SHORT = {
     "iperf3": {"duration": [1.0]},
     "ftp": {"size": [1_000_000], "repeat": 0.1},
     "mixed": {},
+    "command": {},
 }
 
 
