@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import jmespath
+import jmespath.exceptions
 
 from framegauge.errors import ProgramFailure
 
@@ -73,7 +74,13 @@ def _picked(name: str, path: str, text: str, where: str) -> float:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProgramFailure(f"metric {name}: {where}: found no JSON ({error}), expected it; {_last(text)}") from None
-    found = jmespath.search(path, document)
+    try:
+        found = jmespath.search(path, document)
+    except (jmespath.exceptions.JMESPathError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise ProgramFailure(
+            f"metric {name}: {where}: {path!r} fails ({why}), expected a number; {_last(text)}"
+        ) from None
     if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
         return float(found.strip().replace(",", ""))
     if isinstance(found, bool) or not isinstance(found, int | float):
