@@ -28,7 +28,7 @@ UNITS: Mapping[str, tuple[str, float]] = {
     "MiB/s": ("bytes_per_second", 1024.0**2), "GiB/s": ("bytes_per_second", 1024.0**3),
     "b/s": ("bits_per_second", 1.0), "kb/s": ("bits_per_second", 1e3), "Mb/s": ("bits_per_second", 1e6),
     "Gb/s": ("bits_per_second", 1e9),
-    "1/s": ("per_second", 1.0), "1/min": ("per_second", 1 / 60), "1": ("number", 1.0), "%": ("share", 0.01),
+    "1/s": ("per_second", 1.0), "1/min": ("per_second", 1 / 60), "1": ("number", 1.0), "%": ("percent", 1.0),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
     "seconds": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
     "bytes_per_second": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")),
-    "share": ((0.01, "%"),),
+    "percent": ((1, "%"),),
     "number": ((1, ""),),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1, "B")),
     "per_second": ((1, "per second"),),
@@ -23,6 +23,7 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
 }
 
 _FORMS = {
+    "percent": "{:.3g} %",
     "per_second": "{:.4g}/s",
     "per_gigabyte": "{:.4g}/GB",
     "core_seconds_per_gigabyte": "{:.3f} s/GB",
@@ -50,8 +51,6 @@ def quantity(value: float | None, unit: str) -> str:
     if unit in ("bytes", "bytes_per_second"):
         scale, name = unit_scale(unit, abs(value))
         return f"{value / scale:.4g} {name}"
-    if unit == "share":
-        return f"{100 * value:.3g} %"
     return _FORMS[unit].format(value) if unit in _FORMS else figure(value)
 
 

@@ -18,7 +18,7 @@ from framegauge.errors import AgentError, ProgramFailure
 from framegauge.metrics import METRICS
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import live, readings, tasks
-from framegauge.workloads.base import Executed, Go, Program, side_by_side
+from framegauge.workloads.base import Executed, Go, Phases, Program, side_by_side
 from framegauge.workloads.programs import Running
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Place, Task
@@ -32,7 +32,7 @@ TAIL = 2000  # characters of a client's output that a record keeps
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Phases):
     """Programs on hosts. `values` are those of placeholders that all hosts share, `mtu` is by host.
 
     `preload` is the file of the library that makes `nagle` hold for programs that have no such option, on the hosts
