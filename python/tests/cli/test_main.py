@@ -12,10 +12,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from helpers.support import STUDY
+from helpers.support import ROOT, STUDY
 
 from framegauge import __version__
 from framegauge.cli import main as cli
+from framegauge.study import file as study_file
 
 MAIN = [sys.executable, "-m", "framegauge"]
 
@@ -55,6 +56,19 @@ def test_seed_resume_and_dry_run(study_path, tmp_path, capsys):
     assert "found another study" in capsys.readouterr().err
     assert cli.main(["study", "--out", out, "--resume"]) == 0
     assert cli.main(["study", str(study_path), "--out", out, "--resume", "--seed", "5"]) == 0
+
+
+def test_what_there_is_to_begin_with_is_listed(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    cli.main(["study", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(study_file.presets()) + len(list((ROOT / "examples").glob("*.yaml")))
+    assert re.fullmatch(r"--preset demo +2 min  Do jumbo frames help bulk transfers on this rack\?", lines[0])
+    monkeypatch.chdir(tmp_path)
+    cli.main(["study", "--list", "--json"])
+    found = json.loads(capsys.readouterr().out)["studies"]
+    assert [each["study"] for each in found] == [f"--preset {name}" for name in study_file.presets()]
+    assert all(0 < each["seconds"] < 3600 and each["question"] for each in found)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,7 @@ host may have ssh run one (ProxyCommand), and `agent` of a host is a program tha
 runs none of them; with --run-inventory it runs the inventory.
 
 examples:
+  framegauge study --list                                   what there is to begin with
   framegauge study --preset demo
   framegauge study examples/command.yaml                    your own programs: here Redis
   framegauge study rack.yaml --dry-run                      what it would run, and for how long
@@ -50,6 +53,11 @@ def parser() -> Verb:
     whole = verb_parser("study", SUMMARY, _MORE)
     what = whole.add_mutually_exclusive_group()
     what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument(
+        "--list",
+        action="store_true",
+        help="presets, and the studies in ./examples, with their durations",
+    )
     what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
     whole.add_argument(
         "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
@@ -70,6 +78,9 @@ def parser() -> Verb:
 def run(words: Sequence[str]) -> None:
     """Run the study, print what follows, and say where its results are."""
     options = parser().parse_args(words)
+    if options.list:
+        _list(options.json)
+        return
     if options.out == output.STANDARD_OUTPUT:
         raise InputError("--out: found -, expected a folder (./- is one of that name)")
     if options.blocks is not None and not options.resume:
@@ -93,6 +104,22 @@ def run(words: Sequence[str]) -> None:
         output.show(*commands.plan_lines(study))
         return
     _run(study, options.out or commands.choose_folder(name), options)
+
+
+def _list(as_json: bool) -> None:
+    """Prints every study that is at hand: its duration, what to give for it, and its question."""
+    from framegauge.experiment.planning import total_seconds
+    from framegauge.study import file as study_file
+
+    found = [(f"--preset {name}", study_file.load_preset(name)) for name in study_file.presets()]
+    found += [(str(path), study_file.load(path)) for path in sorted(Path("examples").glob("*.yaml"))]
+    rows = [{"study": name, "seconds": round(total_seconds(each)), "question": each.question} for name, each in found]
+    if as_json:
+        output.show(json.dumps({"studies": rows}, indent=2))
+        return
+    width = max(len(name) for name, _ in found)
+    for name, each in found:
+        output.show(f"{name:<{width}}  {math.ceil(total_seconds(each) / 60):>3} min  {each.question}")
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:

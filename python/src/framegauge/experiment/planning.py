@@ -12,7 +12,7 @@ from framegauge.experiment.programs import INSTALL, command_of, programs_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
-from framegauge.study.blocks import Slot, block_order
+from framegauge.study.blocks import Slot, block_order, order
 from framegauge.study.changes import changes_as_json
 from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
 from framegauge.study.sizes import at_mtu
@@ -31,6 +31,7 @@ __all__ = [
     "missing_programs",
     "searched",
     "stated_conditions",
+    "total_seconds",
     "workload_of",
 ]
 
@@ -146,6 +147,11 @@ def expected_seconds(study: Study, slot: Slot) -> float:
     """A first estimate of a run's duration, which the first runs correct."""
     overhead = RUN_OVERHEAD_SECONDS + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2)
     return overhead + workload_of(study, slot).expected_seconds(study.testbed.link.rate)
+
+
+def total_seconds(study: Study) -> float:
+    """A first estimate of a study's duration: all of its runs, or its budget if that is shorter."""
+    return min(study.budget, sum(expected_seconds(study, slot) for slot in order(study)))
 
 
 def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:

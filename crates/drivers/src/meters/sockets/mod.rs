@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// What a look may take of the time until the next one.
-const LARGEST_SHARE: f64 = 0.05;
+const LARGEST_SHARE: f64 = 0.005;
 /// How much the cost of one look weighs in the mean.
 const WEIGHT: f64 = 0.2;
 /// Notifications are read at least so often.
