@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -83,6 +84,13 @@ def reach(
     )
 
 
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of the integral, which take longer to compute than all the rest."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return nodes, weights
+
+
 def _equal(critical: float, edge: float, degrees: int) -> float:
     """The chance that mean ± critical s/√n lies within ± edge (in standard errors) when the truth is 0.
 
@@ -93,7 +101,7 @@ def _equal(critical: float, edge: float, degrees: int) -> float:
     low, high = max(0.0, 1 - around), min(edge / critical, 1 + around)
     if high <= low:
         return 0.0
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _legendre()
     chi = low + (high - low) * (nodes + 1) / 2
     inside = 2 * special.ndtr(edge - critical * chi) - 1
     half = degrees / 2
