@@ -20,7 +20,7 @@ from rich.console import Console
 
 from framegauge.cli import main as cli
 from framegauge.compare import comparison, terminal as comparison_terminal
-from framegauge.compare.sources import read_side
+from framegauge.compare.sources import Side, read_side
 from framegauge.errors import InputError
 from framegauge.summary import document as summary
 from framegauge.summary.schema import comparison_schema
@@ -256,10 +256,16 @@ def test_whole_numbers_are_alike_however_they_are_written(tmp_path, capsys):
     assert compare(capsys, base, new)["not_compared"] == []
 
 
+@pytest.fixture(scope="module")
+def whole() -> Side:
+    """A side without damage, read once."""
+    return read_side(str(DOCUMENTS / "results-1"))
+
+
 @pytest.mark.soak(2)
 @settings(max_examples=by_length(40, 1000))
 @given(st.data())
-def test_any_damage_to_a_folder_is_a_comparison_or_one_line(data):
+def test_any_damage_to_a_folder_is_a_comparison_or_one_line(whole, data):
     with tempfile.TemporaryDirectory() as place:
         folder = shutil.copytree(DOCUMENTS / "results-2", Path(place) / "damaged")
         name = data.draw(st.sampled_from(["results.json", "environment.json", "runs.jsonl"]))
@@ -268,7 +274,7 @@ def test_any_damage_to_a_folder_is_a_comparison_or_one_line(data):
         )
         (folder / name).write_text("\n".join([json.dumps(data.draw(damaged(json.loads(first)))), *rest]))
         try:
-            document = comparison.compare(read_side(str(DOCUMENTS / "results-1")), read_side(str(folder)), {})
+            document = comparison.compare(whole, read_side(str(folder)), {})
         except InputError as error:
             assert "\n" not in str(error)  # noqa: PT017
             assert str(error).encode()  # noqa: PT017
