@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -115,7 +114,7 @@ def _list(as_json: bool) -> None:
     found += [(str(path), study_file.load(path)) for path in sorted(Path("examples").glob("*.yaml"))]
     rows = [{"study": name, "seconds": round(total_seconds(each)), "question": each.question} for name, each in found]
     if as_json:
-        output.show(json.dumps({"studies": rows}, indent=2))
+        output.show_json({"studies": rows}, indent=2)
         return
     width = max(len(name) for name, _ in found)
     for name, each in found:
