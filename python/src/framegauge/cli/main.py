@@ -27,6 +27,7 @@ VERBS = {
     "rack": "framegauge.cli.rack",
     "wire": "framegauge.cli.wire",
     "requirements": "framegauge.cli.requirements",
+    "apps": "framegauge.cli.apps",
     "schema": "framegauge.cli.schema",
     "completion": "framegauge.cli.completion",
 }
@@ -45,6 +46,7 @@ examples:
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
   framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
+  framegauge apps fetch hadoop              an application that a workload needs (see framegauge apps --help)
   framegauge schema > study.schema.json     for your editor; schema summary, check and compare are of what is printed
   framegauge completion bash                completion for your shell (see framegauge completion --help)
 
