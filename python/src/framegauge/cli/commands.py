@@ -191,7 +191,7 @@ def _plan(study: Study, before: Sequence[int]) -> dict[str, Any]:
 
 
 def _own_metrics(study: Study) -> list[str]:
-    return [name for each in study.workloads if each.command is not None for name in each.command.metrics]
+    return [name for each in study.workloads for name in each.parameters.declares]
 
 
 def _fill(

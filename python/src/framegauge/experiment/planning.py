@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from framegauge.apps import store
+from framegauge.experiment.cluster import mapreduce_of
 from framegauge.experiment.programs import INSTALL, command_of, programs_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
@@ -134,6 +136,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     ),
     "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
     "command": command_of,
+    "mapreduce": mapreduce_of,
 }
 
 
@@ -209,8 +212,17 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
         for program in programs:
             own.setdefault(program, []).append(host)
     needed += [(f"command on {', '.join(hosts)}", program, INSTALL) for program, hosts in own.items()]
-    return [
+    lacking = [
         {"name": program, "needed_for": what, "found": "no such program", "remedy": remedy}
         for what, program, remedy in needed
         if shutil.which(program, path=places) is None
     ]
+    used = {app for each in study.workloads for app in each.parameters.apps}
+    absent = [app for name in sorted(used) if not store.installed(app := store.named(name))]
+    return lacking + [
+        {
+            "name": app.full_name, "needed_for": app.needed_for, "found": f"no {store.folder(app)}",
+            "remedy": f"framegauge apps fetch {app.name}",
+        }
+        for app in absent
+    ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import jmespath
@@ -24,6 +24,7 @@ from framegauge import metrics
 from framegauge.errors import QuantityError
 from framegauge.files.placeholders import expected, placeholders
 from framegauge.files.types import Problem, Seconds, Sparse, as_list, nearest
+from framegauge.metrics import Metric
 from framegauge.study.parameters import Parameters, grid
 
 __all__ = ["Client", "Command", "Preparation", "Reading", "Ready", "Server", "Step"]
@@ -225,6 +226,11 @@ class Command(Parameters):
     def label(self) -> str:
         """The name that results have for this workload."""
         return self.name
+
+    @property
+    def declares(self) -> Mapping[str, Metric]:
+        """What the programs print."""
+        return {name: reading.metric for name, reading in self.metrics.items()}
 
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of the parameters' values."""

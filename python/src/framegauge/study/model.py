@@ -117,9 +117,9 @@ class Study(Model):
             if each.command is not None and each.command.name in (*labels, *WORKLOADS):
                 raise Problem((*where, "name"), each.command.name, "a name that no other workload has")
             labels.append(each.parameters.label)
-            for name, reading in each.command.metrics.items() if each.command is not None else ():
+            for name, metric in each.parameters.declares.items():
                 try:
-                    metrics.declare(name, reading.metric)
+                    metrics.declare(name, metric)
                 except InputError as error:
                     raise Problem((*where, "metrics", name), name, str(error)) from None
                 own.append(name)
@@ -250,6 +250,11 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if study.testbed.kind == "fake" and workload.command is not None:
             expected = "rack, veth or ssh for command: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
+        if study.testbed.kind != "rack" and parameters.needs_rack:
+            expected = f"rack for {parameters.key}: its hosts need names and folders of their own"
+            yield Problem(("testbed", "kind"), study.testbed.kind, expected)
+        if study.testbed.family == 6 and parameters.key == "mapreduce":
+            yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
         if study.testbed.kind == "ssh" and parameters.starts_programs:
             expected = "stream, rr, mixed or command on testbed ssh: other workloads start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from framegauge.files.types import Model, Problem
+from framegauge.metrics import Metric
 
 __all__ = ["Parameters", "above_zero", "grid"]
 
@@ -18,11 +19,18 @@ class Parameters(Model):
     key: ClassVar[str]
     obeys_nagle: ClassVar[bool] = False
     starts_programs: ClassVar[bool] = False  # of this machine, under names that are known before
+    apps: ClassVar[tuple[str, ...]] = ()  # that `framegauge apps fetch` gets
+    needs_rack: ClassVar[bool] = False  # hosts with names, and with file systems of their own
 
     @property
     def label(self) -> str:
         """The name that results have for the workload."""
         return self.key
+
+    @property
+    def declares(self) -> Mapping[str, Metric]:
+        """The metrics of its own that the workload brings, for the table of metrics."""
+        return {}
 
     @abstractmethod
     def conditions(self) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from pydantic import (
 from framegauge.errors import QuantityError
 from framegauge.files.types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
 from framegauge.study.command import Command
+from framegauge.study.mapreduce import MapReduce
 from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.sizes import SizesLevels, sizes_problems
 
@@ -33,6 +34,7 @@ __all__ = [
     "Command",
     "Ftp",
     "Iperf3",
+    "MapReduce",
     "Mixed",
     "Parameters",
     "RequestResponse",
@@ -258,7 +260,7 @@ class Ftp(Parameters):
 
 
 WORKLOADS: Mapping[str, type[Parameters]] = {
-    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command)
+    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce)
 }
 
 
@@ -273,6 +275,7 @@ class Workload(Model):
     iperf3: Iperf3 | None = None
     ftp: Ftp | None = None
     command: Command | None = None
+    mapreduce: MapReduce | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -62,7 +62,7 @@ class Command(Phases):
     @contextmanager
     def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
         """Runs `prepare`, and starts the servers. Then all clients at the same time; `after` once all is measured."""
-        places = {host.name: self._place(host, hosts, f"run-{token[:12]}") for host in hosts}
+        places = self.places(hosts, token)
         used = [places[name] for name in self._used(hosts)]
         with ExitStack() as stack:
             side_by_side([(place.host, self._folder(place)) for place in used])
@@ -73,8 +73,8 @@ class Command(Phases):
             watch.begin()
             servers: list[tuple[Task, Running]] = []
             for task in self.servers:
-                for place in self._of(task, places):
-                    running = stack.enter_context(tasks.started(task, place))
+                begun = [(stack.enter_context(tasks.started(task, place)), place) for place in self._of(task, places)]
+                for running, place in begun:
                     tasks.await_ready(task, running, place)
                     servers.append((task, running))
 
@@ -87,6 +87,10 @@ class Command(Phases):
             yield go
             for task in self.after:
                 self._each(task, places)
+
+    def places(self, hosts: Sequence[Host], token: str) -> dict[str, Place]:
+        """Every host in this run."""
+        return {host.name: self._place(host, hosts, f"run-{token[:12]}") for host in hosts}
 
     def _used(self, hosts: Sequence[Host]) -> list[str]:
         """The hosts on which programs run, in the order of hosts."""

@@ -81,6 +81,9 @@ def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iter
         },
         "live": [row for name in outer for row in _segments(name, outer[name], names)],
         "traffic": {name: _groups(outer[name]) for name in outer},
+        "traffic_inside": {
+            name: _groups([each for each in one["sockets"] if each["loopback"]]) for name, one in watched.items()
+        },
         "connections": {name: sum(each["connections"] for each in outer[name]) for name in outer},
         "watch": {
             name: {key: one[key] for key in ("looks", "seconds", "cpu_seconds", "lost", "more")}

@@ -1,0 +1,43 @@
+"""The workload `mapreduce` of a study file, made into the workload that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents.binary import find_nodelay
+from framegauge.apps import store
+from framegauge.study.blocks import Slot
+from framegauge.study.model import Study, host_mtus
+from framegauge.workloads.command import Command
+from framegauge.workloads.hadoop import Cluster
+from framegauge.workloads.mapreduce import ROW_BYTES, MapReduce
+
+__all__ = ["mapreduce_of"]
+
+# Of a run on two CPUs that nothing else uses: what a cluster takes, what each worker adds, and bytes a second.
+START_SECONDS, WORKER_SECONDS, BYTES_PER_SECOND = 50.0, 8.0, 8e6
+
+
+def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapReduce:
+    """The workload of a slot: the first host is the master. There are at least as many maps as workers."""
+    asked = study.workloads[slot.cell.place].mapreduce
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no mapreduce")
+    names, size, nagle = study.testbed.host_names, slot.cell.parameters["size_bytes"], factors["nagle"]
+    workers = names[1:]
+    guess = START_SECONDS + WORKER_SECONDS * len(workers) + size / BYTES_PER_SECOND
+    base = Command(
+        name="mapreduce", clients=(), metrics_={}, mtu=host_mtus(factors["mtu"], names), nagle=nagle, nagle_on=names,
+        preload=Path(find_nodelay()) if nagle is not None else None,
+        expect_seconds=guess if asked.expect is None else asked.expect,
+    )  # fmt: skip
+    cluster = Cluster(
+        files=str(store.folder(store.named("hadoop"))), master=names[0], workers=workers, block_bytes=asked.block,
+        replication=asked.replication, slots=asked.slots,
+    )  # fmt: skip
+    return MapReduce.of(
+        cluster, slot.cell.parameters["job"], rows=size // ROW_BYTES, maps=max(len(workers), -(-size // asked.block)),
+        reduces=asked.reduces or len(workers), within=asked.within, base=base,
+    )  # fmt: skip

@@ -1,0 +1,64 @@
+"""The workload `mapreduce` of a study file: a job on a Hadoop cluster whose every node is a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
+
+from framegauge.files.types import Bytes, Problem, Seconds, Sizes, as_list
+from framegauge.metrics import Metric
+from framegauge.study.parameters import Parameters, above_zero, grid
+
+__all__ = ["MapReduce"]
+
+Job = Literal["terasort", "grep"]
+Jobs = Annotated[list[Job], BeforeValidator(as_list, json_schema_input_type=Job | list[Job]), Field(min_length=1)]
+LEAST_BLOCK = 1 << 20  # of HDFS
+ROW_BYTES = 100  # of teragen
+
+
+class MapReduce(Parameters):
+    """Hadoop's terasort or grep over `size` of rows that teragen has written: h1 is the master, all others are workers.
+
+    `reduces` and `slots` (tasks at once on a worker) decide how the shuffle is spread, `block` and `replication` are
+    HDFS's. `within` is for each step of a run: the start, teragen, the job, and the check of its result.
+    """
+
+    key: ClassVar[str] = "mapreduce"
+    obeys_nagle: ClassVar[bool] = True
+    apps: ClassVar[tuple[str, ...]] = ("hadoop",)
+    needs_rack: ClassVar[bool] = True
+
+    job: Jobs = ["terasort"]
+    size: Sizes = [100_000_000]
+    reduces: Annotated[StrictInt, Field(ge=1, le=1000)] | None = None
+    slots: Annotated[StrictInt, Field(ge=1, le=64)] = 3
+    block: Bytes = 32 << 20
+    replication: Annotated[StrictInt, Field(ge=1, le=10)] = 1
+    within: Seconds = 600.0
+    expect: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> MapReduce:
+        above_zero(self, "size")
+        for size in self.size:
+            if size % ROW_BYTES:
+                raise Problem(("size",), size, f"a multiple of {ROW_BYTES} bytes, the size of a row")
+        if self.block < LEAST_BLOCK or self.block % 512:
+            raise Problem(("block",), self.block, "at least 1 MiB, and a multiple of 512 bytes")
+        return self
+
+    @property
+    def declares(self) -> Mapping[str, Metric]:
+        """Completion time, and the shuffle's, by Hadoop's own clock."""
+        return {"job_time": Metric("seconds", False), "shuffle_time": Metric("seconds", False)}
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """One condition per job and size."""
+        return grid({"job": self.job, "size_bytes": self.size}, {})
+
+    def needed_hosts(self) -> tuple[int, str]:
+        """A master, and as many workers as a block has copies."""
+        return 1 + max(2, self.replication), "replication" if self.replication > 2 else ""

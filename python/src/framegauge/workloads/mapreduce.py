@@ -1,0 +1,191 @@
+"""mapreduce: a sort, or a search, on a Hadoop cluster whose every node is a host.
+
+The daemons start, and teragen writes the input, before anything is measured. Afterwards the result is checked: the
+sorted rows must have the checksum of the generated ones, and a search must have found every row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pyarrow as pa
+
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads import history, tasks
+from framegauge.workloads.base import Executed, Go, Program, side_by_side
+from framegauge.workloads.command import Command
+from framegauge.workloads.hadoop import HISTORY, Cluster, purpose
+from framegauge.workloads.history import Job
+from framegauge.workloads.tasks import Place, Task
+
+__all__ = ["ROW_BYTES", "MapReduce"]
+
+ROW_BYTES = 100  # of teragen
+# Every row of teragen has two fixed bytes before the 32 digits of its number, of which the last two are kept.
+PATTERN = r"\x00\x11[0-9A-F]{30}([0-9A-F]{2})"
+LOOK_SECONDS = 1.0
+LOOKS = 5
+_EXAMPLES = "org.apache.hadoop.examples"
+
+
+@dataclass(frozen=True)
+class MapReduce:
+    """`job` is terasort or grep, of so many rows; `within_seconds` is for each of its steps."""
+
+    cluster: Cluster
+    job: str
+    rows: int
+    maps: int
+    reduces: int
+    within_seconds: float
+    programs: Command = field(repr=False)
+    name: ClassVar[str] = "mapreduce"
+    needs: ClassVar[Sequence[Program]] = (
+        Program("java", "openjdk-17-jre-headless"), Program("bash", "bash"), Program("setsid", "util-linux"),
+    )  # fmt: skip
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, job: str, rows: int, maps: int, reduces: int, within: float, base: Command
+    ) -> MapReduce:
+        """The workload. `base` has the settings of hosts (values, MTUs, Nagle); its programs are made here."""
+        settings = {"mapreduce.job.reduces": reduces}
+        if job == "terasort":
+            settings["mapreduce.terasort.output.replication"] = cluster.replication
+            task = cluster.job(f"{_EXAMPLES}.terasort.TeraSort", settings, "/in", "/out", within=within)
+        else:
+            task = cluster.job(
+                f"{_EXAMPLES}.Grep",
+                settings,
+                "/in",
+                "/out",
+                PATTERN.replace("{30}", "{{30}}").replace("{2}", "{{2}}"),
+                "1",
+                within=within,
+            )
+        programs = replace(base, clients=[task], servers=cluster.servers(), prepare=cluster.prepare())
+        return cls(cluster, job, rows, maps, reduces, within, programs)
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """Starting, generating and checking included; the runner learns how long runs take."""
+        return self.programs.expect_seconds
+
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Names the hosts to one another, starts the cluster and generates the input; checks the result at the end."""
+        entries = [{"name": host.name, "addresses": list(host.addresses)} for host in hosts]
+        side_by_side([(host, lambda host: host.agent.request("host.names", {"entries": entries})) for host in hosts])
+        found: list[Json] = []
+        with self.programs.prepared(hosts, token) as inner:
+            places = self.programs.places(hosts, token)
+            self._generate(places)
+
+            def go(on_progress: Progress | None) -> Executed:
+                done = inner(on_progress)
+                found.append(done.record)
+                return done
+
+            yield go
+            for record in found:
+                self._conclude(places, record)
+
+    def _generate(self, places: Mapping[str, Place]) -> None:
+        settings = {"mapreduce.job.maps": self.maps}
+        words = (str(self.rows), "/in")
+        self._run(
+            self.cluster.job(f"{_EXAMPLES}.terasort.TeraGen", settings, *words, within=self.within_seconds), places
+        )
+
+    def _run(self, task: Task, places: Mapping[str, Place]) -> str:
+        """Runs a program of the master to its end: what it printed."""
+        with tasks.started(task, places[self.cluster.master]) as running:
+            tasks.finish(task, running)
+            return running.output()
+
+    def _conclude(self, places: Mapping[str, Place], record: Json) -> None:
+        """Checks the result, and enters what Hadoop itself says of the jobs."""
+        if self.job == "terasort":
+            settings = {"mapreduce.job.ubertask.enable": "true"}
+            main = f"{_EXAMPLES}.terasort.TeraValidate"
+            self._run(self.cluster.job(main, settings, "/out", "/check", within=self.within_seconds), places)
+        measured = ("TeraSort",) if self.job == "terasort" else ("grep-search", "grep-sort")
+        result, jobs = self._read(places, ("TeraGen", *measured))
+        if self.job == "terasort":
+            record["checked"] = sorted_as(result, jobs["TeraGen"].counters["CHECKSUM"]) | {"rows": self.rows}
+        else:
+            record["checked"] = found_all(result, self.rows)
+        first, last = jobs[measured[0]], jobs[measured[-1]]
+        record["printed"] = {"job_time": last.finished_seconds - first.submitted_seconds}
+        if first.shuffle_seconds is not None:
+            record["printed"]["shuffle_time"] = first.shuffle_seconds
+        record["jobs"] = [_document(jobs[name]) for name in measured]
+        record["traffic_by_purpose"] = by_purpose(record)
+
+    def _read(self, places: Mapping[str, Place], names: Sequence[str]) -> tuple[str, dict[str, Job]]:
+        """The result, and the histories of the jobs of these names, which are complete a moment after the jobs."""
+        files = "/check/part-*" if self.job == "terasort" else "/out/part-*"
+        found: dict[str, Job] = {}
+        for _ in range(LOOKS):
+            result, *texts = history.split(self._run(self.cluster.read(files, f"{HISTORY}/*/*.jhist"), places))
+            found = {job.name: job for job in (history.parse("mapreduce", each) for each in texts)}
+            if all(name in found for name in names):
+                return result, found
+            time.sleep(LOOK_SECONDS)
+        missing = ", ".join(name for name in names if name not in found)
+        raise ProgramFailure(f"mapreduce: found no history of {missing}, expected one from Hadoop")
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """Nothing: there are no spools."""
+        return {}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """Those of `command`: what was printed, here by Hadoop's own history, and goodput."""
+        return self.programs.metrics(record, tables)
+
+
+def sorted_as(result: str, checksum: int) -> Json:
+    """The checksum that teravalidate found; ProgramFailure if rows are out of order, or it is not that of teragen."""
+    told = [line.split("\t") for line in result.splitlines() if "\t" in line]
+    if wrong := [line for line in told if line[0] != "checksum"]:
+        raise ProgramFailure(f"teravalidate: found {' '.join(wrong[0])}, expected rows in order")
+    sums = [int(line[1], 16) for line in told]
+    expected = checksum % (1 << 64)
+    if len(sums) != 1 or sums[0] % (1 << 64) != expected:
+        shown = ", ".join(f"{each:x}" for each in sums) or "none"
+        raise ProgramFailure(f"teravalidate: found checksum {shown}, expected {expected:x} as of teragen")
+    return {"checksum": f"{sums[0]:x}"}
+
+
+def found_all(result: str, rows: int) -> Json:
+    """The number of rows that grep found, by what their numbers end with; ProgramFailure if it is not that of all."""
+    told = [line.split("\t") for line in result.splitlines() if "\t" in line]
+    found = sum(int(line[0]) for line in told)
+    if found != rows:
+        raise ProgramFailure(f"grep: found {found} rows, expected the {rows} that teragen wrote")
+    return {"rows": found}
+
+
+def by_purpose(record: Json) -> Json:
+    """Bytes that servers and clients sent to other hosts, and within one, by purpose: shuffle, hdfs, rpc."""
+    found: Json = {}
+    for where, key in (("between_hosts", "traffic"), ("within_hosts", "traffic_inside")):
+        sums = dict.fromkeys(("shuffle", "hdfs", "rpc"), 0)
+        for groups in record[key].values():
+            for each in groups:
+                sums[purpose(each["port"])] += each["sent_bytes"]
+        found[where] = {f"{name}_bytes": value for name, value in sums.items()}
+    return found
+
+
+def _document(job: Job) -> Json:
+    return {
+        "name": job.name, "seconds": job.seconds, "maps": job.maps, "reduces": job.reduces,
+        "shuffle_bytes": job.counters.get("REDUCE_SHUFFLE_BYTES", 0),
+        "task_cpu_seconds": job.counters.get("CPU_MILLISECONDS", 0) / 1e3,
+        "shuffles_seconds": job.shuffles_seconds, "counters": job.counters,
+    }  # fmt: skip
