@@ -11,7 +11,7 @@ __all__ = ["does", "names_workload", "sizes"]
 
 _WHAT = {
     "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
-    "mixed": "requests alongside bulk transfers",
+    "mixed": "requests alongside bulk transfers", "mapreduce": "MapReduce jobs",
 }  # fmt: skip
 # By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
 _PHRASES = {

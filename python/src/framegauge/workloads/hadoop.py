@@ -64,7 +64,7 @@ class Cluster:
         argv = self._java(
             "org.apache.hadoop.hdfs.server.namenode.NameNode", 160, "-format", "-force", "-nonInteractive"
         )
-        return [Task((self.master,), argv, START_SECONDS, self.environment, self.configuration())]
+        return [Task((self.master,), argv, START_SECONDS, self.environment, templates=self.configuration())]
 
     def servers(self) -> list[Task]:
         """The daemons. Each kind starts on all of its hosts at once; when the last is ready, all have registered."""
@@ -101,7 +101,7 @@ class Cluster:
         return {"HADOOP_CONF_DIR": "{run}/conf", "HADOOP_USER_NAME": "hadoop", "MALLOC_ARENA_MAX": "2"}
 
     def _server(self, hosts: tuple[str, ...], main: str, heap_mb: int, ready: Readiness) -> Task:
-        return Task(hosts, self._java(main, heap_mb), environment=self.environment, files=self.configuration(),
+        return Task(hosts, self._java(main, heap_mb), environment=self.environment, templates=self.configuration(),
                     ready=ready)  # fmt: skip
 
     def _java(self, main: str, heap_mb: int, *words: str) -> tuple[str, ...]:
