@@ -110,7 +110,7 @@ def test_a_cluster_writes_into_the_runs_folder_only() -> None:
                 assert mark not in line or VALUES["run"] in line, (name, line)
     assert "<name>yarn.nodemanager.hostname</name><value>h2</value>" in files["conf/yarn-site.xml"]
     assert "<name>dfs.blocksize</name><value>33554432</value>" in files["conf/hdfs-site.xml"]
-    for task in (*cluster.prepare(), *cluster.servers(), cluster.job("Main", {"a.b": 1}, "/in", within=5.0)):
+    for task in (*cluster.prepare()[1:], *cluster.servers(), cluster.job("Main", {"a.b": 1}, "/in", within=5.0)):
         words = [substitute(word, VALUES) for word in task.argv]
         assert f"-Djava.io.tmpdir={VALUES['run']}/tmp" in words
         assert "-XX:-UsePerfData" in words  # Java's own files in /tmp

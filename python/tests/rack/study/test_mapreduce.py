@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.needs("java")]
 ROWS_CHECKSUM = "7a27e2d0d55de"  # of a million rows of teragen, on any machine
 SHUFFLE_PORT = 13562
 START_SECONDS = 300.0
+DAEMONS = 4  # of the ten that are started
 EXAMPLE = ROOT / "examples/terasort-short.yaml"
 
 
@@ -65,18 +68,39 @@ class Captured(RackTestbed):
         return found
 
 
-def shuffle_packets(capture: Path) -> list[int]:
-    """The IP length of every packet that left a port of the fabric with data of the shuffle."""
-    program = shutil.which("tshark")
-    assert program is not None
-    fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "ip.len"]
-    wanted = ["-Y", f"tcp.srcport == {SHUFFLE_PORT} && tcp.len > 0"]
-    read = subprocess.run([program, "-r", str(capture), *wanted, *fields], capture_output=True, text=True, check=True)
-    rows = (line.split("\t") for line in read.stdout.splitlines())
-    return [int(length) for port, length in rows if port.endswith(" out")]
+def shuffle_packets(capture: bytes) -> list[int]:
+    """The IP length of every packet that left a port of the fabric with data of the shuffle.
+
+    The capture is a pcapng file: blocks of interfaces (1), whose names tell ports and sides, and of frames (6).
+    """
+    found, names, place = [], [], 0
+    while place < len(capture):
+        kind, length = struct.unpack_from("<II", capture, place)
+        body = capture[place + 8 : place + length - 4]
+        place += length
+        if kind == 1:
+            names.append(name_of(body))
+        elif kind == 6 and names[struct.unpack_from("<I", body)[0]].endswith(" out"):
+            kept = struct.unpack_from("<I", body, 12)[0]
+            packet = body[20 : 20 + kept][14:]
+            header = 4 * (packet[0] & 15)
+            size, port = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!H", packet, header)[0]
+            payload = size - header - 4 * (packet[header + 12] >> 4)
+            if packet[9] == socket.IPPROTO_TCP and port == SHUFFLE_PORT and payload > 0:
+                found.append(size)
+    return found
 
 
-@pytest.mark.needs("tshark")
+def name_of(interface: bytes) -> str:
+    """The option if_name (2) of an interface's block."""
+    place = 8
+    while True:
+        code, length = struct.unpack_from("<HH", interface, place)
+        if code == 2:
+            return interface[place + 4 : place + 4 + length].decode()
+        place += 4 + (length + 3) // 4 * 4
+
+
 def test_hadoop_sockets_and_fabric_agree_and_every_sort_is_right(
     rack_agent: Agent, hadoop: Path, tmp_path: Path
 ) -> None:
@@ -103,8 +127,7 @@ def test_hadoop_sockets_and_fabric_agree_and_every_sort_is_right(
         assert 0 < each.metrics["shuffle_time"] < each.metrics["job_time"]
         assert record["nodelay"]
         assert {value for values in record["nodelay"].values() for value in values} == {True}
-        (tmp_path / "workers.pcapng").write_bytes(capture)
-        packets = shuffle_packets(tmp_path / "workers.pcapng")
+        packets = shuffle_packets(capture)
         # All of what went to other hosts, headers included, passed the fabric.
         assert sum(packets) == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.05)
         mean = statistics.fmean(packets)
@@ -117,50 +140,42 @@ def saved(folder: Path, number: int) -> Json:
     return found
 
 
-@pytest.fixture
-def study_path(tmp_path: Path) -> Path:
-    path = tmp_path / "study.yaml"
-    path.write_text(EXAMPLE.read_text())
-    return path
-
-
-def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, study_path: Path, tmp_path: Path) -> None:
-    """SIGKILL of the controller while the daemons run."""
+def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Path) -> None:
+    """SIGKILL of the controller while the daemons of a cluster run."""
     family: list[int] = []
+    others = programs_of(hadoop)
+    here = set(os.listdir("/")), set(os.listdir("/tmp"))
     with leaves_nothing(lambda: await_end(family)):
-        before = set(os.listdir("/tmp"))
-        command = [sys.executable, "-m", "framegauge", "study", str(study_path), "--out", str(tmp_path / "out")]
+        command = [sys.executable, "-m", "framegauge", "study", str(EXAMPLE), "--out", str(tmp_path / "out")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
-            daemons = until_daemons(controller)
-            root = children(controller.pid)[0]
-            family += [root, *hosts_of(root), *daemons]
-            os.kill(controller.pid, signal.SIGKILL)
+            try:
+                daemons = await_daemons(hadoop, others, controller)
+                root = children(controller.pid)[0]
+                family += [root, *hosts_of(root), *daemons]
+            finally:
+                os.kill(controller.pid, signal.SIGKILL)
             controller.communicate(timeout=60)
-        await_end(family)
-        mine = set(os.listdir("/tmp")) - before
-        assert [name for name in mine if name.startswith(("hadoop", "hsperf", "jetty", "yarn", "Jetty"))] == []
+    assert programs_of(hadoop) <= others
+    assert set(os.listdir("/")) <= here[0]
+    written = set(os.listdir("/tmp")) - here[1]
+    assert [name for name in written if name.lower().startswith(("hadoop", "hsperf", "jetty", "yarn"))] == []
 
 
-def until_daemons(controller: subprocess.Popen[bytes]) -> list[int]:
-    """The processes of three daemons, once so many run."""
-    until = time.monotonic() + START_SECONDS
+def await_daemons(hadoop: Path, others: set[int], controller: subprocess.Popen[bytes]) -> set[int]:
+    """Some of the daemons, once they run."""
+    found, until = set[int](), time.monotonic() + START_SECONDS
     while controller.poll() is None and time.monotonic() < until:
-        found = java_below(controller.pid)
-        if len(found) >= 3:
+        if len(found := programs_of(hadoop) - others) >= DAEMONS:
             return found
         time.sleep(0.2)
-    raise AssertionError(controller.communicate()[1].decode())
+    raise AssertionError(f"found {len(found)} daemons, expected {DAEMONS}")
 
 
-def java_below(process: int) -> list[int]:
-    """The Java programs that a process, or one of its descendants, has started."""
-    found, left = [], [process]
-    while left:
-        one = left.pop()
-        try:
-            if Path(f"/proc/{one}/comm").read_text().strip() == "java":
-                found.append(one)
-        except OSError:
-            continue
-        left += children(one)
+def programs_of(hadoop: Path) -> set[int]:
+    """The processes that have Hadoop's files among their words."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if str(hadoop).encode() in place.read_bytes():
+                found.add(int(place.parent.name))
     return found
