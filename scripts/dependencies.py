@@ -47,6 +47,7 @@ WORDS = {
     "apache software license": "Apache-2.0",
     "2-clause bsd": "BSD-2-Clause",
     "bsd 2-clause license": "BSD-2-Clause",
+    "bsd": "BSD-3-Clause",
     "bsd license": "BSD-3-Clause",
     "mit license": "MIT",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",

@@ -1,1 +1,1 @@
-"""Applications that workloads need and distributions lack: what they consist of, and how they are fetched and kept."""
+"""Applications that workloads run: our own, and how those are fetched and kept that distributions lack."""

@@ -1,0 +1,214 @@
+"""The site: an application server of the event calendar, with Starlette on uvicorn.
+
+Rows are in PostgreSQL, sessions and the first page in memcached, images on the file server (NFS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs
+
+import aiomcache
+import asyncpg
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from framegauge.apps.web import content, pages
+from framegauge.apps.web.files import FileServer
+
+__all__ = ["Site", "main"]
+
+CONNECTIONS = 4  # of a server to the database, to memcached and to the file server each
+LISTED = 6  # events of a list
+SESSION_SECONDS = 3600
+HOME_SECONDS = 10  # for which the first page is kept
+KEEP_ALIVE_SECONDS = 3600  # longer than any run: the balancer's connections stay
+RENEW_SECONDS = 20
+DATABASE = "postgres"
+
+
+class Site:
+    """One application server; its pages are methods."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self._asked = asked
+        self._threads = ThreadPoolExecutor(CONNECTIONS)
+        self._database: Any = None
+        self._cache: Any = None
+        self._files: Any = None
+
+    def application(self) -> Starlette:
+        """The routes."""
+        routes = [
+            Route("/", self.home),
+            Route("/login", self.login, methods=["POST"]),
+            Route("/event/{number:int}", self.event),
+            Route("/person/{number:int}", self.person),
+            Route("/tag/{tag}", self.search),
+            Route("/event", self.add_event, methods=["POST"]),
+            Route("/person", self.add_person, methods=["POST"]),
+            Route("/image/{kind}/{number:int}", self.image),
+            Route("/static/{name}", self.static),
+        ]
+        return Starlette(routes=routes, lifespan=self._connected)
+
+    @asynccontextmanager
+    async def _connected(self, _application: Starlette) -> AsyncIterator[None]:
+        asked = self._asked
+        self._files = FileServer(f"nfs://{_in_url(asked.files)}/files?version=4", CONNECTIONS)
+        self._cache = aiomcache.Client(asked.memcached, 11211, pool_size=CONNECTIONS)
+        self._database = await asyncpg.create_pool(
+            host=asked.database, user="postgres", database=DATABASE, min_size=CONNECTIONS, max_size=CONNECTIONS
+        )
+        if asked.fill:
+            await self._fill()
+        renewing = asyncio.create_task(self._renew())
+        yield
+        renewing.cancel()
+
+    async def _renew(self) -> None:
+        """Uses every connection to the file server from time to time: libnfs does not renew its leases, of 60 s."""
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            for _ in range(CONNECTIONS):
+                await self._read("/thumbnail/0")
+
+    async def _read(self, name: str) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._files.read, name)
+
+    async def _fill(self) -> None:
+        async with self._database.acquire() as connection, connection.transaction():
+            await connection.execute(content.SCHEMA)
+            for table, columns in content.TABLES.items():
+                await connection.copy_records_to_table(table, records=content.rows(table), columns=columns)
+            await connection.execute(content.INDEXES)
+
+    async def home(self, _request: Request) -> Response:
+        """The next events; from memcached as long as it has the page."""
+        if (kept := await self._cache.get(b"home")) is not None:
+            return _html(kept)
+        found = await self._database.fetch("SELECT * FROM event WHERE day >= 100 ORDER BY day, id LIMIT $1", LISTED)
+        whole = pages.home(found).encode()
+        await self._cache.set(b"home", whole, HOME_SECONDS)
+        return _html(whole)
+
+    async def login(self, request: Request) -> Response:
+        """Checks the password, and begins a session."""
+        given = await _form(request)
+        found = await self._database.fetchrow("SELECT * FROM person WHERE name = $1", given["name"])
+        if found is None or found["password"] != given["password"]:
+            return HTMLResponse("no such person, or another password", 403)
+        token = secrets.token_hex(16)
+        await self._cache.set(f"session-{token}".encode(), str(found["id"]).encode(), SESSION_SECONDS)
+        return await self._person(found, {"set-cookie": f"session={token}; Path=/"})
+
+    async def event(self, request: Request) -> Response:
+        """An event with all that belongs to it."""
+        return await self._event(request.path_params["number"])
+
+    async def _event(self, number: int) -> Response:
+        one = await self._database.fetchrow("SELECT * FROM event WHERE id = $1", number)
+        if one is None:
+            return HTMLResponse("no such event", 404)
+        tags = await self._database.fetch("SELECT tag FROM tagged WHERE event = $1 ORDER BY tag", number)
+        guests = await self._database.fetch(
+            "SELECT id, name FROM guest JOIN person ON person = id WHERE event = $1 ORDER BY id LIMIT 20", number
+        )
+        comments = await self._database.fetch(
+            "SELECT name, words FROM comment JOIN person ON person = person.id WHERE event = $1 ORDER BY comment.id",
+            number,
+        )
+        return _html(pages.event(one, [each["tag"] for each in tags], guests, comments).encode())
+
+    async def person(self, request: Request) -> Response:
+        """A person."""
+        found = await self._database.fetchrow("SELECT * FROM person WHERE id = $1", request.path_params["number"])
+        return HTMLResponse("no such person", 404) if found is None else await self._person(found, {})
+
+    async def _person(self, one: Any, headers: dict[str, str]) -> Response:
+        events = await self._database.fetch(
+            "SELECT id, title FROM guest JOIN event ON event = id WHERE person = $1 ORDER BY day LIMIT 10", one["id"]
+        )
+        return _html(pages.person(one, events).encode(), headers)
+
+    async def search(self, request: Request) -> Response:
+        """The events with a tag."""
+        tag = request.path_params["tag"]
+        found = await self._database.fetch(
+            "SELECT event.* FROM tagged JOIN event ON event = id WHERE tag = $1 ORDER BY day, id LIMIT $2", tag, LISTED
+        )
+        return _html(pages.search(tag, found).encode())
+
+    async def add_event(self, request: Request) -> Response:
+        """A new event of the person whose session it is."""
+        token = request.cookies.get("session", "")
+        owner = await self._cache.get(f"session-{token}".encode())
+        if owner is None:
+            return HTMLResponse("log in first", 403)
+        given = await _form(request)
+        async with self._database.acquire() as connection, connection.transaction():
+            number = await connection.fetchval(
+                "INSERT INTO event (title, about, place, day, owner) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+                given["title"], given["about"], given["place"], int(given["day"]), int(owner),
+            )  # fmt: skip
+            await connection.execute("INSERT INTO tagged VALUES ($1, $2)", number, given["tag"])
+            await connection.execute("INSERT INTO guest VALUES ($1, $2)", number, int(owner))
+        return await self._event(number)
+
+    async def add_person(self, request: Request) -> Response:
+        """A new person."""
+        given = await _form(request)
+        found = await self._database.fetchrow(
+            "INSERT INTO person (name, password, about) VALUES ($1, $2, $3) RETURNING *",
+            given["name"], given["password"], given["about"],
+        )  # fmt: skip
+        return await self._person(found, {})
+
+    async def image(self, request: Request) -> Response:
+        """An image, from the file server."""
+        name = f"/{request.path_params['kind']}/{request.path_params['number']}"
+        return Response(await self._read(name), media_type="image/jpeg")
+
+    async def static(self, request: Request) -> Response:
+        """The style and the script, which each server has itself."""
+        media_type, data = content.STATIC[request.path_params["name"]]
+        return Response(data, media_type=media_type)
+
+
+def _html(data: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(data, media_type="text/html", headers=headers)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
+
+
+def _in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def main() -> None:
+    """One application server, until it is ended."""
+    parser = argparse.ArgumentParser(description="An application server of the event calendar.")
+    for name in ("address", "database", "memcached", "files"):
+        parser.add_argument(f"--{name}", required=True, help="an IP address")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--fill", action="store_true", help="make the tables and their rows first")
+    asked = parser.parse_args()
+    uvicorn.run(
+        Site(asked).application(), host=asked.address, port=asked.port, loop="uvloop", http="httptools",
+        access_log=False, log_level="warning", timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

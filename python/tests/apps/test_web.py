@@ -1,0 +1,174 @@
+"""The event calendar: its data and its users are the same in every run, and the account of a run adds up."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from framegauge.apps.web import content, cpu, files, pages
+from framegauge.apps.web.browser import Browser
+from framegauge.apps.web.ledger import Ledger, quantile, spread
+from framegauge.apps.web.visits import LIMITS, MIX, Request, Visit
+
+Answer = Callable[[str, str, bytes], bytes | None]
+
+
+def test_the_data_are_the_same_every_time_and_refer_to_one_another() -> None:
+    tables = {name: list(content.rows(name)) for name in content.TABLES}
+    assert tables == {name: list(content.rows(name)) for name in content.TABLES}
+    assert {name: {len(row) for row in rows} for name, rows in tables.items()} == {
+        name: {len(columns)} for name, columns in content.TABLES.items()
+    }
+    persons, events = ({row[0] for row in tables[name]} for name in ("person", "event"))
+    assert {row[5] for row in tables["event"]} <= persons
+    assert {row[0] for row in tables["tagged"]} == {row[0] for row in tables["guest"]} == events
+    assert {row[1] for row in tables["guest"]} <= persons
+    assert {row[1] for row in tables["tagged"]} == {content.tag(number) for number in range(content.TAGS)}
+
+
+def test_images_have_the_sizes_that_are_said(tmp_path: Path) -> None:
+    files.make(tmp_path, 3000)
+    for kind, number in itertools.product(files.KINDS, range(content.IMAGES)):
+        found = (tmp_path / kind / str(number)).stat().st_size
+        assert found == content.image_bytes(kind, number, 3000) <= files.MOST_BYTES
+    assert content.image_bytes("poster", 0, 1) == content.SMALLEST_POSTER_BYTES
+    assert content.image_bytes("poster", content.IMAGES - 1, 1) == content.LARGEST_POSTER_BYTES
+
+
+def test_a_user_does_the_same_in_every_run_and_others_do_otherwise() -> None:
+    def first(seed: int, user: int) -> list[tuple[Request, float]]:
+        visit = Visit(seed, user, 5.0)
+        return [(request, visit.think_seconds()) for request in itertools.islice(visit.requests(), 200)]
+
+    assert first(1, 7) == first(1, 7)
+    assert first(1, 7) != first(1, 8) != first(2, 8)
+    assert first(1, 7)[0][0].operation == "login"
+    thought = [time for user in range(40) for _, time in first(3, user)]
+    assert sum(thought) / len(thought) == pytest.approx(5.0, rel=0.05)
+    assert max(thought) <= 25.0
+    asked = [request.operation for user in range(40) for request, _ in first(3, user)[1:]]
+    for operation, share in MIX.items():
+        assert asked.count(operation) / len(asked) == pytest.approx(share / 100, abs=0.012)
+    assert MIX.keys() == LIMITS.keys()
+    assert sum(MIX.values()) == 100
+
+
+def test_quantiles_are_those_of_the_definition() -> None:
+    ordered = [float(each) for each in range(1, 11)]
+    assert [quantile(ordered, share) for share in (0.5, 0.9, 0.91, 1.0)] == [5.0, 9.0, 10.0, 10.0]
+    assert quantile([], 0.9) == spread([])["mean_seconds"] == 0.0
+    assert spread([3.0, 1.0])["mean_seconds"] == 2.0
+
+
+def test_only_what_ends_in_the_steady_time_counts_and_every_request_is_accounted_for() -> None:
+    ledger = Ledger(steady_seconds=10.0, end_seconds=20.0)
+    for begun, ended in ((8.0, 9.5), (9.0, 11.0), (15.0, 16.0), (19.0, 21.0)):
+        ledger.sent += 1
+        ledger.answered("page", 100, begun, ended)
+        ledger.done("home", begun, ended)
+    ledger.sent += 1
+    ledger.failed("/x", ConnectionResetError("gone"))
+    found = ledger.as_json()
+    assert found["operations"] == 2
+    assert found["operations_per_second"] == 0.2
+    assert found["by_operation"]["home"]["mean_seconds"] == 1.5
+    assert found["open_at_end"] == 1
+    assert found["requests"] == {"sent": 5, "answered": 4, "failed": 1}
+    assert found["failures"] == ["/x: ConnectionResetError: gone"]
+    assert found["parts"]["page"]["stalled"] == 2
+    assert ledger.beyond() == ["home: found 2 s at 90%, expected at most 1 s"]
+
+
+def test_the_cpu_time_of_a_tree_includes_what_has_ended() -> None:
+    before = cpu.tree_seconds({"own": os.getpid()})["own"]
+    child = os.spawnlp(os.P_WAIT, "sh", "sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done")
+    assert child == 0
+    assert cpu.tree_seconds({"own": os.getpid()})["own"] >= before + 0.01
+    assert cpu.tree_seconds({"none": 2**22 + 1}) == {"none": 0.0}
+
+
+async def served(answer: Answer, work: Callable[[int], Awaitable[None]]) -> None:
+    """A server whose answers are those of a function of method, path and body; None closes the connection."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with_body = b""
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                length = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("Content-Length")), 0)
+                with_body = await reader.readexactly(length)
+                method, path, _ = head.split(" ", 2)
+                data = answer(method, path, with_body)
+                if data is None:
+                    break
+                writer.write(data)
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with server:
+        await work(server.sockets[0].getsockname()[1])
+
+
+def ok(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def whole(method: str, path: str, body: bytes) -> bytes:
+    """The site as it must be, without servers behind it."""
+    kind = path.split("/")[1]
+    if kind == "static":
+        return ok(content.STATIC[path.split("/")[2]][1])
+    if kind == "image":
+        return ok(content.image(path.split("/")[2], int(path.split("/")[3]), 500))
+    events = [{"id": each, "title": "A", "day": 1, "place": "B", "about": "C"} for each in range(3)]
+    return ok(pages.home(events).encode())
+
+
+HOME = Request("home", "GET", "/", "<h1>What is on</h1>")
+
+
+def shown(answer: Answer) -> Ledger:
+    """The account of one page."""
+    ledger = Ledger(0.0, 1e12)
+
+    async def work(port: int) -> None:
+        browser = Browser("127.0.0.1", port, 500, ledger)
+        assert await browser.show(HOME) == (ledger.failures == 0)
+        browser.close()
+
+    asyncio.run(served(answer, work))
+    assert ledger.sent == ledger.answers + ledger.failures
+    return ledger
+
+
+def test_a_page_is_fetched_with_all_of_its_parts() -> None:
+    found = shown(whole).as_json()
+    assert {name: part["count"] for name, part in found["parts"].items()} == {"page": 1, "static": 2, "thumbnail": 3}
+    assert found["parts"]["thumbnail"]["mean_bytes"] == 500
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda path: b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502 Bad Gateway"),
+        (lambda path: ok(b"x"), "found 1 bytes, expected 500"),
+        (lambda path: None, "IncompleteReadError"),
+        (lambda path: b"HTTP/1.1 200 OK\r\n\r\n", "expected status 200 and a length"),
+    ],
+)
+def test_an_answer_that_is_not_right_is_a_failure(wrong: Callable[[str], bytes | None], words: str) -> None:
+    ledger = shown(lambda method, path, body: wrong(path) if "/image/" in path else whole(method, path, body))
+    assert ledger.failures
+    assert words in ledger.as_json()["failures"][0]
+
+
+def test_a_page_that_is_cut_off_is_a_failure() -> None:
+    ledger = shown(lambda method, path, body: ok(b"<h1>What is on</h1>"))
+    assert "expected it whole" in ledger.as_json()["failures"][0]
