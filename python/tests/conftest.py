@@ -42,7 +42,11 @@ not_run = NotRun()
 
 
 def _lacking(item: pytest.Item) -> str | None:
-    names = [name for mark in item.iter_markers("needs") for name in mark.args if shutil.which(name) is None]
+    """The programs that a test needs and this machine lacks; with `remedy`, the test's module has looked itself."""
+    marks = list(item.iter_markers("needs"))
+    if told := {mark.kwargs["remedy"]: mark.args[0] for mark in marks if "remedy" in mark.kwargs}:
+        return f"needs {', '.join(told.values())}: {'; '.join(told)}"
+    names = [name for mark in marks for name in mark.args if shutil.which(name) is None]
     return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
 
 

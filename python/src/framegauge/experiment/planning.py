@@ -203,19 +203,23 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
     places = searched() if places is None else places
     workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
     needed = [
-        (f"workload {name}", each.name, f"apt-get install {each.package}")
+        (f"workload {name}", each.name, each.remedy)
         for name, workload in sorted(workloads.items())
         for each in workload.needs
+        if not each.is_there(places)
     ]
     own: dict[str, list[str]] = {}
     for host, programs in programs_of(study).items():
         for program in programs:
             own.setdefault(program, []).append(host)
-    needed += [(f"command on {', '.join(hosts)}", program, INSTALL) for program, hosts in own.items()]
+    needed += [
+        (f"command on {', '.join(hosts)}", program, INSTALL)
+        for program, hosts in own.items()
+        if shutil.which(program, path=places) is None
+    ]
     lacking = [
         {"name": program, "needed_for": what, "found": "no such program", "remedy": remedy}
         for what, program, remedy in needed
-        if shutil.which(program, path=places) is None
     ]
     used = {app for each in study.workloads for app in each.parameters.apps}
     absent = [app for name in sorted(used) if not store.installed(app := store.named(name))]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import importlib.util
 import queue
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -26,10 +29,29 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Program:
-    """A program that a workload starts in a host, and the Debian package that contains it."""
+    """A program that a workload starts in a host, and the Debian package that contains it.
+
+    `files`: it is there if a file of this pattern is, and need not be in PATH. `is_module`: a Python package that the
+    interpreter of framegauge itself must find; `package` is then the command that installs it.
+    """
 
     name: str
     package: str
+    files: str | None = None
+    is_module: bool = False
+
+    def is_there(self, places: str) -> bool:
+        """Whether this machine has it, in the folders `places` or where else it belongs."""
+        if self.is_module:
+            return importlib.util.find_spec(self.name) is not None
+        if self.files is not None:
+            return bool(glob.glob(self.files))
+        return shutil.which(self.name, path=places) is not None
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs it."""
+        return self.package if self.is_module else f"apt-get install {self.package}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import fnmatch
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -77,6 +77,9 @@ class Command(Phases):
                 for running, place in begun:
                     tasks.await_ready(task, running, place)
                     servers.append((task, running))
+            # For clients that read what servers use: {processes} is "NAME=PID …" of servers with a name.
+            named = " ".join(f"{task.name}={running.pid}" for task, running in servers if task.name is not None)
+            places = {name: replace(each, values={**each.values, "processes": named}) for name, each in places.items()}
 
             def go(on_progress: Progress | None) -> Executed:
                 watch.restart()
@@ -218,7 +221,12 @@ class Command(Phases):
             "not_measured": nothing,
             "clients": [{key: value for key, value in one.items() if key != "texts"} for one in done],
             "kept": self._kept(places, watched),
+            **self.told(done, watched),
         }
+
+    def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
+        """What the record of a workload that is made of commands has besides; `done`: what each client printed."""
+        return {}
 
     def _kept(self, places: Mapping[str, Place], used: Mapping[str, Json]) -> Json:
         """The files that the study keeps, as text by host and name."""

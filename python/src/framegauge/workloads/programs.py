@@ -23,8 +23,8 @@ _STAMP = re.compile(r"(\d{1,12})\.(\d{9})\n")
 class Running:
     """A program in a host."""
 
-    def __init__(self, host: Host, name: str, number: int) -> None:
-        self.host, self.name, self.number = host, name, number
+    def __init__(self, host: Host, name: str, number: int, pid: int | None = None) -> None:
+        self.host, self.name, self.number, self.pid = host, name, number, pid
 
     def output(self, stream: str = "stdout") -> str:
         """Everything that it has printed so far."""

@@ -87,9 +87,10 @@ def started(task: Task, place: Place) -> Iterator[Running]:
         "directory": place.text(task.folder if task.folder is not None else "{run}"),
         "user": task.user,
     }
-    number = place.host.agent.request("process.spawn", asked)["process"]
+    spawned = place.host.agent.request("process.spawn", asked)
+    number = spawned["process"]
     with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
-        yield Running(place.host, task.shown, number)
+        yield Running(place.host, task.shown, number, spawned["pid"])
 
 
 def await_ready(task: Task, running: Running, place: Place) -> None:
