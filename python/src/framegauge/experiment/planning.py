@@ -11,6 +11,7 @@ from typing import Any, Literal
 from framegauge.apps import store
 from framegauge.experiment.cluster import mapreduce_of
 from framegauge.experiment.programs import INSTALL, command_of, programs_of
+from framegauge.experiment.web import web_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
@@ -137,6 +138,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
     "command": command_of,
     "mapreduce": mapreduce_of,
+    "web": lambda study, slot, factors: web_of(study, slot, factors, _seed(study, slot)),
 }
 
 

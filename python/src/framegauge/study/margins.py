@@ -85,6 +85,6 @@ def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margin
         "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),
         "latency_p99": not {"rr", "mixed"}.isdisjoint(workloads),
         **dict.fromkeys(own, True),
-        "receiver_cpu_cost": cpu and not set(workloads) <= {"command", "mapreduce"},
+        "receiver_cpu_cost": cpu and not set(workloads) <= {"command", "mapreduce", "web"},
     }
     return Margins.model_validate({name: _DEFAULT for name, there in metrics.items() if there})

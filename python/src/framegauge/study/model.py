@@ -247,8 +247,13 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.command.misfits(study.testbed.host_names, levels):
                 problem.path = ("workloads", index, "command", *problem.path)
                 yield problem
-        if study.testbed.kind == "fake" and workload.command is not None:
-            expected = "rack, veth or ssh for command: an invented network runs no programs"
+        if workload.web is not None:
+            for problem in workload.web.misfits(study.testbed.host_names, study.testbed.family):
+                problem.path = ("workloads", index, "web", *problem.path)
+                yield problem
+        if study.testbed.kind == "fake" and (workload.command is not None or workload.web is not None):
+            beds = "rack or veth" if workload.web is not None else "rack, veth or ssh"
+            expected = f"{beds} for {parameters.key}: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
         if study.testbed.kind != "rack" and parameters.needs_rack:
             expected = f"rack for {parameters.key}: its hosts need names and folders of their own"

@@ -27,6 +27,7 @@ from framegauge.study.command import Command
 from framegauge.study.mapreduce import MapReduce
 from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.sizes import SizesLevels, sizes_problems
+from framegauge.study.web import Web
 
 __all__ = [
     "WORKLOADS",
@@ -39,6 +40,7 @@ __all__ = [
     "Parameters",
     "RequestResponse",
     "Stream",
+    "Web",
     "Workload",
 ]
 
@@ -260,7 +262,7 @@ class Ftp(Parameters):
 
 
 WORKLOADS: Mapping[str, type[Parameters]] = {
-    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce)
+    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
 }
 
 
@@ -276,6 +278,7 @@ class Workload(Model):
     ftp: Ftp | None = None
     command: Command | None = None
     mapreduce: MapReduce | None = None
+    web: Web | None = None
 
     @model_validator(mode="before")
     @classmethod

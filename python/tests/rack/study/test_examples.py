@@ -10,7 +10,7 @@ from helpers.real import run
 from helpers.support import ROOT, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
-from framegauge.experiment.planning import workload_of
+from framegauge.experiment.planning import searched, workload_of
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study, cells
@@ -20,7 +20,7 @@ ELSEWHERE = ("ssh-", "terasort")
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith(ELSEWHERE))
 
 
-# What each workload is cut down to; a rack keeps four hosts.
+# What each workload is cut down to; a rack keeps four hosts, or as many as the workload needs.
 SHORT = {
     "stream": {"repeat": 0.1},
     "rr": {"duration": [0.5]},
@@ -28,6 +28,7 @@ SHORT = {
     "ftp": {"size": [1_000_000], "repeat": 0.1},
     "mixed": {},
     "command": {},
+    "web": {"users": [4], "think": 0.1, "ramp_up": 0.3, "steady": 3.0},
 }
 
 
@@ -67,7 +68,8 @@ def shortened(study: Study) -> Study:
         workloads.append(each.model_copy(update={parameters.key: parameters.model_copy(update=change)}))
     bed = study.testbed
     if bed.topology.kind == "rack":
-        bed = bed.model_copy(update={"hosts": min(bed.hosts, 4)})
+        least = max(each.parameters.needed_hosts()[0] for each in study.workloads)
+        bed = bed.model_copy(update={"hosts": min(bed.hosts, max(4, least))})
     factors = study.factors
     if factors.rtt is not None:
         farthest = factors.rtt.model_copy(
@@ -86,8 +88,9 @@ def shortened(study: Study) -> Study:
 def needed(path: Path) -> list[pytest.MarkDecorator]:
     """The programs that an example's workloads start, so that a test that cannot run is listed with its reason."""
     study = study_file.load(path)
-    names = {program.name for slot in block_order(study, 0) for program in workload_of(study, slot).needs}
-    return [pytest.mark.needs(*sorted(names))] if names else []
+    needs = {program for slot in block_order(study, 0) for program in workload_of(study, slot).needs}
+    lacking = sorted((each.name, each.remedy) for each in needs if not each.is_there(searched()))
+    return [pytest.mark.needs(name, remedy=remedy) for name, remedy in lacking]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

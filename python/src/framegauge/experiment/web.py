@@ -1,0 +1,30 @@
+"""The workload `web` of a study file, made into the workload that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents.binary import find_nodelay
+from framegauge.study.blocks import Slot
+from framegauge.study.model import Study, host_mtus
+from framegauge.workloads.web import Load, Web, web
+
+__all__ = ["web_of"]
+
+
+def web_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Web:
+    """The workload of a slot; all arms of a block have the same users."""
+    asked = study.workloads[slot.cell.place].web
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no web")
+    names, nagle = study.testbed.host_names, factors["nagle"]
+    return web(
+        Load(**slot.cell.parameters, seed=seed),
+        names,
+        mtu=host_mtus(factors["mtu"], names),
+        nagle=nagle,
+        nagle_on=asked.nagle_hosts(names),
+        preload=Path(find_nodelay()) if nagle is not None else None,
+    )

@@ -1,0 +1,242 @@
+"""web: an event calendar on real servers, visited by users in a closed loop.
+
+    h1 driver ─ h2 balancer ─┬─ h3 web-1 ─┬─ h5 database
+                             └─ h4 web-2 ─┼─ h6 memcached
+                                          └─ h7 files
+
+nginx, uvicorn, PostgreSQL, memcached and nfs-ganesha; the site and its users are in `framegauge.apps.web`. All are
+programs of a `Command`, whose machinery starts, watches and ends them.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from framegauge.apps.web import COMPONENTS
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Json
+from framegauge.workloads.base import Program
+from framegauge.workloads.command import Command
+from framegauge.workloads.readings import Reading
+from framegauge.workloads.tasks import Readiness, Task
+
+__all__ = ["METRICS", "NEEDS", "Load", "Web", "web"]
+
+POSTGRES = "/usr/lib/postgresql/*/bin/postgres"
+GANESHA_PLUGINS = "/usr/lib/*/ganesha/libfsalvfs.so"
+EXTRA = "pip install 'framegauge[web]'"
+NEEDS = (
+    Program("nginx", "nginx-light"),
+    Program("memcached", "memcached"),
+    Program("postgres", "postgresql", files=POSTGRES),
+    Program("ganesha.nfsd", "nfs-ganesha"),
+    Program("libfsalvfs.so", "nfs-ganesha-vfs", files=GANESHA_PLUGINS),
+    Program("libnfs.so.13", "libnfs13", files="/usr/lib/*/libnfs.so.13"),
+    *(
+        Program(name, EXTRA, is_module=True)
+        for name in ("starlette", "uvicorn", "uvloop", "httptools", "asyncpg", "aiomcache")
+    ),
+)
+# By name: the place in the driver's result.
+METRICS: Mapping[str, str] = {
+    "operations": "operations_per_second",
+    "response_mean": "response.mean_seconds",
+    "response_p90": "response.p90_seconds",
+}
+START_SECONDS = 6.0  # for all servers and the data, roughly
+GRACE_SECONDS = 30.0  # for the driver, after its own time
+MOST_FLOWS = 500  # sizes of connections that the record keeps by component; of more, evenly chosen ones
+SMALLEST_QUANTILE = 20  # operations that a run must have for its 90 % quantile
+
+BALANCER = """\
+daemon off;
+user root;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr;
+events { worker_connections 4096; }
+http {
+    access_log off;
+    keepalive_timeout 3600s;
+    keepalive_requests 1000000;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream site {
+        least_conn;
+        server SERVER1 max_fails=0;
+        server SERVER2 max_fails=0;
+        keepalive 64;
+        keepalive_timeout 3600s;
+        keepalive_requests 1000000;
+    }
+    server {
+        listen LISTEN backlog=4096;
+        location / {
+            proxy_pass http://site;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_next_upstream off;
+        }
+    }
+}
+"""
+# Anyone in the emulated network may connect; nobody else reaches it.
+ACCESS = "local all all trust\nhost all all all trust\n"
+NFS = """\
+NFS_CORE_PARAM { Protocols = 4; NFS_Port = 2049; Enable_UDP = false; Enable_NLM = false; Enable_RQUOTA = false;
+    Plugins_Dir = "PLUGINS"; }
+NFSV4 { Graceless = true; RecoveryBackend = "fs"; }
+EXPORT { Export_Id = 1; Path = "{run}/images"; Pseudo = "/files"; Protocols = 4; Transports = TCP; Access_Type = RO;
+    Squash = No_Root_Squash; SecType = sys; FSAL { Name = VFS; } }
+"""
+# ganesha writes to folders of the system: it gets its own, in a mount namespace that ends with it.
+NFS_START = """\
+set -e
+mount -t tmpfs tmpfs /run
+mkdir -p /run/ganesha
+[ ! -d /var/lib/nfs ] || { mount -t tmpfs tmpfs /var/lib/nfs; mkdir -p /var/lib/nfs/ganesha; }
+exec ganesha.nfsd -f {run}/ganesha.conf -L {run}/ganesha.log -p /run/ganesha.pid -F
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the users do, in base units."""
+
+    users: int
+    think_seconds: float = 5.0
+    ramp_up_seconds: float = 5.0
+    steady_seconds: float = 20.0
+    thumbnail_bytes: int = 3000
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Web(Command):
+    """The programs of the site, as `web` makes them."""
+
+    needs: ClassVar[Sequence[Program]] = NEEDS
+
+    def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
+        """The driver's account, and the sizes of connections by component; ProgramFailure if a request failed."""
+        found: Json = json.loads(done[0]["texts"][None])
+        counted = found["requests"]
+        if counted["failed"] or counted["sent"] != counted["answered"]:
+            raise ProgramFailure(
+                f"web: found {counted['failed']} of {counted['sent']} requests failed, expected none; "
+                f"{'; '.join(found['failures'])}"
+            )
+        if found["operations"] < SMALLEST_QUANTILE:
+            expected = f"{SMALLEST_QUANTILE} or more: more users, less time to think, or a longer `steady`"
+            raise ProgramFailure(f"web: found {found['operations']} operations in the steady time, expected {expected}")
+        hosts = {members[0]: name for name, members in self.roles.items()}
+        flows = {hosts[name]: _flows(one["sockets"]) for name, one in watched.items()}
+        return {"web": {**found, "flows": flows}}
+
+
+def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
+    """The site on these hosts, in the order of COMPONENTS; `rest` are fields of Command."""
+    host = dict(zip(COMPONENTS, hosts, strict=False))
+    roles = {name: (each,) for name, each in host.items()}
+    seconds = load.ramp_up_seconds + load.steady_seconds
+    return Web(
+        name="web",
+        roles=roles,
+        prepare=[_database_made(host["database"]), _images_made(host["files"], load)],
+        servers=_servers(host),
+        clients=[_driver(host["driver"], load, seconds)],
+        metrics_={name: Reading(json=place) for name, place in METRICS.items()},
+        expect_seconds=START_SECONDS + seconds,
+        **rest,
+    )
+
+
+def _python(module: str, *arguments: str) -> tuple[str, ...]:
+    return sys.executable, "-m", f"framegauge.apps.web.{module}", *arguments
+
+
+def _modules() -> dict[str, str]:
+    """The environment in which a program finds the modules that this one finds."""
+    return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _found(pattern: str) -> Path:
+    """The newest file of the pattern; that there is one is checked before anything is built."""
+    return Path(max(glob.glob(pattern), default=pattern, key=lambda each: (len(each), each)))
+
+
+def _database_made(host: str) -> Task:
+    made = (str(_found(POSTGRES).with_name("initdb")), "-D", "{run}/data", "-A", "trust", "--no-sync", "--locale=C")
+    return Task((host,), (*made, "-E", "UTF8"), user="postgres")
+
+
+def _images_made(host: str, load: Load) -> Task:
+    made = _python("files", "{run}/images", "--thumbnail-bytes", str(load.thumbnail_bytes))
+    return Task((host,), made, environment=_modules())
+
+
+def _servers(host: Mapping[str, str]) -> list[Task]:
+    """In the order in which they need one another."""
+    settings = {
+        "listen_addresses": "{address}", "unix_socket_directories": "{run}", "hba_file": "{run}/access.conf",
+        "fsync": "off", "shared_buffers": "32MB", "dynamic_shared_memory_type": "mmap",
+    }  # fmt: skip
+    database = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    server = {name: f"{{{host[name]}}}" for name in ("database", "memcached", "files")}
+    site = _python("site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name])))
+    balancer = BALANCER.replace("LISTEN", "{address}:80")
+    for place, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
+        balancer = balancer.replace(place, f"{{{host[name]}}}:8000")
+    return [
+        Task(
+            (host["database"],), (str(_found(POSTGRES)), "-D", "{run}/data", *database), user="postgres",
+            files={"access.conf": ACCESS}, ready=_port(5432), name="database",
+        ),
+        Task(
+            (host["memcached"],), ("memcached", "-u", "nobody", "-l", "{address}", "-U", "0", "-m", "64", "-t", "2"),
+            ready=_port(11211), name="memcached",
+        ),
+        Task(
+            (host["files"],), ("unshare", "--mount", "sh", "-c", NFS_START), ready=_port(2049), name="files",
+            templates={"ganesha.conf": NFS.replace("PLUGINS", str(_found(GANESHA_PLUGINS).parent))},
+        ),
+        Task((host["web-1"],), (*site, "--fill"), environment=_modules(), ready=_port(8000), name="web-1"),
+        Task((host["web-2"],), site, environment=_modules(), ready=_port(8000), name="web-2"),
+        Task(
+            (host["balancer"],), ("nginx", "-p", "{run}", "-c", "nginx.conf", "-e", "stderr"),
+            templates={"nginx.conf": balancer}, ready=_port(80), name="balancer",
+        ),
+    ]  # fmt: skip
+
+
+def _port(number: int) -> Readiness:
+    return Readiness(within_seconds=20.0, port=str(number), seconds=None)
+
+
+def _driver(host: str, load: Load, seconds: float) -> Task:
+    asked = {
+        "address": "{balancer}", "users": load.users, "seed": load.seed, "think": load.think_seconds,
+        "ramp-up": load.ramp_up_seconds, "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes,
+        "processes": "{processes}",
+    }  # fmt: skip
+    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+    within = seconds + GRACE_SECONDS
+    return Task((host,), _python("driver", *words), within, environment=_modules(), name="driver")
+
+
+def _flows(sockets: Sequence[Json]) -> Json:
+    """The sizes of a component's connections with other hosts: bytes sent and received, in order."""
+    outer = [each for each in sockets if not each["loopback"]]
+    alone = sorted(each["sent_bytes"] + each["received_bytes"] for each in outer if each["connections"] == 1)
+    step = max(1, len(alone) / MOST_FLOWS)
+    return {
+        "connections": sum(each["connections"] for each in outer),
+        "bytes": [alone[int(place * step)] for place in range(min(len(alone), MOST_FLOWS))],
+    }

@@ -1,0 +1,123 @@
+"""The workload `web` in a study file: what it may say, and what is named before anything is built."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+import yaml
+
+from framegauge.apps.web import COMPONENTS
+from framegauge.errors import FramegaugeError
+from framegauge.experiment.planning import missing_programs, workload_of
+from framegauge.files.placeholders import placeholders
+from framegauge.metrics import METRICS
+from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+from framegauge.study.model import Study
+from framegauge.workloads import web as workload
+from framegauge.workloads.web import Web
+
+BED = {"kind": "rack", "topology": "rack", "hosts": 7}
+
+
+def study(web: dict[str, Any] | None = None, **rest: Any) -> Study:
+    asked = {
+        "testbed": BED, "factors": {"mtu": {"levels": [1500, 9000], "baseline": 1500}},
+        "workloads": [{"web": web or {}}], **rest,
+    }  # fmt: skip
+    return study_file.parse(yaml.safe_dump(asked, sort_keys=False), "study.yaml")
+
+
+def made(asked: Study) -> Web:
+    found = workload_of(asked, block_order(asked, 0)[0])
+    assert isinstance(found, Web)
+    return found
+
+
+def test_without_margins_its_own_metrics_are_judged() -> None:
+    assert set(study().margin()) == {"operations", "response_mean", "response_p90"} == set(workload.METRICS)
+    assert METRICS["operations"].higher_is_better
+    assert not METRICS["response_p90"].higher_is_better
+
+
+def test_users_and_sizes_are_conditions_and_times_are_not() -> None:
+    found = study({"users": [50, 150], "thumbnail": ["1 kB", "3 kB"]}).workloads[0].parameters.conditions()
+    assert [(each["users"], each["thumbnail_bytes"]) for each in found] == [
+        (50, 1000), (50, 3000), (150, 1000), (150, 3000),
+    ]  # fmt: skip
+    assert {(each["think_seconds"], each["ramp_up_seconds"], each["steady_seconds"]) for each in found} == {(5, 5, 20)}
+
+
+def test_all_arms_of_a_block_have_the_same_users_and_blocks_have_others() -> None:
+    asked = study(
+        factors={"mtu": [1500, 9000], "nagle": {"levels": [False, True], "baseline": False}}, treatment="nagle"
+    )
+    words = [[workload_of(asked, slot).clients[0].argv for slot in block_order(asked, block)] for block in (0, 1)]  # type: ignore[attr-defined]
+    assert [len(set(each)) for each in words] == [1, 1]
+    assert words[0][0] != words[1][0]
+
+
+def test_every_placeholder_of_its_programs_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workload.sys, "path", ["/nowhere"])
+    found = made(study())
+    known = {"address", "run", "processes", *COMPONENTS, *(f"h{number}" for number in range(1, 8))}
+    for task in (*found.prepare, *found.servers, *found.clients):
+        for text in (*task.argv, *task.environment.values(), *task.templates.values()):
+            assert set(placeholders(text)) <= known, text
+    assert [name for task in found.servers for name in (task.name,)] == [
+        "database", "memcached", "files", "web-1", "web-2", "balancer",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("web", "rest", "line"),
+    [
+        (
+            {},
+            {"testbed": {**BED, "hosts": 6}},
+            'workloads.0.web: found "6 hosts", expected topology: rack with at least 7 hosts',
+        ),
+        ({}, {"testbed": {"kind": "fake", "topology": "rack", "hosts": 7}}, "expected rack or veth for web"),
+        ({}, {"testbed": {**BED, "family": 6}}, 'found "family: 6", expected testbed.family 4'),
+        ({"users": 0}, {}, "workloads.0.web.users"),
+        ({"think": "5"}, {}, "workloads.0.web.think"),
+        ({"steady": "0.5 s"}, {}, 'found "0.5 s", expected 1 s or more'),
+        ({"thumbnail": "100 kB"}, {}, "found 100000, expected at most 60000 bytes"),
+        ({"nagle_on": ["balancr"]}, {}, 'nagle_on: found "balancr", expected a component or a host'),
+    ],
+)
+def test_what_it_cannot_do_is_refused_where_it_stands(web: dict[str, Any], rest: dict[str, Any], line: str) -> None:
+    with pytest.raises(FramegaugeError) as refused:
+        study(web, **rest)
+    assert line in str(refused.value)
+    assert str(refused.value).startswith("study.yaml:")
+    assert "\n" not in str(refused.value)
+
+
+def test_nagle_is_set_on_all_components_or_on_those_that_are_named() -> None:
+    parameters = study({"nagle_on": ["balancer", "h5"]}).workloads[0].web
+    every = study().workloads[0].web
+    assert parameters is not None
+    assert every is not None
+    hosts = [f"h{number}" for number in range(1, 9)]
+    assert parameters.nagle_hosts(hosts) == ["h2", "h5"]
+    assert every.nagle_hosts(hosts) == hosts[:7]
+
+
+def test_all_that_is_missing_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("framegauge.workloads.base.glob.glob", lambda pattern: [])
+    found = {each["name"]: each["remedy"] for each in missing_programs(study(), "/nowhere")}
+    assert found == {
+        "nginx": "apt-get install nginx-light",
+        "memcached": "apt-get install memcached",
+        "postgres": "apt-get install postgresql",
+        "ganesha.nfsd": "apt-get install nfs-ganesha",
+        "libfsalvfs.so": "apt-get install nfs-ganesha-vfs",
+        "libnfs.so.13": "apt-get install libnfs13",
+        **dict.fromkeys(
+            ("starlette", "uvicorn", "uvloop", "httptools", "asyncpg", "aiomcache"), "pip install 'framegauge[web]'"
+        ),
+    }
