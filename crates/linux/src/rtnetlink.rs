@@ -7,6 +7,7 @@ use crate::netlink::{
 use std::net::IpAddr;
 
 const GSO_MAX_SIZE: u16 = 41;
+const GSO_MAX_SEGS: u16 = 40;
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
@@ -136,6 +137,8 @@ pub struct LinkChange {
     pub queue_packets: Option<u32>,
     /// Largest aggregate that the stack builds for it, in bytes (`gso_max_size`).
     pub aggregate_bytes: Option<u32>,
+    /// Most segments in such an aggregate (`gso_max_segs`).
+    pub aggregate_segments: Option<u32>,
 }
 
 /// Applies `change` to the interface `name`.
@@ -156,6 +159,9 @@ pub fn change_link(name: &str, change: LinkChange) -> Result<()> {
     }
     if let Some(bytes) = change.aggregate_bytes {
         message.u32(GSO_MAX_SIZE, bytes);
+    }
+    if let Some(segments) = change.aggregate_segments {
+        message.u32(GSO_MAX_SEGS, segments);
     }
     if let Some(mtu) = change.mtu {
         message.u32(libc::IFLA_MTU, mtu);

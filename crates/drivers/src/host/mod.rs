@@ -188,7 +188,9 @@ impl Applied {
             sysctl::write(&name, &value)?;
             self.undo.push(Undo::Sysctl(name, old));
         }
-        rtnetlink::change_link("lo", LinkChange { up: Some(true), ..LinkChange::default() })?;
+        // What programs of this host send to each other is counted then, a packet for each segment.
+        let alone = LinkChange { up: Some(true), aggregate_segments: Some(1), ..LinkChange::default() };
+        rtnetlink::change_link("lo", alone)?;
         for nic in &settings.nics {
             self.raise(nic)?;
             nic.address(&settings.congestion_control)?;
@@ -218,6 +220,7 @@ impl Applied {
         }
         let change = LinkChange {
             aggregate_bytes: settings.shaping.map(|shaping| shaping.aggregate_bytes),
+            aggregate_segments: None,
             mtu: Some(settings.mtu),
             address: Some(nic.hardware),
             queue_packets: Some(QUEUE_PACKETS),

@@ -47,7 +47,6 @@ class MapReduce:
     name: ClassVar[str] = "mapreduce"
     needs: ClassVar[Sequence[Program]] = (
         Program("java", "openjdk-17-jre-headless"), Program("bash", "bash"), Program("setsid", "util-linux"),
-        Program("ip", "iproute2"),
     )  # fmt: skip
 
     @classmethod
