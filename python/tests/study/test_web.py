@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from framegauge.apps.web import COMPONENTS
+from framegauge.cli import commands
 from framegauge.errors import FramegaugeError
 from framegauge.experiment.planning import missing_programs, workload_of
 from framegauge.files.placeholders import placeholders
@@ -121,3 +122,11 @@ def test_all_that_is_missing_is_named_with_the_command_that_installs_it(monkeypa
             ("starlette", "uvicorn", "uvloop", "httptools", "asyncpg", "aiomcache"), "pip install 'framegauge[web]'"
         ),
     }
+
+
+def test_the_results_say_what_its_metrics_are() -> None:
+    """Without that a folder could not be judged again by another process."""
+    plan = commands._plan(study(), ())
+    assert {name: each["unit"] for name, each in plan["metrics"].items()} == {
+        "operations": "per_second", "response_mean": "seconds", "response_p90": "seconds",
+    }  # fmt: skip
