@@ -195,12 +195,37 @@ class _Asked(_Shape):
     result: _Result | None = None
 
 
+class _Share(_Shape):
+    mean: Amount
+    most: Amount
+    least: Amount
+
+
+class _Times(_Shape):
+    count: Whole
+    mean_seconds: Amount
+    p90_seconds: Amount
+
+
+class _Flows(_Shape):
+    connections: Whole
+    bytes: list[Amount] = []
+
+
+class _Web(_Shape):
+    cpu: dict[StrictStr, _Share] = {}
+    flows: dict[StrictStr, _Flows] = {}
+    by_operation: dict[StrictStr, _Times] = {}
+    parts: dict[StrictStr, _Times] = {}
+
+
 class _Workload(_Shape):
     bytes: Amount | None = None
     mean_segment_payload_bytes: Number | None = None
     congestion_control: dict[StrictStr, list[StrictStr]] | None = None
     retransmits: Number | None = None
     runs: list[_Asked] | None = None
+    web: _Web | None = None
 
 
 class _Syn(_Shape):
