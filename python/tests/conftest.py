@@ -33,6 +33,8 @@ NO_PANDAS = str(Path(__file__).parent / "helpers/no_pandas")
 others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each not in ("", NO_PANDAS)]
 os.environ["PYTHONPATH"] = os.pathsep.join([NO_PANDAS, *others])
 sys.path[:] = [each for each in sys.path if each != NO_PANDAS]  # of pytest's own workers
+# Tests start hundreds of programs, and each would compile all of framegauge anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Runs are the same everywhere, so there is nothing to remember between them.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)

@@ -3,22 +3,19 @@
 import json
 import math
 import statistics
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from helpers.support import ROOT, STUDY
 from scipy import integrate, stats
 
+from framegauge.cli import main as cli
 from framegauge.experiment import forecast
 from framegauge.statistics import power
 from framegauge.statistics.power import REFERENCE_OF_TWO, Spread, reach, upper_limit
 from framegauge.statistics.ratio import quantile
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.study import file as study_file
-
-MAIN = [sys.executable, "-m", "framegauge", "plan"]
 
 
 @pytest.mark.parametrize(
@@ -86,18 +83,16 @@ def test_the_order_is_the_one_that_is_run(study, execute):
 
 
 @pytest.mark.thorough
-def test_from_the_command_line(study_path, tmp_path):
+def test_from_the_command_line(study_path, tmp_path, capsys):
     out = tmp_path / "out"
-    subprocess.run(
-        [sys.executable, "-m", "framegauge", "study", str(study_path), "--out", str(out)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    printed = subprocess.run([*MAIN, str(study_path), "--pilot", str(out)], check=True, capture_output=True, text=True)
-    assert "18 runs: 6 blocks of 1 cells x 3 arms" in printed.stdout
-    assert "(pilot)" in printed.stdout
-    document = json.loads(
-        subprocess.run([*MAIN, str(study_path), "--json", "--seed", "7"], check=True, capture_output=True).stdout
-    )
+    assert cli.main(["study", str(study_path), "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert cli.main(["plan", str(study_path), "--pilot", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "18 runs: 6 blocks of 1 cells x 3 arms" in printed
+    assert "(pilot)" in printed
+    assert cli.main(["plan", str(study_path), "--json", "--seed", "7"]) == 0
+    document = json.loads(capsys.readouterr().out)
     assert (document["seed"], document["runs"], len(document["order"])) == (7, 18, 18)
 
 
@@ -111,11 +106,12 @@ def test_from_the_command_line(study_path, tmp_path):
         (["--preset", "demo", "--seed", "-1"], "--seed: found -1"),
     ],
 )
-def test_what_cannot_be_planned_is_one_line(words, line):
-    done = subprocess.run([*MAIN, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"framegauge: {line}")
-    assert done.stderr.count("\n") == 1
+def test_what_cannot_be_planned_is_one_line(words, line, capsys):
+    assert cli.main(["plan", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"framegauge: {line}")
+    assert err.count("\n") == 1
 
 
 def test_the_assumed_spread_is_that_of_real_studies():
