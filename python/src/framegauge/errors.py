@@ -20,6 +20,8 @@ FramegaugeError (exit 1)
     ├── BadAnswer            an agent's message that is not as pipe/schema.json says
     ├── Lapsed               the network no longer carries traffic that it carried earlier in this study
     ├── ProgramFailure       a program in a host failed, or its output was not understood
+    ├── AgentRefused         Refused, as an agent answered it
+    ├── AgentLacks           MissingRequirement, as an agent answered it
     └── AgentError           an error answer: code, message, data
 """
 
@@ -34,8 +36,10 @@ from framegauge.printable import one_line, printable
 __all__ = [
     "AgentError",
     "AgentFailure",
+    "AgentLacks",
     "AgentLost",
     "AgentMissing",
+    "AgentRefused",
     "AgentTimeout",
     "BadAnswer",
     "CorruptResults",
@@ -54,7 +58,11 @@ __all__ = [
     "Refused",
     "StudyError",
     "failing_as",
+    "from_agent",
+    "named",
 ]
+
+MOST_MISSING = 20  # requirements that one answer can name: more lines than that, nobody reads
 
 
 class FramegaugeError(Exception):
@@ -173,18 +181,38 @@ class AgentError(AgentFailure):
         super().__init__(f"{message} (agent error {code})")
 
 
+class AgentRefused(Refused, AgentFailure):
+    """An agent's answer that the kernel or device cannot honour a setting. As it is the failure of one agent, what
+    remains to be done with others goes on."""
+
+
+class AgentLacks(MissingRequirement, AgentFailure):
+    """An agent's answer that something is missing there; likewise."""
+
+
 def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeError:
     """The error for an agent's error answer; codes -32002 and -32003 have their own classes. Each of the agent's words
-    is one printable line."""
+    is one printable line, and there are not many."""
     message = one_line(message)
     if code == -32002 and data.get("missing"):
-        return MissingRequirement(
-            [{one_line(key): one_line(value) for key, value in item.items()} for item in data["missing"]]
+        return AgentLacks(
+            [{one_line(key): one_line(value) for key, value in item.items()} for item in data["missing"][:MOST_MISSING]]
         )
     if code == -32003:
         what, asked, limit = (one_line(data.get(key)) for key in ("what", "asked", "limit"))
-        return Refused(f"{what}: requested {asked}, the limit here is {limit} ({message})")
+        return AgentRefused(f"{what}: requested {asked}, the limit here is {limit} ({message})")
     return AgentError(code, message, data)
+
+
+def named(error: FramegaugeError, name: str) -> FramegaugeError:
+    """The error of an agent's answer, with the name of its host in front: "h2: ", or nothing for an agent here."""
+    if not name:
+        return error
+    if isinstance(error, AgentError):
+        return AgentError(error.code, f"{name}{error.message}", error.data)
+    if isinstance(error, AgentLacks):
+        return AgentLacks([{**item, "found": f"{name}{item.get('found')}"} for item in error.missing])
+    return type(error)(f"{name}{error}")
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from framegauge.errors import (
     BadAnswer,
     FramegaugeError,
     MissingRequirement,
+    named,
 )
 
 __all__ = ["Agent", "Call", "Meet", "Pending", "Requests", "privileged"]
@@ -113,7 +114,9 @@ class Call:
             raise
         if not in_time:
             self.cancel()
-            raise AgentTimeout(f"{self.method}: no answer from the agent within {timeout_seconds:g} s")
+            raise AgentTimeout(
+                f"{self._agent.host}{self.method}: no answer from the agent within {timeout_seconds:g} s"
+            )
         if self._error is not None:
             raise self._error
         return self._result
@@ -124,7 +127,7 @@ class Agent(Requests):
 
     def __init__(self, command: Sequence[str], meet: Meet | None = None, name: str = "") -> None:
         self.command = list(command)
-        self._name = f"{name}: " if name else ""
+        self.host = f"{name}: " if name else ""
         self.about: Json = {}
         # An agent on another host may write without end. One on this machine is ours: its file outlives this process,
         # so that it can still be written to, and read by the keeper of a rack.
@@ -172,9 +175,9 @@ class Agent(Requests):
             tail = self._last_words()
             self._close_errors()
             if isinstance(error, AgentFailure):
-                raise type(error)(f"{self._name}{error}" + (f": {tail}" if tail else "")) from None
+                raise type(error)(f"{self.host}{error}" + (f": {tail}" if tail else "")) from None
             if isinstance(error, OSError):
-                raise AgentLost(f"{self._name}{tail or error.strerror}") from None
+                raise AgentLost(f"{self.host}{tail or error.strerror}") from None
             raise
 
     @classmethod
@@ -252,7 +255,7 @@ class Agent(Requests):
         self._leaving = True
         self.request("cancel", {"id": 0})  # the reader blocks in a read, which only an answer ends
         self._reader.join()
-        self._lost = f"{self._name}the agent's pipe was handed over to another process"
+        self._lost = f"{self.host}the agent's pipe was handed over to another process"
 
     def close(self, patience_seconds: float = 10.0) -> None:
         """Asks the agent to put everything back and end, and kills it if it does not; may be called twice."""
@@ -338,9 +341,7 @@ class Agent(Requests):
                 result = answers.result_of(call.shape, message)
         except BadAnswer as bad:
             error = bad
-        if isinstance(error, BadAnswer):
-            error = BadAnswer(f"{self._name}{error}")
-        call.finish(result, error)
+        call.finish(result, error and named(error, self.host))
         with self._lock:  # only now: whatever fails before leaves the call for `_lose`
             self._calls.pop(call.number, None)
 
@@ -359,7 +360,7 @@ class Agent(Requests):
         how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
         tail = self._last_words()
         with self._lock:
-            self._lost = f"{self._name}the agent was lost ({why or how})" + (f": {tail}" if tail else "")
+            self._lost = f"{self.host}the agent was lost ({why or how})" + (f": {tail}" if tail else "")
             calls, self._calls = self._calls, {}
         for call in calls.values():
             call.finish({}, AgentLost(f"{call.method}: {self._lost}"))

@@ -11,6 +11,7 @@ from typing import TypeVar
 from framegauge.check.addresses import Address, Ends, Route, candidates, choose
 from framegauge.check.judgement import planner
 from framegauge.errors import AgentFailure, InputError
+from framegauge.printable import one_line
 from framegauge.testbeds.base import Host, Json, Pending
 
 __all__ = [
@@ -117,13 +118,13 @@ def ask_all(
                 lambda share, _text, name=name: on_progress(name, share),  # type: ignore[misc]
             )
         except AgentFailure as error:
-            errors[name] = str(error)
+            errors[name] = one_line(error)
     try:
         for name, pending in begun.items():
             try:
                 answers[name] = pending.result(timeout_seconds)
             except AgentFailure as error:
-                errors[name] = str(error)
+                errors[name] = one_line(error)
     except BaseException:
         for pending in begun.values():
             with suppress(AgentFailure):

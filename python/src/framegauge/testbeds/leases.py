@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from framegauge.agents.pipe import Json, Requests
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
+from framegauge.printable import one_line
 from framegauge.testbeds.base import is_qdisc
 
 __all__ = ["CONGESTION_CONTROL", "SWITCHES", "Change", "Leases", "settings"]
@@ -109,7 +110,7 @@ class Leases:
                 try:
                     agent.request("lease.renew", timeout_seconds=pause)
                 except AgentFailure as error:
-                    self._lost[host] = str(error)
+                    self._lost[host] = one_line(error)
 
     def end(self) -> list[str]:
         """Undoes all changes; one line for each host that did not confirm it, whose lease will expire."""
@@ -121,9 +122,11 @@ class Leases:
             try:
                 said = agent.request("lease.end")
             except AgentFailure as error:
-                lines.append(f"{host}: not confirmed; its changes are undone within {self._seconds:g} s: {error}")
+                lines.append(
+                    f"{host}: not confirmed; its changes are undone within {self._seconds:g} s: {one_line(error)}"
+                )
             else:
-                lines += [f"{host}: {said['failed']}"] if not said["restored"] else []
+                lines += [f"{host}: {one_line(said['failed'])}"] if not said["restored"] else []
         self._held = {}
         return lines
 
@@ -132,7 +135,7 @@ def _refused(change: Change, error: AgentError) -> Json:
     wanted = ", ".join(f"{name}={value}" for name, value in change.settings.items())
     remedy = "mark the host read_only, take that level out, or allow its user the command that --dry-run shows"
     with suppress(KeyError):
-        remedy = error.data.get("remedy", remedy) if error.data else remedy
+        remedy = one_line(error.data.get("remedy", remedy)) if error.data else remedy
     return {
         "name": "privilege", "needed_for": f"{wanted} on {change.host}", "found": error.message, "remedy": remedy,
     }  # fmt: skip

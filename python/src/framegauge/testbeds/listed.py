@@ -14,7 +14,7 @@ from framegauge.agents.pipe import Agent, Requests, privileged
 from framegauge.agents.ssh import Remote, host_words, open_agent
 from framegauge.errors import AgentFailure, AgentLost, InputError, MissingRequirement
 from framegauge.files.machines import Machine
-from framegauge.printable import printable
+from framegauge.printable import one_line, printable
 from framegauge.testbeds.base import Host
 
 __all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
@@ -124,7 +124,7 @@ def _try(remote: Remote, say: Callable[[str], None], ending: threading.Event) ->
     try:
         return open_agent(remote, host_words(remote), say, ending=ending)
     except AgentFailure as error:
-        return Unreachable(str(error))
+        return Unreachable(one_line(error))
 
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:

@@ -11,6 +11,7 @@ from framegauge.agents.pipe import Agent, Json, Requests
 from framegauge.agents.ssh import host_words, open_agent
 from framegauge.errors import AgentFailure, BadAnswer, Lapsed, Refused
 from framegauge.files.machines import Machine
+from framegauge.printable import one_line
 from framegauge.testbeds.base import Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
 from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine
@@ -77,7 +78,7 @@ class SshTestbed:
             try:
                 self._facts[name] = agent.request("check.facts")
             except AgentFailure as error:
-                found = {"name": f"host {name}", "needed_for": "the study", "found": str(error)}
+                found = {"name": f"host {name}", "needed_for": "the study", "found": one_line(error)}
                 missing.append(found | {"remedy": f"make sure that `ssh {self._machines[name].destination}` works"})
         return {"missing": missing, "degraded": []}
 
