@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import secrets
 import time
@@ -13,24 +11,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 
-from framegauge.agents.spools import read_spool
+from framegauge.agents.spools import MOST_BYTES, read_spool
 from framegauge.errors import (
     AgentError,
-    AgentFailure,
     AgentLost,
     AgentTimeout,
     BadAnswer,
+    CorruptResults,
     FramegaugeError,
     Lapsed,
     ProgramFailure,
 )
 from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
 from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.files.tables import Unfit, table
 from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
-from framegauge.results.journal import Journal, Run
+from framegauge.results.journal import Journal, Run, check_readable
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
@@ -41,6 +39,7 @@ QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
 LEAST_BLOCKS = 3  # the budget never ends a study before this: fewer blocks can hardly be judged
+MOST_LINES = 20  # of reasons, of one run
 MORE_BLOCKS = 0.5  # of the planned blocks, which may be added if too few runs count
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
@@ -185,25 +184,25 @@ class Runner:
         with afterwards(self._testbed.down):
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
-                checked = _checked(run, conditions, workload, record, bulk, self._study.margin())
-                if not self._testbed.is_private:
-                    # Absurd figures may have become infinite, which the journal does not take.
-                    json.dumps([checked.metrics, checked.readings, record], allow_nan=False)
-                run = checked
+                run = _checked(run, conditions, workload, record, bulk, self._study.margin())
             except (AgentError, AgentLost, AgentTimeout, BadAnswer, Lapsed, ProgramFailure) as error:
                 # Repeating does not help if the agent does not understand the request.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
                     raise
                 if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
                     raise
-                run = replace(run, excluded=[f"error: {error}"])
+                run = replace(run, excluded=[f"error: {one_line(error)}"])
             except NONSENSE as error:
                 # Of hosts that are not ours, answers may have the right shape and still make no sense together.
                 if self._testbed.is_private or isinstance(error, FramegaugeError):
                     raise
-                record, bulk = {"conditions": conditions.as_json()}, {}
-                why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
-                run = replace(run, excluded=[f"error: {why}"])
+                run, record, bulk = _nonsense(run, conditions, error)
+        if not self._testbed.is_private:
+            try:
+                run = replace(run, excluded=_few(run.excluded), degraded=_few(run.degraded))
+                check_readable(run, record)
+            except (*NONSENSE, CorruptResults) as error:
+                run, record, bulk = _nonsense(run, conditions, error)
         took = self._now() - begun
         self._guessed += expected_seconds(self._study, slot)
         self._took += took
@@ -276,6 +275,19 @@ class Runner:
         raise AgentTimeout(f"the hosts were not quiet after {QUIET_LOOKS * QUIET_SECONDS:g} s")
 
 
+def _nonsense(run: Run, conditions: Conditions, error: Exception) -> tuple[Run, Json, dict[str, bytes]]:
+    """A run of which nothing is kept but that its hosts' answers make no sense."""
+    why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
+    kept = replace(run, excluded=[f"error: {why}"], metrics={}, readings={}, degraded=[])
+    return kept, {"conditions": conditions.as_json()}, {}
+
+
+def _few(lines: Sequence[str]) -> list[str]:
+    """What is said of a run in so many lines: a host can give as many reasons as it likes."""
+    more = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    return [one_line(line) for line in lines[:MOST_LINES]] + more
+
+
 def _ask(hosts: Sequence[Host], method: str) -> Json:
     return {host.name: host.agent.request(method) for host in hosts}
 
@@ -333,6 +345,6 @@ def _load(offered: float | None, carried: float | None) -> Iterator[str]:
 
 def _table(data: bytes) -> pa.Table:
     try:
-        return pyarrow.ipc.open_file(io.BytesIO(data)).read_all()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise AgentFailure(f"the agent's spool is not an Arrow file: {error}") from None
+        return table(data, MOST_BYTES)
+    except Unfit as error:
+        raise BadAnswer(f"the agent's spool: {error}") from None

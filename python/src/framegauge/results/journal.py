@@ -37,7 +37,7 @@ from framegauge.results import shapes
 from framegauge.results.lock import LOCK, Claim
 from framegauge.results.runs import SCHEMA, Run, misfit
 
-__all__ = ["SCHEMA", "Journal", "Run", "Saved", "parse_journal", "read", "write_tables"]
+__all__ = ["SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal", "read", "write_tables"]
 
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
@@ -131,6 +131,14 @@ def _run(found: Any, where: str) -> Run:
     shapes.checked(found, shapes.Line, where)
     # A newer framegauge of the same schema may have added keys, which must not make a line look torn.
     return Run(**{each.name: found[each.name] for each in fields(Run) if each.name in found})
+
+
+def check_readable(run: Run, record: Mapping[str, Any]) -> None:
+    """CorruptResults if a run could not be read again once it is saved; ValueError if it is no JSON."""
+    line, data = json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode(), _json(record)
+    where = f"run {run.number}"
+    shapes.checked(shapes.load(line, where, "a line"), shapes.Line, where)
+    shapes.checked(shapes.load(data, where, "a record"), shapes.Record, where)
 
 
 def check_schema(found: Mapping[str, Any], where: str) -> None:
