@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import fnmatch
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,8 +15,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from framegauge.errors import AgentError, ProgramFailure
+from framegauge.errors import AgentError, BadAnswer, ProgramFailure
 from framegauge.metrics import METRICS
+from framegauge.printable import one_line
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import live, readings, tasks
 from framegauge.workloads.base import Executed, Go, Phases, Program, side_by_side
@@ -28,6 +30,8 @@ __all__ = ["Command"]
 LIBRARY = "libframegauge_nodelay.so"
 PIECE_BYTES = 1 << 20
 MOST_KEPT_BYTES = 16 << 20  # per run
+KEPT_FILE_BYTES = 16_384  # as which a smaller file counts: each is a request
+MOST_LISTED = 10_000  # files, by `host.list`
 TAIL = 2000  # characters of a client's output that a record keeps
 
 
@@ -168,9 +172,8 @@ class Command(Phases):
         )
 
     def _wait(self, task: Task, running: Running, progress: Progress | None) -> None:
-        """Waits in steps of a second, each of which is progress."""
-        begun = time.monotonic()
-        while (passed := time.monotonic() - begun) < task.within_seconds:
+        """Waits in steps of a second, each of which is progress. Steps are counted, since a host may answer at once."""
+        for passed in range(math.ceil(task.within_seconds)):
             if running.wait(min(1.0, task.within_seconds - passed)) is not None:
                 return
             if progress is not None:
@@ -233,16 +236,12 @@ class Command(Phases):
         found: Json = {}
         left = MOST_KEPT_BYTES
         for place in (places[name] for name in used) if self.keep else ():
-            listed = place.host.agent.request("host.list", {"path": place.folder})["files"]
-            for each in listed:
-                name = each["path"].removeprefix(f"{place.folder}/")
-                if (
-                    any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep)
-                    and (left := left - each["size_bytes"]) >= 0
-                ):
-                    found.setdefault(place.host.name, {})[name] = _fetched(place.host, each["path"]).decode(
-                        "utf-8", "replace"
-                    )
+            for name, size in _listed(place):
+                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep) or size > left:
+                    continue
+                data = _fetched(place.host, f"{place.folder}/{name}", left)
+                left -= max(len(data), KEPT_FILE_BYTES)
+                found.setdefault(place.host.name, {})[name] = data.decode("utf-8", "replace")
         return found
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -267,7 +266,20 @@ def _clear(place: Place) -> Callable[[Host], Json]:
     return lambda host: host.agent.request("host.clear", {"path": place.folder})
 
 
-def _fetched(host: Host, path: str) -> bytes:
+def _listed(place: Place) -> Iterator[tuple[str, int]]:
+    """The files of a run, by their names below its folder, with their sizes; BadAnswer for any other name."""
+    listed = place.host.agent.request("host.list", {"path": place.folder})["files"]
+    if len(listed) > MOST_LISTED:
+        raise BadAnswer(f"{place.host.name}: host.list: found {len(listed)} files, expected at most {MOST_LISTED}")
+    for each in listed:
+        name = each["path"].removeprefix(f"{place.folder}/")
+        if name == each["path"] or {"", ".", ".."} & set(name.split("/")):
+            found = one_line(each["path"], 80)
+            raise BadAnswer(f"{place.host.name}: host.list: found {found}, expected a path below {place.folder}")
+        yield name, each["size_bytes"]
+
+
+def _fetched(host: Host, path: str, most: int = MOST_KEPT_BYTES) -> bytes:
     """A file below the host's folder; ProgramFailure if it is too large."""
     data = bytearray()
     while True:
@@ -275,7 +287,7 @@ def _fetched(host: Host, path: str) -> bytes:
         piece = host.agent.request("host.fetch", asked)
         found = base64.b64decode(piece["data"])
         data += found
-        if len(data) > MOST_KEPT_BYTES:
-            raise ProgramFailure(f"{path} on {host.name}: found more than {MOST_KEPT_BYTES} bytes, expected fewer")
-        if not found or len(data) >= piece["size_bytes"]:
+        if len(data) > most:
+            raise ProgramFailure(f"{path} on {host.name}: found more than {most} bytes, expected fewer")
+        if len(found) < PIECE_BYTES or len(data) >= piece["size_bytes"]:  # as in programs.py
             return bytes(data)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from framegauge.errors import BadAnswer, ProgramFailure
+from framegauge.printable import one_line
 from framegauge.testbeds.base import Host, Json, afterwards
 
 __all__ = ["Running", "running", "stamped", "taken_stamp"]
@@ -23,20 +24,24 @@ _STAMP = re.compile(r"(\d{1,12})\.(\d{9})\n")
 class Running:
     """A program in a host."""
 
-    def __init__(self, host: Host, name: str, number: int, pid: int | None = None) -> None:
-        self.host, self.name, self.number, self.pid = host, name, number, pid
+    def __init__(
+        self, host: Host, name: str, number: int, pid: int | None = None, most_bytes: int = MOST_OUTPUT_BYTES
+    ) -> None:
+        self.host, self.name, self.number, self.pid, self._most = host, name, number, pid, most_bytes
 
     def output(self, stream: str = "stdout") -> str:
-        """Everything that it has printed so far."""
+        """Everything that it has printed so far; BadAnswer if that is more than it may print."""
         data = bytearray()
         while True:
             asked = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
             piece = self.host.agent.request("process.output", asked)
             found = base64.b64decode(piece["data"])
             data += found
-            if len(data) > MOST_OUTPUT_BYTES:
-                raise BadAnswer(f"{self.name} on {self.host.name}: found more output than {MOST_OUTPUT_BYTES} bytes")
-            if not found or len(data) >= piece["size_bytes"]:
+            if len(data) > self._most:
+                raise BadAnswer(f"{self.name} on {self.host.name}: found more output than {self._most} bytes")
+            # A piece that is not full is the last one, whatever the size is said to be: else a host that sends byte
+            # after byte would be asked for ever.
+            if len(found) < PIECE_BYTES or len(data) >= piece["size_bytes"]:
                 return data.decode("utf-8", "replace")
 
     def wait(self, seconds: float) -> Json | None:
@@ -63,7 +68,7 @@ class Running:
         for stream in ("stderr", "stdout"):
             lines = [line.strip() for line in self.output(stream).splitlines() if line.strip()]
             if lines:
-                return "; ".join(lines[-3:])[-300:]
+                return one_line("; ".join(lines[-3:])[-300:])
         return "it printed nothing"
 
     def signal(self, number: int) -> None:

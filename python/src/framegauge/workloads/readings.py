@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import statistics
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import jmespath
 import jmespath.exceptions
 
+from framegauge import foreign
 from framegauge.errors import ProgramFailure
+from framegauge.printable import one_line
 
 __all__ = ["Reading", "of_clients", "value"]
 
+MOST_MATCHES = 1000  # that are counted
 LAST_LINES = 5
 MOST_SHOWN = 400
 # 1, 1.5, .5, 1e3, with commas between thousands, as programs print them.
@@ -40,8 +45,14 @@ _TOGETHER: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def of_clients(reading: Reading, values: Sequence[float]) -> float:
-    """The metric of a run in its base unit, from the values of its clients."""
-    return reading.factor * _TOGETHER[reading.over_clients](values)
+    """The metric of a run in its base unit, from the values of its clients; ProgramFailure if it is too large."""
+    try:
+        found = reading.factor * _TOGETHER[reading.over_clients](values)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise ProgramFailure(f"metrics: found {values[0]:g} from a client, expected numbers with a finite sum")
+    return found
 
 
 def value(name: str, reading: Reading, text: str, where: str) -> float:
@@ -56,10 +67,11 @@ def value(name: str, reading: Reading, text: str, where: str) -> float:
 
 
 def _matched(name: str, pattern: str, text: str, where: str) -> float:
-    found = [each[1] if each.re.groups else each[0] for each in re.finditer(pattern, text, re.MULTILINE)]
+    matches = itertools.islice(re.finditer(pattern, text, re.MULTILINE), MOST_MATCHES)
+    found = [each[1] if each.re.groups else each[0] for each in matches]
     if len(found) != 1:
         count = "nothing that matches" if not found else f"{len(found)} matches of"
-        some = "" if not found else f" ({', '.join(repr(each) for each in found[:3])})"
+        some = "" if not found else f" ({', '.join(repr((each or '')[:60]) for each in found[:3])})"
         raise ProgramFailure(f"metric {name}: {where}: found {count} {pattern!r}{some}, expected one; {_last(text)}")
     number = _NUMBER.fullmatch((found[0] or "").strip())
     if number is None:
@@ -71,26 +83,33 @@ def _matched(name: str, pattern: str, text: str, where: str) -> float:
 
 def _picked(name: str, path: str, text: str, where: str) -> float:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = foreign.load_json(text.encode())
+    except ValueError as error:
         raise ProgramFailure(f"metric {name}: {where}: found no JSON ({error}), expected it; {_last(text)}") from None
     try:
         found = jmespath.search(path, document)
-    except (jmespath.exceptions.JMESPathError, RecursionError) as error:
-        why = " ".join(str(error).split())
+    except (jmespath.exceptions.JMESPathError, ArithmeticError, LookupError, RecursionError, TypeError) as error:
+        why = one_line(error, 200) or type(error).__name__
         raise ProgramFailure(
             f"metric {name}: {where}: {path!r} fails ({why}), expected a number; {_last(text)}"
         ) from None
     if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
         return float(found.strip().replace(",", ""))
     if isinstance(found, bool) or not isinstance(found, int | float):
-        shown = "nothing" if found is None else json.dumps(found)[:60]
+        shown = _shown(found)
         raise ProgramFailure(f"metric {name}: {where}: found {shown} at {path!r}, expected a number; {_last(text)}")
-    return float(found)
+    return float(found) if abs(found) < sys.float_info.max else math.inf
+
+
+def _shown(found: object) -> str:
+    try:
+        return "nothing" if found is None else json.dumps(found)[:60]
+    except RecursionError:
+        return "something deep"
 
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return "it printed nothing"
-    return f"its last lines: {' | '.join(lines[-LAST_LINES:])[-MOST_SHOWN:]}"
+    return f"its last lines: {one_line(' | '.join(lines[-LAST_LINES:])[-MOST_SHOWN:])}"

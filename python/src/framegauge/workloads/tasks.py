@@ -17,6 +17,7 @@ __all__ = ["Place", "Readiness", "Task", "await_ready", "finish", "started"]
 
 RUN_MODE = 0o1777  # programs of several users may share a run's folder
 FILE_MODE = 0o644
+MOST_OUTPUT_BYTES = 16 << 20  # of each stream
 GRACE_SECONDS = 5.0  # for an answer, after the time that was given to a program
 
 
@@ -90,7 +91,7 @@ def started(task: Task, place: Place) -> Iterator[Running]:
     spawned = place.host.agent.request("process.spawn", asked)
     number = spawned["process"]
     with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
-        yield Running(place.host, task.shown, number, spawned["pid"])
+        yield Running(place.host, task.shown, number, spawned["pid"], MOST_OUTPUT_BYTES)
 
 
 def await_ready(task: Task, running: Running, place: Place) -> None:
