@@ -155,7 +155,7 @@ class Command(Phases):
             begun = time.monotonic()
             with tasks.started(task, _on(place, host)) as running:
                 self._wait(task, running, progress)
-                tasks.finish(task, running)
+                tasks.finish(task, running, waited=True)
                 ended = time.monotonic()
                 files = {name: self._read(place, name) for name in self._files(task)}
                 text = running.output()

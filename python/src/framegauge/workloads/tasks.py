@@ -127,10 +127,11 @@ def await_ready(task: Task, running: Running, place: Place) -> None:
     )
 
 
-def finish(task: Task, running: Running) -> None:
-    """Waits for a program's end; ProgramFailure with its last words unless it ends in time and with exit code 0."""
+def finish(task: Task, running: Running, waited: bool = False) -> None:
+    """Waits for a program's end, unless that has been `waited` for; ProgramFailure with its last words unless it has
+    ended in time, and with exit code 0."""
     where = f"{running.name} on {running.host.name}"
-    ended = running.wait(task.within_seconds)
+    ended = running.wait(0.0 if waited else task.within_seconds)
     if ended is None:
         raise ProgramFailure(f"{where} did not end within {task.within_seconds:g} s (`within`): {running.last_words()}")
     if ended["exit_code"] != 0:
