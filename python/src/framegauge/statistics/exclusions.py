@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ def _both_tried(pair: tuple[Counts, Counts]) -> bool:
     return all(attempted > 0 for _, attempted in pair)
 
 
+@lru_cache(maxsize=1024)  # many pairs of a study lose equally many runs, and the test takes half a millisecond
 def _chance(first: Counts, second: Counts) -> float:
     """The probability of a difference this large if runs are lost at random."""
     from scipy import stats  # takes half a second, and most studies have no exclusions
