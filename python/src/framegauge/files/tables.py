@@ -11,6 +11,7 @@ import pyarrow.ipc
 __all__ = ["Unfit", "table"]
 
 MAGIC = b"ARROW1\x00\x00"
+ALIGNED = 64
 # The fields of Message and RecordBatch in Arrow's Message.fbs, and the offset of a dictionary's RecordBatch.
 HEADER_TYPE, HEADER = 1, 2
 BUFFERS, COMPRESSION = 2, 3
@@ -30,7 +31,9 @@ def table(data: bytes, most_bytes: int) -> pa.Table:
     """
     if not data.startswith(MAGIC):
         raise Unfit("found no Arrow file, expected one")
-    body = pa.py_buffer(data).slice(len(MAGIC))
+    # Writers fill up to the alignment of what follows, which is 8 or 64 bytes.
+    begin = next((at for at in range(len(MAGIC), ALIGNED + 1, 8) if any(data[at : at + 8])), len(MAGIC))
+    body = pa.py_buffer(data).slice(begin)
     try:
         unpacked = 0
         for message in _messages(body):
