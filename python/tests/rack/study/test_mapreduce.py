@@ -101,37 +101,40 @@ def name_of(interface: bytes) -> str:
         place += 4 + (length + 3) // 4 * 4
 
 
-def test_hadoop_sockets_and_fabric_agree_and_every_sort_is_right(
-    rack_agent: Agent, hadoop: Path, tmp_path: Path
-) -> None:
-    """With Nagle off by the preloaded library, which also proves that tasks, started by YARN, have it."""
-    asked = study_file.load(EXAMPLE)
-    nagle = type(asked.factors).model_validate({"mtu": asked.factors.mtu, "nagle": False}).nagle
-    factors = asked.factors.model_copy(update={"nagle": nagle})
-    asked = asked.model_copy(update={"blocks": 1, "factors": factors, "retries": 0 if not SOAK else 1})
-    bed = Captured(rack_agent)
-    bed.captures = []
-    runs = run(rack_agent, asked, tmp_path / "out", bed)
-    assert sorted(each.level for each in runs) == [1500, 9000]
-    for each, capture in zip(runs, bed.captures, strict=True):
-        # Whether this machine is quiet enough for 1 Gb/s is not the question here.
-        assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
-        record = saved(tmp_path / "out", each.number)["workload"]
-        assert record["checked"] == {"checksum": ROWS_CHECKSUM, "rows": 1_000_000}
-        (job,) = record["jobs"]
-        carried = record["traffic_by_purpose"]
-        shuffled = sum(carried[where]["shuffle_bytes"] for where in ("between_hosts", "within_hosts"))
-        assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
-        assert job["shuffle_bytes"] == pytest.approx(104_000_000, rel=0.01)
-        assert job["task_cpu_seconds"] > 0
-        assert 0 < each.metrics["shuffle_time"] < each.metrics["job_time"]
-        assert record["nodelay"]
-        assert {value for values in record["nodelay"].values() for value in values} == {True}
-        packets = shuffle_packets(capture)
-        # All of what went to other hosts, headers included, passed the fabric.
-        assert sum(packets) == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.05)
-        mean = statistics.fmean(packets)
-        assert mean > 8000 if each.level == 9000 else mean < 1500
+# These fetch Hadoop by Maven, and take some minutes each.
+if SOAK:
+
+    def test_hadoop_sockets_and_fabric_agree_and_every_sort_is_right(
+        rack_agent: Agent, hadoop: Path, tmp_path: Path
+    ) -> None:
+        """With Nagle off by the preloaded library, which also proves that tasks, started by YARN, have it."""
+        asked = study_file.load(EXAMPLE)
+        nagle = type(asked.factors).model_validate({"mtu": asked.factors.mtu, "nagle": False}).nagle
+        factors = asked.factors.model_copy(update={"nagle": nagle})
+        asked = asked.model_copy(update={"blocks": 1, "factors": factors, "retries": 0 if not SOAK else 1})
+        bed = Captured(rack_agent)
+        bed.captures = []
+        runs = run(rack_agent, asked, tmp_path / "out", bed)
+        assert sorted(each.level for each in runs) == [1500, 9000]
+        for each, capture in zip(runs, bed.captures, strict=True):
+            # Whether this machine is quiet enough for 1 Gb/s is not the question here.
+            assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
+            record = saved(tmp_path / "out", each.number)["workload"]
+            assert record["checked"] == {"checksum": ROWS_CHECKSUM, "rows": 1_000_000}
+            (job,) = record["jobs"]
+            carried = record["traffic_by_purpose"]
+            shuffled = sum(carried[where]["shuffle_bytes"] for where in ("between_hosts", "within_hosts"))
+            assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
+            assert job["shuffle_bytes"] == pytest.approx(104_000_000, rel=0.01)
+            assert job["task_cpu_seconds"] > 0
+            assert 0 < each.metrics["shuffle_time"] < each.metrics["job_time"]
+            assert record["nodelay"]
+            assert {value for values in record["nodelay"].values() for value in values} == {True}
+            packets = shuffle_packets(capture)
+            # All of what went to other hosts, headers included, passed the fabric.
+            assert sum(packets) == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.05)
+            mean = statistics.fmean(packets)
+            assert mean > 8000 if each.level == 9000 else mean < 1500
 
 
 def saved(folder: Path, number: int) -> Json:
@@ -140,42 +143,42 @@ def saved(folder: Path, number: int) -> Json:
     return found
 
 
-def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Path) -> None:
-    """SIGKILL of the controller while the daemons of a cluster run."""
-    family: list[int] = []
-    others = programs_of(hadoop)
-    here = set(os.listdir("/")), set(os.listdir("/tmp"))
-    with leaves_nothing(lambda: await_end(family)):
-        command = [sys.executable, "-m", "framegauge", "study", str(EXAMPLE), "--out", str(tmp_path / "out")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
-            try:
-                daemons = await_daemons(hadoop, others, controller)
-                root = children(controller.pid)[0]
-                family += [root, *hosts_of(root), *daemons]
-            finally:
-                os.kill(controller.pid, signal.SIGKILL)
-            controller.communicate(timeout=60)
-    assert programs_of(hadoop) <= others
-    assert set(os.listdir("/")) <= here[0]
-    written = set(os.listdir("/tmp")) - here[1]
-    assert [name for name in written if name.lower().startswith(("hadoop", "hsperf", "jetty", "yarn"))] == []
+if SOAK:
 
+    def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Path) -> None:
+        """SIGKILL of the controller while the daemons of a cluster run."""
+        family: list[int] = []
+        others = programs_of(hadoop)
+        here = set(os.listdir("/")), set(os.listdir("/tmp"))
+        with leaves_nothing(lambda: await_end(family)):
+            command = [sys.executable, "-m", "framegauge", "study", str(EXAMPLE), "--out", str(tmp_path / "out")]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as controller:
+                try:
+                    daemons = await_daemons(hadoop, others, controller)
+                    root = children(controller.pid)[0]
+                    family += [root, *hosts_of(root), *daemons]
+                finally:
+                    os.kill(controller.pid, signal.SIGKILL)
+                controller.communicate(timeout=60)
+        assert programs_of(hadoop) <= others
+        assert set(os.listdir("/")) <= here[0]
+        written = set(os.listdir("/tmp")) - here[1]
+        assert [name for name in written if name.lower().startswith(("hadoop", "hsperf", "jetty", "yarn"))] == []
 
-def await_daemons(hadoop: Path, others: set[int], controller: subprocess.Popen[bytes]) -> set[int]:
-    """Some of the daemons, once they run."""
-    found, until = set[int](), time.monotonic() + START_SECONDS
-    while controller.poll() is None and time.monotonic() < until:
-        if len(found := programs_of(hadoop) - others) >= DAEMONS:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"found {len(found)} daemons, expected {DAEMONS}")
+    def await_daemons(hadoop: Path, others: set[int], controller: subprocess.Popen[bytes]) -> set[int]:
+        """Some of the daemons, once they run."""
+        found, until = set[int](), time.monotonic() + START_SECONDS
+        while controller.poll() is None and time.monotonic() < until:
+            if len(found := programs_of(hadoop) - others) >= DAEMONS:
+                return found
+            time.sleep(0.2)
+        raise AssertionError(f"found {len(found)} daemons, expected {DAEMONS}")
 
-
-def programs_of(hadoop: Path) -> set[int]:
-    """The processes that have Hadoop's files among their words."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if str(hadoop).encode() in place.read_bytes():
-                found.add(int(place.parent.name))
-    return found
+    def programs_of(hadoop: Path) -> set[int]:
+        """The processes that have Hadoop's files among their words."""
+        found = set()
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if str(hadoop).encode() in place.read_bytes():
+                    found.add(int(place.parent.name))
+        return found
