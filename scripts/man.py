@@ -74,7 +74,7 @@ def blocks(text: str) -> Iterator[str]:
 def more(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
     """What follows the options in its help, by section: DESCRIPTION, EXAMPLES, EXIT STATUS."""
     found: dict[str, list[str]] = {"DESCRIPTION": [], "EXAMPLES": [], "EXIT STATUS": []}
-    for block in blocks(parser.epilog or ""):
+    for block in filter(None, blocks(parser.epilog or "")):
         heading = next((each for each in SECTIONS if block.startswith(each)), None)
         body = block.removeprefix(heading or "").strip("\n")
         body = body if body.startswith("  ") else body.lstrip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from framegauge.agents.binary import find_nodelay
@@ -30,7 +29,7 @@ def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapRed
     guess = START_SECONDS + WORKER_SECONDS * len(workers) + size / BYTES_PER_SECOND
     base = Command(
         name="mapreduce", clients=(), metrics_={}, mtu=host_mtus(factors["mtu"], names), nagle=nagle, nagle_on=names,
-        preload=Path(find_nodelay()) if nagle is not None else None,
+        preload=find_nodelay if nagle is not None else None,
         expect_seconds=guess if asked.expect is None else asked.expect,
     )  # fmt: skip
     cluster = Cluster(

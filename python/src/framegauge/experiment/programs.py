@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from framegauge import metrics
@@ -50,7 +49,7 @@ def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
         keep=asked.keep,
         nagle=nagle,
         nagle_on=asked.hosts_of(asked.nagle_on) if asked.nagle_on is not None else names,
-        preload=Path(find_nodelay()) if nagle is not None else None,
+        preload=find_nodelay if nagle is not None else None,
         expect_seconds=asked.expect if asked.expect is not None else 10.0,
     )
 
@@ -76,7 +75,8 @@ def lacking(study: Study, agents: Mapping[str, Requests]) -> list[dict[str, str]
         if (agent := agents.get(host)) is not None:
             with running(Host(host, "", agent), "sh", ["/bin/sh", "-c", LOOK, "sh", *programs]) as look:
                 look.wait(LOOK_SECONDS)
-                for program in look.output().splitlines():
+                absent = set(look.output().splitlines())
+                for program in (each for each in programs if each in absent):
                     found.setdefault(program, []).append(host)
     return [
         {"name": name, "needed_for": f"command on {', '.join(hosts)}", "found": "no such program", "remedy": INSTALL}

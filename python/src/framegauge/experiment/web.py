@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from framegauge.agents.binary import find_nodelay
@@ -26,5 +25,5 @@ def web_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> W
         mtu=host_mtus(factors["mtu"], names),
         nagle=nagle,
         nagle_on=asked.nagle_hosts(names),
-        preload=Path(find_nodelay()) if nagle is not None else None,
+        preload=find_nodelay if nagle is not None else None,
     )

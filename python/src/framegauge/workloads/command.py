@@ -39,7 +39,7 @@ TAIL = 2000  # characters of a client's output that a record keeps
 class Command(Phases):
     """Programs on hosts. `values` are those of placeholders that all hosts share, `mtu` is by host.
 
-    `preload` is the file of the library that makes `nagle` hold for programs that have no such option, on the hosts
+    `preload` finds the file of the library that makes `nagle` hold for programs that have no such option, on the hosts
     `nagle_on`; None: programs do as they like.
     """
 
@@ -55,7 +55,7 @@ class Command(Phases):
     keep: Sequence[str] = ()
     nagle: bool | None = None
     nagle_on: Sequence[str] = ()
-    preload: Path | None = None
+    preload: Callable[[], str] | None = None
     expect_seconds: float = 10.0
     needs: ClassVar[Sequence[Program]] = ()
 
@@ -132,7 +132,7 @@ class Command(Phases):
         def made(host: Host) -> Json:
             files = [{"path": place.folder, "data": None, "mode": tasks.RUN_MODE}]
             if place.environment and self.preload is not None:
-                data = base64.b64encode(self.preload.read_bytes()).decode()
+                data = base64.b64encode(Path(self.preload()).read_bytes()).decode()
                 files.append({"path": LIBRARY, "data": data, "mode": 0o755})
             return host.agent.request("host.files", {"files": files})
 

@@ -98,7 +98,7 @@ def _picked(name: str, path: str, text: str, where: str) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float):
         shown = _shown(found)
         raise ProgramFailure(f"metric {name}: {where}: found {shown} at {path!r}, expected a number; {_last(text)}")
-    return float(found) if abs(found) < sys.float_info.max else math.inf
+    return float(found) if abs(found) <= sys.float_info.max else math.inf
 
 
 def _shown(found: object) -> str:

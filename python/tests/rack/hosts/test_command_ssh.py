@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -33,7 +34,7 @@ CLIENT = """
 use IO::Socket::INET; use Time::HiRes "time";
 my ($begun, $size) = (time, 20000);
 my $one = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => $ARGV[1]) or die "$!";
-for (1 .. 5000) { print $one "$size\\n"; $one->flush; my $left = $size; $left -= sysread $one, my $data, $left while $left }
+while (time - $begun < 2) { print $one "$size\\n"; $one->flush; my $left = $size; $left -= sysread $one, my $data, $left while $left }
 printf "took %.6f s as %s\\n", time - $begun, scalar getpwuid $<;
 """
 
@@ -68,7 +69,9 @@ def perls(site: Site) -> set[int]:
     for host in site.hosts.values():
         pids = sshd.run("ip", "netns", "pids", host.namespace).split()
         names = {int(pid): Path("/proc", pid, "comm") for pid in pids}
-        found |= {pid for pid, name in names.items() if name.exists() and name.read_text().strip() in ("perl", "sleep")}
+        for pid, name in names.items():
+            with contextlib.suppress(OSError):  # it has just ended
+                found |= {pid} if name.read_text().strip() in ("perl", "sleep") else set()
     return found
 
 
@@ -79,7 +82,7 @@ def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path:
         work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
         assert run.metrics["seconds_taken"] == work["printed"]["seconds_taken"] > 0
         assert {row["mss_bytes"] for row in work["live"]} == {run.level - 52}
-        assert work["received_bytes"]["alpha"] >= 50_000_000
+        assert work["received_bytes"]["alpha"] >= 1_000_000
     assert perls(there) == set()
 
 
@@ -96,19 +99,28 @@ def test_programs_that_hosts_lack_are_named_at_once(there: Site, tmp_path: Path)
 def test_nothing_runs_on_when_the_controller_goes(there: Site, tmp_path: Path, how: int) -> None:
     """With a client that never ends, and has put a program into the background."""
     endless = study(there, tmp_path, run=["sh", "-c", "setsid sleep 500 & exec sleep 400"])
+    before = folders()
     process = framegauge("study", endless, "--out", tmp_path / "out")
-    until = time.monotonic() + 60
-    while len(perls(there)) < 3:
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    os.kill(process.pid, how)
-    process.communicate(timeout=60)
-    while perls(there):
-        assert time.monotonic() < until + 60
-        time.sleep(0.1)
-    left = [place for name in ("/tmp", "/dev/shm") for place in Path(name).glob("framegauge-*-*-*")]
-    assert left == []
+    try:
+        until = time.monotonic() + 60
+        while len(perls(there)) < 3:
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert folders() > before
+        os.kill(process.pid, how)
+        process.communicate(timeout=60)
+        while perls(there) or folders() > before:
+            assert time.monotonic() < until + 60
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def folders() -> set[Path]:
+    """The folders of hosts."""
+    return {place for name in ("/tmp", "/dev/shm", "/run/user") for place in Path(name).glob("framegauge-[0-9]*-*-*")}
 
 
 @pytest.mark.needs("sudo")

@@ -20,6 +20,8 @@ use std::thread::JoinHandle;
 
 /// What a look may take of the time until the next one.
 const LARGEST_SHARE: f64 = 0.005;
+/// So many looks are made as was asked, whatever they take: most connections begin when the clients do.
+const FIRST_LOOKS: u64 = 25;
 /// How much the cost of one look weighs in the mean.
 const WEIGHT: f64 = 0.2;
 /// Notifications are read at least so often.
@@ -130,7 +132,8 @@ impl Watch {
             let cost = (clock::thread_cpu_nanoseconds().saturating_sub(used) + heard) as f64 * 1e-9;
             mean = if mean == 0.0 { cost } else { mean + WEIGHT * (cost - mean) };
             let paused = clock::thread_cpu_nanoseconds();
-            self.pause(began + interval_seconds.max(mean / LARGEST_SHARE), ending)?;
+            let least = if self.looks < FIRST_LOOKS { 0.0 } else { mean / LARGEST_SHARE };
+            self.pause(began + interval_seconds.max(least), ending)?;
             heard = clock::thread_cpu_nanoseconds().saturating_sub(paused);
         }
         self.look()?;
