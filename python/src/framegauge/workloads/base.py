@@ -7,6 +7,7 @@ import importlib.util
 import queue
 import shutil
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -90,12 +91,12 @@ class Executed:
 Go = Callable[[Progress | None], Executed]
 
 
-class Phases:
+class Phases(ABC):
     """What every workload has that has the phase `prepared`."""
 
+    @abstractmethod
     def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
         """As in Workload."""
-        raise NotImplementedError
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None = None) -> Executed:
         """All phases in turn, where nothing is measured beside."""
