@@ -134,3 +134,33 @@ def test_programs_that_are_missing_are_named_with_their_hosts():
     study = study_file.parse(text(lambda c: c["clients"][0].update(host="all")), "study.yaml")
     found = {each["name"]: each["needed_for"] for each in missing_programs(study, "/nowhere")}
     assert found == {"serve": "command on h2", "ask": "command on h1, h2"}
+
+
+def test_what_outlasts_a_run_has_a_folder_of_its_own():
+    def change(command: dict[str, Any]) -> None:
+        command["prepare"] = [{"host": "h2", "run": ["fill", "{kept}"], "lives": "study"}]
+        command["servers"][0] |= {"lives": "arm", "run": ["serve", "{kept}/data"]}
+        command["clients"][0]["run"] = ["ask", "{h2}", "{run}", "{kept}"]
+
+    study, plain = (study_file.parse(each, "study.yaml") for each in (text(change), text()))
+    made = workload_of(study, block_order(study, 0)[0])
+    assert made.lasts
+    assert ([task.lives for task in made.prepare], [task.lives for task in made.servers]) == (["study"], ["arm"])
+    assert not workload_of(plain, block_order(plain, 0)[0]).lasts
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            lambda c: c["servers"][0].update(lives="study", run=["serve", "{run}"]),
+            'found "{run}", expected {kept}: this program outlives a run and its folder',
+        ),
+        (lambda c: c["clients"][0].update(run=["ask", "{kept}"]), 'found "{kept}", expected {run}, or a program with'),
+        (lambda c: c["servers"][0].update(lives="ever"), 'lives: found "ever", expected'),
+        (lambda c: c["clients"][0].update(lives="study"), "lives"),
+        (lambda c: c.update(after=[{"host": "h1", "run": ["end"], "lives": "study"}]), "lives"),
+    ],
+)
+def test_what_cannot_outlast_a_run_is_refused(change: Any, expected: str):
+    assert expected in problems(change)

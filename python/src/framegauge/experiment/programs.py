@@ -17,7 +17,7 @@ from framegauge.testbeds.base import Host
 from framegauge.workloads.command import Command
 from framegauge.workloads.programs import running
 from framegauge.workloads.readings import Reading
-from framegauge.workloads.tasks import Readiness, Task
+from framegauge.workloads.tasks import Lives, Readiness, Task
 
 __all__ = ["INSTALL", "command_of", "lacking", "program_lines", "programs_of"]
 
@@ -40,8 +40,8 @@ def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
         name=asked.name,
         clients=[_task(each, each.within, name=each.name) for each in asked.clients],
         metrics_={name: _reading(each) for name, each in asked.metrics.items()},
-        servers=[_task(each, ready=_ready(each.ready)) for each in asked.servers],
-        prepare=[_task(each, each.within) for each in asked.prepare],
+        servers=[_task(each, ready=_ready(each.ready), lives=each.lives) for each in asked.servers],
+        prepare=[_task(each, each.within, lives=each.lives) for each in asked.prepare],
         after=[_task(each, each.within) for each in asked.after],
         roles=asked.roles,
         values={**levels, **{name: level_text(value) for name, value in slot.cell.parameters.items()}},
@@ -99,11 +99,17 @@ def program_lines(study: Study) -> list[str]:
 KINDS = {"prepare": "before", "servers": "server", "clients": "client", "after": "after"}
 
 
-def _task(step: model.Step, within: float = 60.0, name: str | None = None, ready: Readiness | None = None) -> Task:
+def _task(
+    step: model.Step,
+    within: float = 60.0,
+    name: str | None = None,
+    ready: Readiness | None = None,
+    lives: Lives = "run",
+) -> Task:
     return Task(
         hosts=tuple(step.host), argv=tuple(step.argv), within_seconds=within, environment=step.env, files=step.files,
         templates=step.templates,
-        user=step.user, folder=step.folder, name=name, ready=ready,
+        user=step.user, folder=step.folder, name=name, ready=ready, lives=lives,
     )  # fmt: skip
 
 

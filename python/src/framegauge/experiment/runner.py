@@ -25,6 +25,7 @@ from framegauge.errors import (
 )
 from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
 from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.experiment.standing import Standing
 from framegauge.files.tables import Unfit, table
 from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
@@ -92,6 +93,7 @@ class Runner:
         cpu_time: Callable[[], float] = time.process_time,
     ) -> None:
         self._study, self._testbed, self._journal = study, testbed, journal
+        self._standing = Standing(testbed)
         self._on_event, self._degraded, self._settled, self._wanting = on_event, list(degraded), settled, wanting
         self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
@@ -100,6 +102,10 @@ class Runner:
     def run(self) -> Outcome:
         """Runs until everything is settled, the study is finished, the budget is spent, or Ctrl-C. Errors that retries
         cannot help are raised."""
+        with afterwards(self._standing.end):
+            return self._blocks()
+
+    def _blocks(self) -> Outcome:
         begun = self._now()
         try:
             for block in range(self._study.blocks):
@@ -181,10 +187,12 @@ class Runner:
         )
         record: Json = {"conditions": conditions.as_json()}
         bulk: dict[str, bytes] = {}
-        with afterwards(self._testbed.down):
+        with afterwards(self._standing.settle):
             try:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
+                if not run.excluded:
+                    self._standing.stay()
             except (AgentError, AgentLost, AgentTimeout, BadAnswer, Lapsed, ProgramFailure) as error:
                 # Repeating does not help if the agent does not understand the request.
                 if isinstance(error, AgentError) and -32700 <= error.code <= -32600:
@@ -220,12 +228,13 @@ class Runner:
     ) -> None:
         """Everything between up and down; fills `record` and `bulk`."""
         bed = self._testbed
-        record["rack"] = bed.up(conditions)
+        record["rack"] = self._standing.up(conditions, workload)
         hosts = bed.hosts()
         meters = self._study.meters
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
             _ask(hosts, "wire.begin")  # before `prepared`, so that connections of that time show their MSS, too
+        workload = self._standing.ready(workload, hosts)
         with workload.prepared(hosts, secrets.token_hex(16)) as go:
             if meters.cpu:
                 _ask(hosts, "cpu.begin")
@@ -324,6 +333,8 @@ def _checked(
     readings["predicted_seconds"] = record.get("predicted_seconds")
     if old := record["rack"].get("old_connections"):
         readings["old_connections"] = old
+    if "lasting_runs" in done:
+        readings["lasting_runs"] = done["lasting_runs"]
     if strangers := done.get("refused"):
         readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}

@@ -141,6 +141,7 @@ class _Readings(_Shape):
     cpu_share_unattributed: Number | None = None
     meter_seconds: Number | None = None
     refused_connections: Count = 0
+    lasting_runs: Count | None = None
     old_connections: dict[StrictStr, _Old] | None = None
     steady: _Steady | None = None
     not_measured: dict[StrictStr, StrictStr] = {}

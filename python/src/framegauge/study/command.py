@@ -27,13 +27,14 @@ from framegauge.files.types import Problem, Seconds, Sparse, as_list, nearest
 from framegauge.metrics import Metric
 from framegauge.study.parameters import Parameters, grid
 
-__all__ = ["Client", "Command", "Preparation", "Reading", "Ready", "Server", "Step"]
+__all__ = ["Client", "Command", "Conclusion", "Lives", "Preparation", "Reading", "Ready", "Server", "Step"]
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 MOST_VALUES = 1000
 # Placeholders that have a meaning of their own.
-RESERVED = ("address", "host", "mtu", "run")
+RESERVED = ("address", "host", "mtu", "run", "kept")
+Lives = Literal["run", "arm", "study"]
 
 
 def _pattern(text: str) -> str:
@@ -125,6 +126,7 @@ class Server(Step):
     """A program that runs as long as the clients do, and is ended then with everything that it has started."""
 
     ready: Ready = Field(default_factory=lambda: Ready(seconds=0.5))
+    lives: Lives = "run"
 
 
 class Client(Step):
@@ -134,10 +136,16 @@ class Client(Step):
     within: Seconds = 60.0
 
 
-class Preparation(Step):
-    """A program that runs to its end before the servers start, or after the clients."""
+class Conclusion(Step):
+    """A program that runs to its end after the clients."""
 
     within: Seconds = 60.0
+
+
+class Preparation(Conclusion):
+    """A program that runs to its end before the servers start."""
+
+    lives: Lives = "run"
 
 
 class Reading(Sparse):
@@ -181,7 +189,8 @@ class Command(Parameters):
     that these print. See docs/your-application.md.
 
     In all words `{address}` is the host's own address, `{NAME}` that of any host or role, `{mtu}` the host's MTU,
-    `{run}` an empty folder of this run, and the name of a factor or of one of the `parameters` its level.
+    `{run}` an empty folder of this run, and the name of a factor or of one of the `parameters` its level. What is made
+    with `lives: study` stays for the runs that follow, with its folder `{kept}`.
     """
 
     key: ClassVar[str] = "command"
@@ -193,7 +202,7 @@ class Command(Parameters):
     prepare: list[Preparation] = []
     servers: list[Server] = []
     clients: Annotated[list[Client], Field(min_length=1)]
-    after: list[Preparation] = []
+    after: list[Conclusion] = []
     metrics: Annotated[dict[StrictStr, Reading], Field(min_length=1)]
     keep: list[StrictStr] = []
     nagle_on: HostNames | None = None
@@ -262,12 +271,17 @@ class Command(Parameters):
         places = [*hosts, *self.roles]
         known = list(dict.fromkeys([*RESERVED, *places, *self.parameters, *factors]))
         named: list[tuple[tuple[str | int, ...], str]] = [(("nagle_on",), name) for name in self.nagle_on or ()]
+        lasting = [step for _, step in self.steps() if getattr(step, "lives", "run") != "run"]
         for where, step in self.steps():
             named += [((*where, "host"), name) for name in step.host]
             for place, text in step.texts():
                 for word in placeholders(text):
                     if word not in known:
                         yield Problem((*where, *place), f"{{{word}}}", expected(word, known))
+                    elif word == "run" and step in lasting:
+                        yield Problem((*where, *place), "{run}", "{kept}: this program outlives a run and its folder")
+                    elif word == "kept" and not lasting:
+                        yield Problem((*where, *place), "{kept}", "{run}, or a program with `lives: study`")
         for where, name in named:
             if name not in places:
                 yield Problem(where, name, f"a host or a role: {nearest(name, places)}")

@@ -16,7 +16,8 @@ MANY = ("connections were", "they keep their segment size until they are")
 
 def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[str]:
     """All caveats, one line each."""
-    return [*_of_costs(metrics, scope), *old_connections(run.readings for run in runs), *_refused(runs)]
+    old = old_connections(run.readings for run in runs)
+    return [*_of_costs(metrics, scope), *old, *_refused(runs), *_lasting(runs)]
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
@@ -40,6 +41,18 @@ def _refused(runs: Sequence[Run]) -> list[str]:
     count = sum(run.readings.get("refused_connections", 0) for run in runs)
     were = "connection without its run's token was" if count == 1 else "connections without their run's token were"
     return [f"{count} {were} refused"] if count else []
+
+
+def _lasting(runs: Sequence[Run]) -> list[str]:
+    """A note if servers or data outlasted runs: how often, and what that means for the proof."""
+    used = [run.readings["lasting_runs"] for run in runs if run.readings.get("lasting_runs") is not None]
+    if not used:
+        return []
+    return [
+        f"servers or data outlasted runs (`lives`): {len(used)} runs used what was made {used.count(0)} times. Each "
+        "run proves its MSS by live sockets, also those of older connections; what servers have in memory from earlier "
+        "runs, of any arm, they keep"
+    ]
 
 
 def old_connections(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:

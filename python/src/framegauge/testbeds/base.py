@@ -129,7 +129,7 @@ class Place:
 
 
 class Testbed(Protocol):
-    """The place where runs happen. It has one set of hosts at a time; `up` always makes fresh ones."""
+    """The place where runs happen. It has one set of hosts at a time; `up` makes fresh ones, `again` keeps them."""
 
     scope: str
     is_private: bool  # no other traffic crosses its hosts' interfaces
@@ -149,6 +149,11 @@ class Testbed(Protocol):
 
     def up(self, conditions: Conditions) -> Json:
         """Build fresh hosts; Refused if the kernel or device cannot honour the conditions."""
+        ...
+
+    def again(self, conditions: Conditions) -> Json | None:
+        """As `up`, for the hosts that are up: what runs on them stays. None if they cannot be given these conditions,
+        and must be built anew. Racks can only be given other MTUs."""
         ...
 
     def hosts(self) -> Sequence[Host]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from framegauge.agents.spools import read_spool
@@ -55,6 +56,7 @@ class RackTestbed:
     def __init__(self, agent: RackAgent) -> None:
         self._agent = agent
         self._hosts: list[Host] = []
+        self._standing: tuple[Conditions, Json] | None = None
 
     def requirements(self, bits_per_second: int | None) -> Json:
         """What this machine lacks, as reported by the agent."""
@@ -108,15 +110,31 @@ class RackTestbed:
         later = {mtu for host in conditions.hosts for mtu in conditions.mtus(host)[1:]}
         if later:
             built["later_ceilings"] = [self._ceiling(conditions, mtu) for mtu in sorted(later)]
+        self._standing = conditions, built
         return built
 
+    def again(self, conditions: Conditions) -> Json | None:
+        """Gives the hosts that are up other MTUs, by `rack.set`. Routers would need theirs, and an overlay its own."""
+        if self._standing is None:
+            return None
+        old, built = self._standing
+        only_mtu = replace(old, mtu=conditions.mtu) == conditions and list(old.mtu) == list(conditions.mtu)
+        if not only_mtu or conditions.changes or conditions.overlay is not None or built["routers"]:
+            return None
+        for name, mtu in conditions.mtu.items():
+            if mtu != old.mtu[name]:
+                self._agent.request("rack.set", {"host": name, "mtu": mtu})
+        ceilings = {name: self._ceiling(conditions, mtu) for name, mtu in conditions.mtu.items()}
+        self._standing = conditions, {**built, "ceilings": ceilings}
+        return dict(self._standing[1])
+
     def _ceiling(self, conditions: Conditions, mtu: int) -> Json:
-        """The ceiling for an MTU that hosts get only during the run, in the form of `ceilings` of `rack.up`."""
+        """The ceiling for an MTU that hosts get only later, in the form of `ceilings` of `rack.up`."""
         asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
         wire = self._agent.request("frames.wire", asked)
         inside = next(each for each in wire["families"] if each["family"] == conditions.family)
-        goodput = inside["goodput_bits_per_second"]
-        return {"mtu": mtu, "frame_bytes": wire["frame_bytes"], "goodput_bits_per_second": goodput}
+        segment = {name: inside[name] for name in ("mss_bytes", "segment_payload_bytes", "goodput_bits_per_second")}
+        return {name: wire[name] for name in ("mtu", "frame_bytes", "wire_bytes")} | segment
 
     def hosts(self) -> Sequence[Host]:
         """The running hosts."""
@@ -167,6 +185,7 @@ class RackTestbed:
 
     def down(self) -> None:
         """Takes the rack down, if one is up."""
+        self._standing = None
         if self._hosts:
             self._hosts = []
             self._agent.request("rack.down", timeout_seconds=UP_SECONDS)

@@ -124,6 +124,11 @@ class SshTestbed:
             "hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held, "old_connections": old,
         }  # fmt: skip
 
+    def again(self, conditions: Conditions) -> Json | None:
+        """Puts back what was changed, and changes it anew: hosts stay by themselves."""
+        self.down()
+        return self.up(conditions)
+
     def _standing(self, changes: Sequence[Change], conditions: Conditions) -> Json:
         """The open connections of each host whose MTU will be raised."""
         found = {}

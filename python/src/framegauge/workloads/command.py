@@ -6,7 +6,7 @@ import base64
 import fnmatch
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,6 +36,14 @@ TAIL = 2000  # characters of a client's output that a record keeps
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What stands from earlier runs: the servers of a command that outlast one. `runs` have used them before."""
+
+    servers: Sequence[tuple[Task, Running]]
+    runs: int = 0
+
+
+@dataclass(frozen=True)
 class Command(Phases):
     """Programs on hosts. `values` are those of placeholders that all hosts share, `mtu` is by host.
 
@@ -57,6 +65,7 @@ class Command(Phases):
     nagle_on: Sequence[str] = ()
     preload: Callable[[], str] | None = None
     expect_seconds: float = 10.0
+    standing: Standing | None = None
     needs: ClassVar[Sequence[Program]] = ()
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
@@ -71,16 +80,15 @@ class Command(Phases):
         with ExitStack() as stack:
             side_by_side([(place.host, self._folder(place)) for place in used])
             stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in used])))
-            for task in self.prepare:
+            if self.standing is not None:
+                tasks.still_running(self.standing.servers, always=True)
+            for task in filter(_of_a_run, self.prepare):
                 self._each(task, places)
             watch = live.Watch([place.host for place in used])
             watch.begin()
-            servers: list[tuple[Task, Running]] = []
-            for task in self.servers:
-                begun = [(stack.enter_context(tasks.started(task, place)), place) for place in self._of(task, places)]
-                for running, place in begun:
-                    tasks.await_ready(task, running, place)
-                    servers.append((task, running))
+            servers = [] if self.standing is None else list(self.standing.servers)
+            for task in filter(_of_a_run, self.servers):
+                servers += self._serve(task, places, stack)
             # For clients that read what servers use: {processes} is "NAME=PID …" of servers with a name.
             named = " ".join(f"{task.name}={running.pid}" for task, running in servers if task.name is not None)
             places = {name: replace(each, values={**each.values, "processes": named}) for name, each in places.items()}
@@ -94,6 +102,61 @@ class Command(Phases):
             yield go
             for task in self.after:
                 self._each(task, places)
+
+    def _serve(self, task: Task, places: Mapping[str, Place], stack: ExitStack) -> list[tuple[Task, Running]]:
+        """A server on all of its hosts, ready; ended with the stack."""
+        begun = [(stack.enter_context(tasks.started(task, place)), place) for place in self._of(task, places)]
+        for running, place in begun:
+            tasks.await_ready(task, running, place)
+        return [(task, running) for running, _ in begun]
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a server, or what was prepared, outlasts a run."""
+        return bool(self._lasting())
+
+    def _lasting(self) -> list[Task]:
+        return [task for task in (*self.prepare, *self.servers) if not _of_a_run(task)]
+
+    def lasting_key(self, hosts: Sequence[Host]) -> Hashable:
+        """All words and settings of what outlasts a run, and the whole arm if it lives for one."""
+        places = self._kept_places(hosts)
+        told = [tasks.described(task, place) for task in self._lasting() for place in self._of(task, places)]
+        by_arm = any(task.lives == "arm" for task in self._lasting())
+        return tuple(told), (tuple(self.mtu.items()), tuple(self.values.items())) if by_arm else None
+
+    @contextmanager
+    def lasting(self, hosts: Sequence[Host]) -> Iterator[Sequence[tuple[Task, Running]]]:
+        """Prepares and starts what outlasts a run, in folders that outlast it, too."""
+        places = self._kept_places(hosts)
+        used = [places[name] for name in self._used(hosts)]
+        with ExitStack() as stack:
+            side_by_side([(place.host, self._folder(place)) for place in used])
+            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in used])))
+            for task in self.prepare:
+                if not _of_a_run(task):
+                    self._each(task, places)
+            servers: list[tuple[Task, Running]] = []
+            for task in self.servers:
+                if not _of_a_run(task):
+                    servers += self._serve(task, places, stack)
+            yield servers
+
+    def beside(self, lasting: Sequence[tuple[Task, Running]], runs: int) -> Command:
+        """This command with that part, which so many runs have used before."""
+        return replace(self, standing=Standing(lasting, runs))
+
+    def _kept_places(self, hosts: Sequence[Host]) -> dict[str, Place]:
+        """Every host with the folder that outlasts runs, in which such programs start."""
+        places = self.places(hosts, "")
+        return {
+            name: replace(each, folder=self._kept_folder, values={**each.values, "run": each.values["kept"]})
+            for name, each in places.items()
+        }
+
+    @property
+    def _kept_folder(self) -> str:
+        return f"kept-{self.name}"
 
     def places(self, hosts: Sequence[Host], token: str) -> dict[str, Place]:
         """Every host in this run."""
@@ -119,7 +182,7 @@ class Command(Phases):
         base = host.agent.request("host.folder")["path"]
         values = {
             **self.values, **addresses, **roles, "address": host.address, "host": host.name,
-            "mtu": str(self.mtu[host.name]), "run": f"{base}/{folder}",
+            "mtu": str(self.mtu[host.name]), "run": f"{base}/{folder}", "kept": f"{base}/{self._kept_folder}",
         }  # fmt: skip
         environment = {}
         if self.nagle is not None and host.name in self.nagle_on:
@@ -131,7 +194,8 @@ class Command(Phases):
 
         def made(host: Host) -> Json:
             files = [{"path": place.folder, "data": None, "mode": tasks.RUN_MODE}]
-            if place.environment and self.preload is not None:
+            # A server that stands uses the library: it must not be written anew.
+            if place.environment and self.preload is not None and self.standing is None:
                 data = base64.b64encode(Path(self.preload()).read_bytes()).decode()
                 files.append({"path": LIBRARY, "data": data, "mode": 0o755})
             return host.agent.request("host.files", {"files": files})
@@ -224,6 +288,7 @@ class Command(Phases):
             "not_measured": nothing,
             "clients": [{key: value for key, value in one.items() if key != "texts"} for one in done],
             "kept": self._kept(places, watched),
+            **({} if self.standing is None else {"lasting_runs": self.standing.runs}),
             **self.told(done, watched),
         }
 
@@ -255,6 +320,10 @@ class Command(Phases):
         if record["bytes"] > 0 and record["active_seconds"] > 0:
             found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
         return found
+
+
+def _of_a_run(task: Task) -> bool:
+    return task.lives == "run"
 
 
 def _on(place: Place, host: Host) -> Place:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from framegauge.errors import ProgramFailure
 from framegauge.files.placeholders import substitute
 from framegauge.testbeds.base import Host, Json, afterwards
 from framegauge.workloads.programs import Running
 
-__all__ = ["Place", "Readiness", "Task", "await_ready", "finish", "started"]
+__all__ = ["Lives", "Place", "Readiness", "Task", "await_ready", "finish", "started"]
 
+Lives = Literal["run", "arm", "study"]  # how long a server stays up, or what was prepared stays there
 RUN_MODE = 0o1777  # programs of several users may share a run's folder
 FILE_MODE = 0o644
 MOST_OUTPUT_BYTES = 16 << 20  # of each stream
@@ -46,6 +49,7 @@ class Task:
     folder: str | None = None
     name: str | None = None
     ready: Readiness | None = None
+    lives: Lives = "run"
 
     @property
     def shown(self) -> str:
@@ -77,17 +81,30 @@ def write(place: Place, files: Mapping[str, str]) -> None:
         place.host.agent.request("host.files", {"files": asked})
 
 
-@contextmanager
-def started(task: Task, place: Place) -> Iterator[Running]:
-    """The program, running on that host; ended with everything that it has started when the block is left."""
-    write(place, {**task.files, **{name: place.text(text) for name, text in task.templates.items()}})
-    environment = {name: place.text(text) for name, text in {**place.environment, **task.environment}.items()}
-    asked: Json = {
+def _files(task: Task, place: Place) -> dict[str, str]:
+    return {**task.files, **{name: place.text(text) for name, text in task.templates.items()}}
+
+
+def _asked(task: Task, place: Place) -> Json:
+    """The params of `process.spawn`."""
+    return {
         "argv": [place.text(word) for word in task.argv],
-        "environment": environment,
+        "environment": {name: place.text(text) for name, text in {**place.environment, **task.environment}.items()},
         "directory": place.text(task.folder if task.folder is not None else "{run}"),
         "user": task.user,
     }
+
+
+def described(task: Task, place: Place) -> str:
+    """Everything about a program on a host that a change of its words, files or settings would change."""
+    return json.dumps([place.host.name, _asked(task, place), _files(task, place)], sort_keys=True)
+
+
+@contextmanager
+def started(task: Task, place: Place) -> Iterator[Running]:
+    """The program, running on that host; ended with everything that it has started when the block is left."""
+    write(place, _files(task, place))
+    asked = _asked(task, place)
     spawned = place.host.agent.request("process.spawn", asked)
     number = spawned["process"]
     with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
@@ -138,13 +155,14 @@ def finish(task: Task, running: Running, waited: bool = False) -> None:
         raise ProgramFailure(f"{where} failed ({_how(ended)}): {running.last_words()}")
 
 
-def still_running(servers: Sequence[tuple[Task, Running]]) -> None:
+def still_running(servers: Sequence[tuple[Task, Running]], always: bool = False) -> None:
     """ProgramFailure if a server has failed while clients were at work. One that serves once and ends with exit code 0
-    has not: whether clients got what they wanted, they know."""
+    has not: whether clients got what they wanted, they know; but it cannot serve a further run (`always`)."""
     for _, running in servers:
-        if (ended := running.wait(0.0)) is not None and ended["exit_code"] != 0:
+        if (ended := running.wait(0.0)) is not None and (always or ended["exit_code"] != 0):
             where = f"{running.name} on {running.host.name}"
-            raise ProgramFailure(f"{where} ended during the run ({_how(ended)}): {running.last_words()}")
+            when = "between two runs" if always else "during the run"
+            raise ProgramFailure(f"{where} ended {when} ({_how(ended)}): {running.last_words()}")
 
 
 def _how(ended: Json) -> str:

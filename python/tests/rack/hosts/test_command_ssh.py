@@ -39,8 +39,8 @@ printf "took %.6f s as %s\\n", time - $begun, scalar getpwuid $<;
 """
 
 
-def study(there: Site, place: Path, **change: object) -> Path:
-    """The study of two hosts over ssh, with programs; `change` is of the client."""
+def study(there: Site, place: Path, lives: str = "run", **change: object) -> Path:
+    """The study of two hosts over ssh, with programs; `lives` is of the server, `change` of the client."""
     path = study_of(there, place)
     document = yaml.safe_load(path.read_text())
     client = {
@@ -51,7 +51,7 @@ def study(there: Site, place: Path, **change: object) -> Path:
         "servers": [
             {
                 "host": "beta", "run": ["perl", "server.pl", "{address}", "7000"], "files": {"server.pl": SERVER},
-                "ready": {"port": 7000},
+                "ready": {"port": 7000}, "lives": lives,
             }
         ],
         "clients": [{**client, **change}],
@@ -75,10 +75,14 @@ def perls(site: Site) -> set[int]:
     return found
 
 
-def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path: Path) -> None:
-    process = framegauge("study", study(there, tmp_path), "--out", tmp_path / "out")
+@pytest.mark.parametrize("lives", ["run", "study"])
+def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path: Path, lives: str) -> None:
+    process = framegauge("study", study(there, tmp_path, lives), "--out", tmp_path / "out")
     ended(process, tmp_path / "out")
-    for run in undisturbed(read(tmp_path / "out").runs):
+    runs = read(tmp_path / "out").runs
+    shared = [0 if before.excluded else before.readings["lasting_runs"] + 1 for before in runs if lives == "study"]
+    assert [run.readings.get("lasting_runs") for run in runs] == ([0, *shared[:-1]] if shared else [None] * len(runs))
+    for run in undisturbed(runs):
         work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
         assert run.metrics["seconds_taken"] == work["printed"]["seconds_taken"] > 0
         assert {row["mss_bytes"] for row in work["live"]} == {run.level - 52}

@@ -1,0 +1,92 @@
+"""The hosts of a study from run to run: fresh for each, or kept where servers or data of a workload outlast one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Any, Protocol, runtime_checkable
+
+from framegauge.errors import AgentFailure
+from framegauge.testbeds.base import Conditions, Host, Json, Testbed
+from framegauge.workloads.base import Workload
+
+__all__ = ["Lasting", "Standing"]
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A workload that may have a part which outlasts a run."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it has."""
+        ...
+
+    def lasting_key(self, hosts: Sequence[Host]) -> Hashable:
+        """What that part is like: runs with equal keys can share it."""
+        ...
+
+    def lasting(self, hosts: Sequence[Host]) -> AbstractContextManager[Any]:
+        """Starts that part; ended when the block is left."""
+        ...
+
+    def beside(self, lasting: Any, runs: int) -> Workload:
+        """The workload with that part, which this many runs have used before."""
+        ...
+
+
+class Standing:
+    """What stands between two runs. A run that fails, or does not count, leaves nothing to the next."""
+
+    def __init__(self, bed: Testbed) -> None:
+        self._bed, self._stack = bed, ExitStack()
+        self._name: str | None = None  # of the workload whose hosts are up
+        self._what: Hashable = None
+        self._hosts: Sequence[Host] = ()
+        self._part: Any = None
+        self._runs, self._stays = 0, False
+
+    def up(self, conditions: Conditions, workload: Workload) -> Json:
+        """The hosts under these conditions, as `Testbed.up`: those of the run before if they can stay."""
+        if self._name is not None and self._name == workload.name:
+            built = self._bed.again(conditions)
+            if built is not None:
+                return built
+        self.end()
+        return self._bed.up(conditions)
+
+    def ready(self, workload: Workload, hosts: Sequence[Host]) -> Workload:
+        """The workload with the part that outlasts runs, which is started unless it stands already."""
+        if not isinstance(workload, Lasting) or not workload.lasts:
+            return workload
+        # A host that was reached anew has lost what ran there.
+        same = [each.agent for each in hosts] == [each.agent for each in self._hosts]
+        what = workload.lasting_key(hosts)
+        if self._part is None or not same or what != self._what:
+            self._close()
+            self._part, self._runs = self._stack.enter_context(workload.lasting(hosts)), 0
+            self._what, self._hosts = what, hosts
+        self._name = workload.name
+        self._runs += 1
+        return workload.beside(self._part, self._runs - 1)
+
+    def stay(self) -> None:
+        """The run went well: its hosts may be those of the next."""
+        self._stays = self._part is not None
+
+    def settle(self) -> None:
+        """After a run: takes the hosts down, unless they may stay."""
+        stays, self._stays = self._stays, False
+        if not stays:
+            self.end()
+
+    def end(self) -> None:
+        """Ends everything."""
+        self._name = None
+        self._close()
+        self._bed.down()
+
+    def _close(self) -> None:
+        stack, self._stack, self._part = self._stack, ExitStack(), None
+        with suppress(AgentFailure):  # whatever ran on hosts whose agent is lost, or that are down, has ended
+            stack.close()
