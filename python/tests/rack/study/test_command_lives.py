@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.real import run, study
 
 from framegauge.agents.pipe import Agent
@@ -110,7 +111,7 @@ def test_a_server_and_data_stay_while_hosts_get_other_mtus(rack_agent: Agent, tm
         assert {row["mss_bytes"] for row in record["workload"]["live"]} == {each.level - 52}
         frames = {host["host"]: host for host in record["measure"]["fabric"]["hosts"]}["h2"]
         assert (frames["data_frame_bytes"] / frames["data_frames"] > 5000) == (each.level == 9000)
-        assert each.readings["ceiling_bits_per_second"] == ceiling(each.level)
+        assert each.readings["ceiling_bits_per_second"] == pytest.approx(ceiling(each.level))
         assert each.readings["lasting_runs"] == record["workload"]["lasting_runs"]
 
 
@@ -119,22 +120,28 @@ def ceiling(mtu: int) -> float:
     return 200_000_000 * (mtu - 52) / (mtu + 38)
 
 
-def test_a_connection_that_keeps_an_older_mss_excludes_the_run(rack_agent: Agent, tmp_path: Path) -> None:
-    """Until then nothing is wrong; afterwards the servers are started anew."""
+def test_a_connection_that_keeps_a_smaller_mss_excludes_the_run(rack_agent: Agent, tmp_path: Path) -> None:
+    """Opened at 9000, it follows a lower MTU; opened at 1500, it keeps the MSS that its ends announced."""
 
     def change(command: dict[str, Any]) -> None:
-        servers = command["servers"]
-        servers[0] |= {"host": ["h2", "h3"]}
+        command["servers"][0]["host"] = ["h2", "h3"]
         command["clients"][0]["run"] = [sys.executable, "client.py", "{h2}", "60", "next {h3} 20000", "1"]
 
-    runs = runs_of(
-        rack_agent, tmp_path / "out", change, testbed={"kind": "rack", "hosts": 3, "link": {"rate": "200 Mb/s"}}
-    )
-    proofs = [[line for line in each.excluded if line.startswith("proof: ")] for each in runs]
-    changed = [before.level != each.level and not before.excluded for before, each in pairwise(runs)]
-    for each, lines in zip(changed, proofs[1:], strict=True):
-        assert any("MSS of live sockets" in line and "h3" in line for line in lines) == each
-    assert any(changed)
+    bed = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "200 Mb/s"}}
+    raised: list[bool] = []
+    # A run that a busy machine spoils has the servers started anew, so that the next one shows nothing.
+    for seed in range(9):
+        runs = runs_of(rack_agent, tmp_path / str(seed), change, control=False, testbed=bed, seed=seed)
+        opened = 0
+        for each, record in zip(runs, records(tmp_path / str(seed), runs), strict=True):
+            proofs = [line for line in each.excluded if not line.startswith("fidelity: ")]
+            opened = opened if record["workload"]["lasting_runs"] else each.level
+            raised.append(opened < each.level)
+            assert any("MSS of live sockets" in line and "h3" in line for line in proofs) == raised[-1], each.excluded
+            assert proofs == [] or raised[-1]
+        if True in raised:
+            break
+    assert True in raised
 
 
 def test_a_server_that_ends_between_runs_is_told_and_started_anew(rack_agent: Agent, tmp_path: Path) -> None:
@@ -148,12 +155,15 @@ def test_a_server_that_ends_between_runs_is_told_and_started_anew(rack_agent: Ag
         command["clients"] = [command["clients"][1]]
         command["after"] = [{"host": "h2", "shell": stop}]
 
-    runs = runs_of(rack_agent, tmp_path / "out", change)
-    ended = [any("the shell script on h2 ended between two runs (exit code 3): had enough" in line for line in each.excluded)
-             for each in runs]  # fmt: skip
-    counted = [not each.excluded for each in runs]
-    assert ended[1:] == counted[:-1]
-    assert True in ended
+    told: list[bool] = []
+    # A run that a busy machine spoils has the server started anew anyway.
+    while True not in told and len(told) < 20:
+        runs = runs_of(rack_agent, tmp_path / str(len(told)), change)
+        line = "the shell script on h2 ended between two runs (exit code 3): had enough"
+        ended = [any(line in reason for reason in each.excluded) for each in runs]
+        assert ended[1:] == [not each.excluded for each in runs][:-1]
+        told += ended
+    assert True in told
 
 
 def test_an_arm_is_what_lives_for_an_arm(rack_agent: Agent, tmp_path: Path) -> None:
