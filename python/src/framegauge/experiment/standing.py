@@ -44,7 +44,7 @@ class Standing:
         self._what: Hashable = None
         self._hosts: Sequence[Host] = ()
         self._part: Any = None
-        self._runs, self._stays = 0, False
+        self._runs, self._stays, self._is_up = 0, False, False
 
     def up(self, conditions: Conditions, workload: Workload) -> Json:
         """The hosts under these conditions, as `Testbed.up`: those of the run before if they can stay."""
@@ -53,6 +53,7 @@ class Standing:
             if built is not None:
                 return built
         self.end()
+        self._is_up = True
         return self._bed.up(conditions)
 
     def ready(self, workload: Workload, hosts: Sequence[Host]) -> Workload:
@@ -81,10 +82,12 @@ class Standing:
             self.end()
 
     def end(self) -> None:
-        """Ends everything."""
+        """Ends everything that is up."""
         self._name = None
         self._close()
-        self._bed.down()
+        was, self._is_up = self._is_up, False
+        if was:
+            self._bed.down()
 
     def _close(self) -> None:
         stack, self._stack, self._part = self._stack, ExitStack(), None

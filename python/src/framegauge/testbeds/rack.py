@@ -133,8 +133,8 @@ class RackTestbed:
         asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
         wire = self._agent.request("frames.wire", asked)
         inside = next(each for each in wire["families"] if each["family"] == conditions.family)
-        segment = {name: inside[name] for name in ("mss_bytes", "segment_payload_bytes", "goodput_bits_per_second")}
-        return {name: wire[name] for name in ("mtu", "frame_bytes", "wire_bytes")} | segment
+        goodput = inside["goodput_bits_per_second"]
+        return {"mtu": mtu, "frame_bytes": wire["frame_bytes"], "goodput_bits_per_second": goodput}
 
     def hosts(self) -> Sequence[Host]:
         """The running hosts."""

@@ -77,8 +77,10 @@ def shortened(study: Study) -> Study:
         )
         factors = factors.model_copy(update={"rtt": farthest})
     changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
+    # A run that a busy machine has excluded proves as much as another; only to carry a load it has three attempts.
+    carries = any(each.stream is not None and each.stream.rate for each in study.workloads)
     short = {
-        "blocks": 1, "workloads": workloads, "retries": 2, "testbed": bed, "factors": factors, "changes": changes,
+        "blocks": 1, "workloads": workloads, "retries": 2 if carries or SOAK else 0, "testbed": bed, "factors": factors, "changes": changes,
         "control": study.control and SOAK, "meters": study.meters.model_copy(update={"idle": 0.05}),
     }  # fmt: skip
     whole = study.model_copy(update=short)
@@ -103,7 +105,7 @@ def test_the_short_form_leaves_no_level_out(path: Path) -> None:
 @pytest.mark.parametrize("path", [pytest.param(path, marks=needed(path), id=path.stem) for path in EXAMPLES])
 def test_an_example_runs_and_proves_its_treatment(rack_agent: Agent, path: Path, tmp_path: Path) -> None:
     runs = run(rack_agent, shortened(study_file.load(path)), tmp_path / "out")
-    # Whether this machine is quiet enough for 1 Gb/s is not the question here; to carry a load it has three attempts.
+    # Whether this machine is quiet enough for 1 Gb/s is not the question here.
     reasons = {each.key: [line for line in each.excluded if not line.startswith("fidelity: ")] for each in runs}
     assert not any(reasons.values()), reasons
     assert {line for each in runs for line in each.excluded if not line.startswith(("fidelity: ", "load: "))} == set()
