@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from helpers.check_documents import documents
 from helpers.check_lab import Lab, interface
+from helpers.support import by_length
 from hypothesis import given, settings, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -246,7 +247,7 @@ def parts(text: str) -> list[ET.Element]:
 
 
 @pytest.mark.thorough
-@settings(max_examples=200)
+@settings(max_examples=by_length(60, 1000))
 @given(documents(), st.integers(20, 200), st.booleans())
 def test_any_document_has_a_drawing_that_is_whole_and_claims_nothing_else(document, width, is_unicode):
     target = document["target_mtu"]

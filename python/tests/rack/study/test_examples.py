@@ -20,6 +20,7 @@ ELSEWHERE = ("ssh-", "terasort")
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith(ELSEWHERE))
 
 
+SEVERAL = 4  # numbers of flows, of which more are cut down to the first and the last
 # What each workload is cut down to; a rack keeps four hosts, or as many as the workload needs.
 SHORT = {
     "stream": {"repeat": 0.1},
@@ -60,6 +61,8 @@ def shortened(study: Study) -> Study:
         if parameters.key == "stream":
             # A load that is offered is to be met within 2 %, which one stall of a busy machine takes from a shorter time.
             change |= {"size": [1_000_000]} if each.stream.size else {"duration": [0.5 if each.stream.rate else 0.2]}
+            if len(each.stream.flows) > SEVERAL:
+                change["flows"] = [each.stream.flows[0], each.stream.flows[-1]]
             if study.changes:
                 # Long enough for a change in the middle.
                 change |= {"repeat": 0.5} if each.stream.size else {"duration": [0.5]}

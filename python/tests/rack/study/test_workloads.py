@@ -96,7 +96,7 @@ def test_the_switch_tells_how_long_requests_waited(rack_agent: Agent, tmp_path: 
     # So few that they hardly ever wait for each other, which is not in the formula.
     asking = {"connections": 8, "rate": 1000, "arrivals": "poisson", "duration": "2 s"}
     runs = proven(
-        rack_agent, tmp_path / "out", blocks=6, testbed=bed, margins={"latency_p99": "10 %"},
+        rack_agent, tmp_path / "out", blocks=4, testbed=bed, margins={"latency_p99": "10 %"},
         workloads=[{"mixed": {"rr": asking, "bulk": {"rate": "300 Mb/s"}}}],
     )  # fmt: skip
     for level in (1500, 9000):
