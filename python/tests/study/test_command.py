@@ -164,3 +164,10 @@ def test_what_outlasts_a_run_has_a_folder_of_its_own():
 )
 def test_what_cannot_outlast_a_run_is_refused(change: Any, expected: str):
     assert expected in problems(change)
+
+
+def test_a_server_without_a_sign_has_half_a_second():
+    study = study_file.parse(text(lambda c: c["servers"][0].pop("ready")), "study.yaml")
+    made = workload_of(study, block_order(study, 0)[0])
+    assert (made.servers[0].ready.seconds, made.servers[0].ready.port) == (0.5, None)
+    assert study_file.parse(study_file.dump(study), "resolved") == study

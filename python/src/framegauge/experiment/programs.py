@@ -91,8 +91,10 @@ def program_lines(study: Study) -> list[str]:
         for where, step in each.command.steps() if each.command is not None else ():
             hosts = ", ".join(each.command.hosts_of(step.host)) if each.command is not None else ""
             user = f" as {step.user}" if step.user is not None else ""
+            lives = getattr(step, "lives", "run")
+            stays = "" if lives == "run" else f", kept for the {lives}"
             words = one_line(shlex.join(step.argv), MOST_SHOWN)
-            lines.append(f"  {each.parameters.label}, {KINDS[str(where[0])]} on {hosts}{user}: {words}")
+            lines.append(f"  {each.parameters.label}, {KINDS[str(where[0])]} on {hosts}{user}{stays}: {words}")
     return lines
 
 

@@ -125,7 +125,7 @@ class Step(Sparse):
 class Server(Step):
     """A program that runs as long as the clients do, and is ended then with everything that it has started."""
 
-    ready: Ready = Field(default_factory=lambda: Ready(seconds=0.5))
+    ready: Ready = Field(default_factory=lambda: Ready.model_validate({"seconds": "0.5 s"}))
     lives: Lives = "run"
 
 
