@@ -23,6 +23,7 @@ ASSUMED: Mapping[str, float] = {
     "latency_p99": 0.75, "latency_p999": 1.0, "transactions": 0.01, "receiver_cpu_cost": 0.05, "sender_cpu_cost": 0.05,
     "receiver_instructions": 0.01, "sender_instructions": 0.01, "receiver_cycles": 0.05, "sender_cycles": 0.05,
 }  # fmt: skip
+GUESSED = 0.05  # for metrics that a study declares itself, of which nothing is known
 MOST_BLOCKS = 500
 
 
@@ -78,7 +79,7 @@ def _reach(
     """The effects that the study's blocks find in a metric, by the spread that is declared, measured, or assumed."""
     seen = pilot.get(metric)
     source = "given" if metric in given else "pilot" if seen else "assumed"
-    spread = given[metric] if metric in given else upper_limit(seen) if seen else ASSUMED[metric]
+    spread = given[metric] if metric in given else upper_limit(seen) if seen else ASSUMED.get(metric, GUESSED)
     own = spread * (REFERENCE_OF_TWO if study.control else 1.0)
     found = reach(own, study.blocks, margin, comparisons, rule)
     return {
