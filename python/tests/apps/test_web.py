@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from framegauge.apps.web import content, cpu, files, pages
-from framegauge.apps.web.browser import Browser
-from framegauge.apps.web.ledger import Ledger, quantile, spread
-from framegauge.apps.web.visits import LIMITS, MIX, Request, Visit
+from framegauge.apps.web import content, cpu, driver, files, pages
+from framegauge.apps.web.browser import COUNT_PATH, Browser
+from framegauge.apps.web.ledger import Ledger, spread
+from framegauge.apps.web.limits import LIMITS, Rule, quantile
+from framegauge.apps.web.visits import MIX, Request, Visit
 
 Answer = Callable[[str, str, bytes], bytes | None]
 
@@ -66,14 +67,14 @@ def test_quantiles_are_those_of_the_definition() -> None:
 
 
 def test_only_what_ends_in_the_steady_time_counts_and_every_request_is_accounted_for() -> None:
-    ledger = Ledger(steady_seconds=10.0, end_seconds=20.0)
+    ledger = Ledger(begin_seconds=10.0, end_seconds=20.0)
     for begun, ended in ((8.0, 9.5), (9.0, 11.0), (15.0, 16.0), (19.0, 21.0)):
         ledger.sent += 1
         ledger.answered("page", 100, begun, ended)
         ledger.done("home", begun, ended)
     ledger.sent += 1
     ledger.failed("/x", ConnectionResetError("gone"))
-    found = ledger.as_json()
+    found = {**ledger.as_json(), **ledger.window.as_json(Rule()), **ledger.window.details()}
     assert found["operations"] == 2
     assert found["operations_per_second"] == 0.2
     assert found["by_operation"]["home"]["mean_seconds"] == 1.5
@@ -81,7 +82,51 @@ def test_only_what_ends_in_the_steady_time_counts_and_every_request_is_accounted
     assert found["requests"] == {"sent": 5, "answered": 4, "failed": 1}
     assert found["failures"] == ["/x: ConnectionResetError: gone"]
     assert found["parts"]["page"]["stalled"] == 2
-    assert ledger.beyond() == ["home: found 2 s at 90%, expected at most 1 s"]
+    assert found["judged"] == {}
+    assert found["few"] == list(LIMITS)
+
+
+def test_an_operation_is_judged_by_its_quantile_once_there_are_enough_of_it() -> None:
+    """Of ten, the slowest may exceed the limit at 90 %; of nine, nobody can say."""
+    rule = Rule()
+    assert rule.least == 10
+    assert Rule(share=0.5).least == 2
+    assert Rule(share=0.99).least == 100
+    fine = rule.judged({"home": [0.5] * 9 + [60.0], "login": [60.0] * 9})
+    assert fine["judged"] == {"home": {"found_seconds": 0.5, "limit_seconds": 1.0}}
+    assert fine["beyond"] == []
+    assert fine["few"] == [name for name in LIMITS if name != "home"]
+    slow = Rule({**LIMITS, "home": 0.4}).judged({"home": [0.5] * 9 + [60.0]})
+    assert slow["beyond"] == ["home: found 0.5 s at 90 %, expected at most 0.4 s"]
+    assert rule.judged({"home": [0.5] * 8 + [2.0] * 2})["beyond"] == ["home: found 2 s at 90 %, expected at most 1 s"]
+
+
+def test_an_operation_that_is_older_than_its_limit_is_beyond_it_before_it_ends() -> None:
+    """Of twelve that began, nobody knows when seven will end; but five are too old already."""
+    ledger = Ledger(begin_seconds=0.0, end_seconds=10.0)
+    for user in range(5):
+        ledger.begins(user, "home", 1.0)
+        ledger.ends(user)
+        ledger.done("home", 1.0, 1.5)
+    for user in range(7):
+        ledger.begins(user, "home", 5.0 if user < 5 else 9.5)
+    ledger.close()
+    found = ledger.window.as_json(Rule())
+    assert found["beyond"] == ["home: found 5 s at 90 %, expected at most 1 s"]
+    assert found["operations"] == 5
+    assert Ledger(0.0, 10.0).window.as_json(Rule())["judged"] == {}
+
+
+@pytest.mark.parametrize(
+    ("beyond", "users"), [([False, False, True], 20), ([True], 0), ([False, False, False], 0), ([False, True], 10)]
+)
+def test_a_site_bears_the_users_of_the_last_step_before_the_one_that_exceeds(beyond: list[bool], users: int) -> None:
+    """If no step does, or the first one, then a run does not show it."""
+    told = [
+        {"users": 10 * place, "operations_per_second": 2.0 * place, "beyond": ["home: slow"] * slow}
+        for place, slow in enumerate(beyond, 1)
+    ]
+    assert driver.saturation(told) == {"users": users, "operations_per_second": users / 5}
 
 
 def test_the_cpu_time_of_a_tree_includes_what_has_ended() -> None:
@@ -149,7 +194,7 @@ def shown(answer: Answer) -> Ledger:
 
 
 def test_a_page_is_fetched_with_all_of_its_parts() -> None:
-    found = shown(whole).as_json()
+    found = shown(whole).window.details()
     assert {name: part["count"] for name, part in found["parts"].items()} == {"page": 1, "static": 2, "thumbnail": 3}
     assert found["parts"]["thumbnail"]["mean_bytes"] == 500
 
@@ -167,6 +212,20 @@ def test_an_answer_that_is_not_right_is_a_failure(wrong: Callable[[str], bytes |
     ledger = shown(lambda method, path, body: wrong(path) if "/image/" in path else whole(method, path, body))
     assert ledger.failures
     assert words in ledger.as_json()["failures"][0]
+
+
+def test_the_balancers_own_count_leaves_the_question_for_it_out() -> None:
+    """In the words of nginx 1.22, for eight connections and 120 requests."""
+    words = b"Active connections: 1 \nserver accepts handled requests\n 8 8 120 \nReading: 0 Writing: 1 Waiting: 0 \n"
+    found: list[int] = []
+
+    async def work(port: int) -> None:
+        browser = Browser("127.0.0.1", port, 500, Ledger(0.0, 1.0))
+        found.append(await browser.count())
+        browser.close()
+
+    asyncio.run(served(lambda method, path, body: ok(words) if path == COUNT_PATH else None, work))
+    assert found == [119]
 
 
 def test_a_page_that_is_cut_off_is_a_failure() -> None:

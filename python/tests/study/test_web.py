@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from framegauge.apps.web import COMPONENTS
+from framegauge.apps.web.limits import LIMITS, SHARE
 from framegauge.cli import commands
 from framegauge.errors import FramegaugeError
+from framegauge.experiment.forecast import forecast
 from framegauge.experiment.planning import missing_programs, workload_of
 from framegauge.files.placeholders import placeholders
 from framegauge.metrics import METRICS
@@ -51,6 +53,39 @@ def test_users_and_sizes_are_conditions_and_times_are_not() -> None:
     assert {(each["think_seconds"], each["ramp_up_seconds"], each["steady_seconds"]) for each in found} == {(5, 5, 20)}
 
 
+def test_users_until_the_site_is_saturated_are_one_condition_and_two_metrics() -> None:
+    rule = {"first": 10, "step": 20, "most": 70, "quantile": "95 %", "limits": {"home": "500 ms"}}
+    asked = study({"users": "saturate", "saturate": rule, "ramp_up": "2 s", "steady": "10 s"})
+    assert set(asked.margin()) == {"saturation_users", "saturation_operations"} == set(workload.SATURATION)
+    assert METRICS["saturation_users"].higher_is_better
+    assert METRICS["saturation_operations"].higher_is_better
+    assert [each["users"] for each in asked.workloads[0].parameters.conditions()] == ["saturate"]
+    driver = made(asked).clients[0].argv
+    assert driver[-5:] == ("--users", "10", "30", "50", "70")
+    assert driver[driver.index("--limits") + 1].startswith("home=0.5 login=1 event=2 ")
+    assert driver[driver.index("--share") + 1] == "0.95"
+    assert made(asked).expected_seconds(None) == pytest.approx(workload.START_SECONDS + 4 * 12)
+    assert study_file.parse(study_file.dump(asked), "again.yaml") == asked
+
+
+def test_without_settings_the_published_limits_hold() -> None:
+    found = study({"users": "saturate"}).workloads[0].web
+    assert found is not None
+    assert found.saturate is not None
+    assert found.saturate.limits == LIMITS
+    assert found.saturate.quantile == SHARE
+    assert found.saturate.steps == list(range(50, 501, 50))
+
+
+def test_the_forecast_counts_every_step() -> None:
+    """Of 2 blocks of 2 runs, each of 10 steps of 25 s, with about 7 s for all else."""
+    found = forecast(study({"users": "saturate"}, control=False, blocks=2, budget="2 h"), {}, {})
+    assert 4 * 255 < found["seconds"] < 4 * 259
+    assert {each["metric"]: each["spread_is"] for each in found["reach"]} == dict.fromkeys(
+        workload.SATURATION, "assumed"
+    )
+
+
 def test_all_arms_of_a_block_have_the_same_users_and_blocks_have_others() -> None:
     asked = study(
         factors={"mtu": [1500, 9000], "nagle": {"levels": [False, True], "baseline": False}}, treatment="nagle"
@@ -82,7 +117,37 @@ def test_every_placeholder_of_its_programs_is_known(monkeypatch: pytest.MonkeyPa
         ),
         ({}, {"testbed": {"kind": "fake", "topology": "rack", "hosts": 7}}, "expected rack or veth for web"),
         ({}, {"testbed": {**BED, "family": 6}}, 'found "family: 6", expected testbed.family 4'),
-        ({"users": 0}, {}, "workloads.0.web.users"),
+        ({"users": 0}, {}, "workloads.0.web.users: found 0, expected a number of users from 1 to 5000, a list of such"),
+        ({"users": []}, {}, "workloads.0.web.users"),
+        ({"users": [5, "saturate"]}, {}, "workloads.0.web.users"),
+        ({"users": "saturated"}, {}, 'found "saturated", expected a number of users from 1 to 5000, a list of such'),
+        ({"saturate": {}}, {}, 'saturate: found "users: [50]", expected users: saturate beside it'),
+        ({"users": "saturate", "saturate": {"most": 99}}, {}, "saturate.most: found 99, expected at least 100"),
+        (
+            {"users": "saturate", "saturate": {"step": 9}},
+            {},
+            'saturate.step: found "9 (51 steps)", expected a larger one, for at most 50 steps',
+        ),
+        (
+            {"users": "saturate", "saturate": {"quantile": "99.9 %"}},
+            {},
+            'saturate.quantile: found "99.9 %", expected 50 % to 99 %',
+        ),
+        (
+            {"users": "saturate", "saturate": {"limits": {"serch": "1 s"}}},
+            {},
+            'saturate.limits.serch: found "serch", expected an operation: "search"',
+        ),
+        (
+            {"users": "saturate", "saturate": {"limits": {"search": "0 s"}}},
+            {},
+            'saturate.limits.search: found "0 s", expected more than 0 s',
+        ),
+        (
+            {"users": "saturate", "steady": "25 min"},
+            {},
+            'workloads.0.web: found "10 steps of 1505 s", expected 4 h or less altogether',
+        ),
         ({"think": "5"}, {}, "workloads.0.web.think"),
         ({"steady": "0.5 s"}, {}, 'found "0.5 s", expected 1 s or more'),
         ({"thumbnail": "100 kB"}, {}, "found 100000, expected at most 60000 bytes"),

@@ -18,9 +18,12 @@ def web_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> W
     asked = study.workloads[slot.cell.place].web
     if asked is None:
         raise ValueError(f"workload {slot.cell.place} is no web")
+    given = dict(slot.cell.parameters)
+    if (rule := asked.saturate) is not None:
+        given |= {"users": 0, "steps": rule.steps, "limits_seconds": rule.limits, "share": rule.quantile}
     names, nagle = study.testbed.host_names, factors["nagle"]
     return web(
-        Load(**slot.cell.parameters, seed=seed),
+        Load(**given, seed=seed),
         names,
         mtu=host_mtus(factors["mtu"], names),
         nagle=nagle,

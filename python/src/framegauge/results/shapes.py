@@ -213,11 +213,24 @@ class _Flows(_Shape):
     bytes: list[Amount] = []
 
 
+class _Judged(_Shape):
+    found_seconds: Amount
+    limit_seconds: Annotated[Amount, Field(gt=0)]
+
+
+class _Step(_Shape):
+    users: Whole
+    operations_per_second: Amount
+    judged: dict[StrictStr, _Judged] = {}
+    beyond: list[StrictStr] = []
+
+
 class _Web(_Shape):
     cpu: dict[StrictStr, _Share] = {}
     flows: dict[StrictStr, _Flows] = {}
     by_operation: dict[StrictStr, _Times] = {}
     parts: dict[StrictStr, _Times] = {}
+    steps: list[_Step] = []
 
 
 class _Workload(_Shape):

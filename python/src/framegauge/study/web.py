@@ -5,19 +5,80 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, StrictInt, StrictStr, WithJsonSchema, model_validator
 
 from framegauge.apps.web import COMPONENTS
-from framegauge.files.types import Problem, Seconds, Sizes, as_list, nearest
+from framegauge.apps.web.limits import LIMITS, SHARE
+from framegauge.errors import QuantityError
+from framegauge.files.types import Model, Problem, Seconds, Share, Sizes, as_list, nearest
 from framegauge.metrics import Metric
 from framegauge.study.parameters import Parameters, above_zero, grid
 
-__all__ = ["Web"]
+__all__ = ["Saturate", "Web"]
 
 LARGEST_THUMBNAIL_BYTES = 60_000
 MOST_USERS = 5000
 
-Users = Annotated[StrictInt, Field(ge=1, le=MOST_USERS)]
+MOST_STEPS = 50
+LONGEST_SECONDS = 4 * 3600.0  # of all steps of a run
+SMALLEST_SHARE, LARGEST_SHARE = 0.5, 0.99
+SATURATE = "saturate"
+USERS_EXPECTED = f"a number of users from 1 to {MOST_USERS}, a list of such, or {SATURATE}"
+
+
+def _users(value: object) -> list[int] | str:
+    if value == SATURATE:
+        return SATURATE
+    given: list[Any] = value if isinstance(value, list) else [value]
+    if not given or not all(type(each) is int and 1 <= each <= MOST_USERS for each in given):
+        raise QuantityError(value, USERS_EXPECTED)
+    return given
+
+
+_NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_USERS}
+_USERS = {
+    "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}, {"const": SATURATE}],
+    "description": USERS_EXPECTED,
+}
+Users = Annotated[list[int] | str, PlainValidator(_users), WithJsonSchema(_USERS)]
+Number = Annotated[StrictInt, Field(ge=1, le=MOST_USERS)]
+
+
+class Saturate(Model):
+    """How `users: saturate` looks for the number of users that the site bears: from `first` on, `step` more at a time,
+    until the `quantile` of the response times of some operation exceeds its limit, or `most` are there.
+
+    `limits` replaces those of single operations; the others have the published ones.
+    """
+
+    first: Number = 50
+    step: Number = 50
+    most: Number = 500
+    quantile: Share = SHARE
+    limits: dict[StrictStr, Seconds] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Saturate:
+        if self.most < self.first + self.step:
+            raise Problem(("most",), self.most, f"at least {self.first + self.step}: two steps or more")
+        if len(self.steps) > MOST_STEPS:
+            found = f"{self.step} ({len(self.steps)} steps)"
+            raise Problem(("step",), found, f"a larger one, for at most {MOST_STEPS} steps")
+        if not SMALLEST_SHARE <= self.quantile <= LARGEST_SHARE:
+            expected = f"{100 * SMALLEST_SHARE:g} % to {100 * LARGEST_SHARE:g} %"
+            raise Problem(("quantile",), f"{100 * self.quantile:g} %", expected)
+        for name, seconds in self.limits.items():
+            if name not in LIMITS:
+                raise Problem(("limits", name), name, f"an operation: {nearest(name, LIMITS)}")
+            if seconds <= 0:
+                raise Problem(("limits", name), f"{seconds:g} s", "more than 0 s")
+        self.limits = {name: self.limits.get(name, seconds) for name, seconds in LIMITS.items()}
+        return self
+
+    @property
+    def steps(self) -> list[int]:
+        """The number of users in each step."""
+        return list(range(self.first, self.most + 1, self.step))
 
 
 class Web(Parameters):
@@ -25,14 +86,16 @@ class Web(Parameters):
 
     They come evenly over `ramp_up`; operations that end in the `steady` time after it count. The time to think is
     exponential with the mean `think`. `thumbnail` is the size of small images. `nagle_on` names the components (or
-    hosts) that the factor `nagle` sets, by default all.
+    hosts) that the factor `nagle` sets, by default all. `users: saturate` has ever more users come, in steps that each
+    have a `ramp_up` and a `steady` time, until the site is saturated as `saturate` says.
     """
 
     key: ClassVar[str] = "web"
     obeys_nagle: ClassVar[bool] = True
     starts_programs: ClassVar[bool] = True
 
-    users: Annotated[list[Users], BeforeValidator(as_list, json_schema_input_type=Users | list[Users])] = [50]
+    users: Users = [50]
+    saturate: Saturate | None = None
     think: Seconds = 5.0
     ramp_up: Seconds = 5.0
     steady: Seconds = 20.0
@@ -51,11 +114,21 @@ class Web(Parameters):
             raise Problem(("steady",), f"{self.steady:g} s", "1 s or more")
         if max(self.thumbnail) > LARGEST_THUMBNAIL_BYTES:
             raise Problem(("thumbnail",), max(self.thumbnail), f"at most {LARGEST_THUMBNAIL_BYTES} bytes")
+        if self.users != SATURATE and self.saturate is not None:
+            raise Problem(("saturate",), f"users: {self.users}", f"users: {SATURATE} beside it")
+        if self.users == SATURATE:
+            self.saturate = self.saturate or Saturate()
+            steps, each = len(self.saturate.steps), self.ramp_up + self.steady
+            if steps * each > LONGEST_SECONDS:
+                expected = f"{LONGEST_SECONDS / 3600:g} h or less altogether: fewer steps, or a shorter `steady`"
+                raise Problem(("saturate",), f"{steps} steps of {each:g} s", expected)
         return self
 
     @property
     def declares(self) -> Mapping[str, Metric]:
-        """Operations a second, and the time of a page with all of its parts."""
+        """Operations a second, and the time of a page with all of its parts; or what the site bears."""
+        if self.saturate is not None:
+            return {"saturation_users": Metric("number", True), "saturation_operations": Metric("per_second", True)}
         return {
             "operations": Metric("per_second", True),
             "response_mean": Metric("seconds", False),
@@ -65,7 +138,8 @@ class Web(Parameters):
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of users and sizes."""
         fixed = {"think_seconds": self.think, "ramp_up_seconds": self.ramp_up, "steady_seconds": self.steady}
-        return grid({"users": self.users, "thumbnail_bytes": self.thumbnail}, fixed)
+        users: list[Any] = [self.users] if isinstance(self.users, str) else list(self.users)
+        return grid({"users": users, "thumbnail_bytes": self.thumbnail}, fixed)
 
     def needed_hosts(self) -> tuple[int, str]:
         """One for each component."""

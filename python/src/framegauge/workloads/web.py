@@ -15,11 +15,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from framegauge.apps.web import COMPONENTS
+from framegauge.apps.web.browser import COUNT_PATH
+from framegauge.apps.web.limits import LIMITS, SHARE
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Json
 from framegauge.workloads.base import Program
@@ -27,7 +29,7 @@ from framegauge.workloads.command import Command
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Readiness, Task
 
-__all__ = ["METRICS", "NEEDS", "Load", "Web", "web"]
+__all__ = ["METRICS", "NEEDS", "SATURATION", "Load", "Web", "web"]
 
 POSTGRES = "/usr/lib/postgresql/*/bin/postgres"
 GANESHA_PLUGINS = "/usr/lib/*/ganesha/libfsalvfs.so"
@@ -50,6 +52,10 @@ METRICS: Mapping[str, str] = {
     "response_mean": "response.mean_seconds",
     "response_p90": "response.p90_seconds",
 }
+SATURATION: Mapping[str, str] = {
+    "saturation_users": "saturation.users",
+    "saturation_operations": "saturation.operations_per_second",
+}
 START_SECONDS = 6.0  # for all servers and the data, roughly
 GRACE_SECONDS = 30.0  # for the driver, after its own time
 MOST_FLOWS = 500  # sizes of connections that the record keeps by component; of more, evenly chosen ones
@@ -59,9 +65,10 @@ BALANCER = """\
 daemon off;
 user root;
 worker_processes 1;
+worker_rlimit_nofile 65536;
 pid nginx.pid;
 error_log stderr;
-events { worker_connections 4096; }
+events { worker_connections 32768; }
 http {
     access_log off;
     keepalive_timeout 3600s;
@@ -78,6 +85,7 @@ http {
     }
     server {
         listen LISTEN backlog=4096;
+        location = COUNT { stub_status; }
         location / {
             proxy_pass http://site;
             proxy_http_version 1.1;
@@ -108,14 +116,23 @@ exec ganesha.nfsd -f {run}/ganesha.conf -L {run}/ganesha.log -p /run/ganesha.pid
 
 @dataclass(frozen=True)
 class Load:
-    """What the users do, in base units."""
+    """What the users do, in base units. `steps`: ever more of them instead, as long as a share of each operation keeps
+    its limit."""
 
-    users: int
+    users: int = 0
     think_seconds: float = 5.0
     ramp_up_seconds: float = 5.0
     steady_seconds: float = 20.0
     thumbnail_bytes: int = 3000
     seed: int = 1
+    steps: Sequence[int] = ()
+    limits_seconds: Mapping[str, float] = field(default_factory=lambda: LIMITS)
+    share: float = SHARE
+
+    @property
+    def most_seconds(self) -> float:
+        """The time of all steps; a run ends sooner if limits are exceeded before the last."""
+        return max(1, len(self.steps)) * (self.ramp_up_seconds + self.steady_seconds)
 
 
 @dataclass(frozen=True)
@@ -125,35 +142,66 @@ class Web(Command):
     needs: ClassVar[Sequence[Program]] = NEEDS
 
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
-        """The driver's account, and the sizes of connections by component; ProgramFailure if a request failed."""
+        """The driver's account, and the sizes of connections by component; ProgramFailure if it does not add up."""
         found: Json = json.loads(done[0]["texts"][None])
-        counted = found["requests"]
-        if counted["failed"] or counted["sent"] != counted["answered"]:
-            raise ProgramFailure(
-                f"web: found {counted['failed']} of {counted['sent']} requests failed, expected none; "
-                f"{'; '.join(found['failures'])}"
-            )
-        if found["operations"] < SMALLEST_QUANTILE:
-            expected = f"{SMALLEST_QUANTILE} or more: more users, less time to think, or a longer `steady`"
-            raise ProgramFailure(f"web: found {found['operations']} operations in the steady time, expected {expected}")
+        _check(found)
         hosts = {members[0]: name for name, members in self.roles.items()}
         flows = {hosts[name]: _flows(one["sockets"]) for name, one in watched.items()}
-        return {"web": {**found, "flows": flows}}
+        record: Json = {"web": {**found, "flows": flows}}
+        if (why := _unsaturated(found)) is not None:
+            record["not_measured"] = dict.fromkeys(SATURATION, why)
+        return record
+
+
+def _check(found: Json) -> None:
+    """ProgramFailure if a request failed or is not accounted for, or if too few operations say anything."""
+    counted = found["requests"]
+    sent, answered, failed, received = (counted[name] for name in ("sent", "answered", "failed", "received"))
+    if sent != answered + failed:
+        raise ProgramFailure(
+            f"web: found {sent} requests sent, {answered} answered and {failed} failed, expected all accounted for"
+        )
+    if failed:
+        raise ProgramFailure(
+            f"web: found {failed} of {sent} requests failed, expected none; {'; '.join(found['failures'])}"
+        )
+    if received != sent:
+        raise ProgramFailure(f"web: found {received} requests received by the balancer, expected {sent} as sent")
+    if found["operations"] < SMALLEST_QUANTILE:
+        expected = f"{SMALLEST_QUANTILE} or more: more users, less time to think, or a longer `steady`"
+        raise ProgramFailure(f"web: found {found['operations']} operations in the steady time, expected {expected}")
+    for step in found.get("steps", ()):
+        if not step["judged"]:
+            raise ProgramFailure(
+                f"web: found too few operations of every kind with {step['users']} users to judge their limits, "
+                "expected enough of one: a longer `steady`, less time to think, or a larger `first`"
+            )
+
+
+def _unsaturated(found: Json) -> str | None:
+    """Why a run in steps does not show how many users saturate the site; None if it does, or has no steps."""
+    steps = found.get("steps", ())
+    if not steps or found["saturation"]["users"]:
+        return None
+    last = steps[-1]
+    if last["beyond"]:
+        return f"{last['users']} users exceed limits ({last['beyond'][0]}); a smaller `first` may find how many do not"
+    return f"{last['users']} users exceed no limit; a larger `most` may find how many do"
 
 
 def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
     """The site on these hosts, in the order of COMPONENTS; `rest` are fields of Command."""
     host = dict(zip(COMPONENTS, hosts, strict=False))
     roles = {name: (each,) for name, each in host.items()}
-    seconds = load.ramp_up_seconds + load.steady_seconds
+    places = SATURATION if load.steps else METRICS
     return Web(
         name="web",
         roles=roles,
         prepare=[_database_made(host["database"]), _images_made(host["files"], load)],
         servers=_servers(host),
-        clients=[_driver(host["driver"], load, seconds)],
-        metrics_={name: Reading(json=place) for name, place in METRICS.items()},
-        expect_seconds=START_SECONDS + seconds,
+        clients=[_driver(host["driver"], load)],
+        metrics_={name: Reading(json=place) for name, place in places.items()},
+        expect_seconds=START_SECONDS + load.most_seconds,
         **rest,
     )
 
@@ -191,7 +239,7 @@ def _servers(host: Mapping[str, str]) -> list[Task]:
     database = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     server = {name: f"{{{host[name]}}}" for name in ("database", "memcached", "files")}
     site = _python("site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name])))
-    balancer = BALANCER.replace("LISTEN", "{address}:80")
+    balancer = BALANCER.replace("LISTEN", "{address}:80").replace("COUNT", COUNT_PATH)
     for place, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
         balancer = balancer.replace(place, f"{{{host[name]}}}:8000")
     return [
@@ -220,15 +268,17 @@ def _port(number: int) -> Readiness:
     return Readiness(within_seconds=20.0, port=str(number), seconds=None)
 
 
-def _driver(host: str, load: Load, seconds: float) -> Task:
+def _driver(host: str, load: Load) -> Task:
+    limits = " ".join(f"{name}={seconds:g}" for name, seconds in load.limits_seconds.items())
     asked = {
-        "address": "{balancer}", "users": load.users, "seed": load.seed, "think": load.think_seconds,
-        "ramp-up": load.ramp_up_seconds, "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes,
-        "processes": "{processes}",
+        "address": "{balancer}", "seed": load.seed, "think": load.think_seconds, "ramp-up": load.ramp_up_seconds,
+        "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "processes": "{processes}",
+        "limits": limits, "share": load.share,
     }  # fmt: skip
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-    within = seconds + GRACE_SECONDS
-    return Task((host,), _python("driver", *words), within, environment=_modules(), name="driver")
+    users = [str(each) for each in load.steps or (load.users,)]
+    within = load.most_seconds + GRACE_SECONDS
+    return Task((host,), _python("driver", *words, "--users", *users), within, environment=_modules(), name="driver")
 
 
 def _flows(sockets: Sequence[Json]) -> Json:

@@ -19,6 +19,7 @@ from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.apps.web import COMPONENTS
+from framegauge.apps.web.limits import LIMITS
 from framegauge.experiment.planning import searched
 from framegauge.results.journal import Run
 from framegauge.workloads.web import NEEDS
@@ -84,7 +85,7 @@ def test_everything_is_accounted_for_and_frames_do_not_matter_below_saturation(
         for each, record in records(rack_agent, tmp_path / str(attempt), workloads=[{"web": web}]):
             found = record["workload"]["web"]
             counted = found["requests"]
-            assert counted == {"sent": counted["answered"], "answered": counted["sent"], "failed": 0}
+            assert counted == {**dict.fromkeys(("sent", "answered", "received"), counted["sent"]), "failed": 0}
             assert found["begun"] == found["ended"] >= found["operations"]
             assert sum(one["count"] for one in found["by_operation"].values()) == found["operations"]
             assert each.metrics["operations"] == pytest.approx(found["operations"] / 5)
@@ -98,6 +99,45 @@ def test_everything_is_accounted_for_and_frames_do_not_matter_below_saturation(
         if min(rates.values()) > 0.85 * max(rates.values()):
             break
     assert min(rates.values()) > 0.85 * max(rates.values()), rates
+
+
+@pytest.mark.soak(0.5)
+def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_path: Path) -> None:
+    """An operation is about 25 kB, of which links of 10 Mb/s carry 50 a second. Four users who think for 0.2 s ask for 20
+    a second at most. Forty-four ask for 220, so that each waits for about 0.7 s.
+
+    A busy machine makes answers later and none earlier: of several runs, one must bear the four, and none the others.
+    """
+    limits = dict.fromkeys(LIMITS, "350 ms")
+    rule = {"first": 4, "step": 40, "most": 84, "quantile": "75 %", "limits": limits}
+    web = {
+        "users": "saturate", "saturate": rule, "think": "0.2 s", "ramp_up": "0.5 s", "steady": by_length("2 s", "5 s"),
+    }  # fmt: skip
+    bed = {**BED, "link": {"rate": "10 Mb/s"}}
+    borne: list[float] = []
+    for attempt in range(by_length(3, 6)):
+        asked = study(
+            blocks=1, retries=0, testbed=bed, margins={"saturation_users": "10 %"}, workloads=[{"web": web}]
+        )  # fmt: skip
+        folder = tmp_path / str(attempt)
+        runs = run(rack_agent, asked, folder)
+        for each in runs:
+            found = json.loads((folder / "runs" / str(each.number) / "record.json").read_text())["workload"]["web"]
+            steps = found["steps"]
+            assert [step["users"] for step in steps] in ([4], [4, 44])
+            assert [bool(step["beyond"]) for step in steps] == [False] * (len(steps) - 1) + [True]
+            assert all(step["judged"] and step["cpu"] for step in steps)
+            assert found["users"] == 4
+            counted = found["requests"]
+            assert counted["sent"] == counted["answered"] + counted["failed"] == counted["received"]
+            # Its two steps at the least, of three.
+            assert each.seconds > len(steps) * (0.5 + asked.workloads[0].web.steady)
+            borne += [each.metrics["saturation_users"]] if "saturation_users" in each.metrics else []
+            if len(steps) == 1:
+                assert "a smaller `first`" in each.readings["not_measured"]["saturation_users"]
+        if borne:
+            break
+    assert set(borne) == {4.0}
 
 
 STUDY = """\

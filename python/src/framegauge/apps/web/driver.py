@@ -1,8 +1,9 @@
 """The users of the site: a closed loop. Each opens a page with its parts, thinks, and opens the next.
 
-They come one after another during `ramp_up`; what ends in the `steady` time after that counts. Then no operation
-begins, and those under way are awaited, so that every request is answered or has failed. The result is one JSON
-document.
+They come one after another during `ramp_up`; what ends in the `steady` time after that counts. With several numbers of
+users that is one step of several: as long as the operations keep their limits, more users come, for another step. At
+the end no operation begins, and those under way are awaited, so that every request is answered or has failed. The
+result is one JSON document.
 """
 
 from __future__ import annotations
@@ -10,66 +11,168 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import resource
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from framegauge.apps.web.browser import Browser
 from framegauge.apps.web.cpu import Sampler
-from framegauge.apps.web.ledger import Ledger
+from framegauge.apps.web.ledger import Ledger, Window
+from framegauge.apps.web.limits import LIMITS, SHARE, Rule
 from framegauge.apps.web.visits import Visit
 
-__all__ = ["DRAIN_SECONDS", "driven", "main"]
+__all__ = ["DRAIN_SECONDS", "Step", "driven", "main", "saturation"]
 
 DRAIN_SECONDS = 10.0  # for operations that are under way at the end
 
 
-async def _user(asked: argparse.Namespace, number: int, begins: float, ends: float, ledger: Ledger) -> None:
-    visit = Visit(asked.seed, number, asked.think)
-    browser = Browser(asked.address, asked.port, asked.thumbnail_bytes, ledger)
+class _Clock:
+    """Wakes users at their moments, and all of them at the end, which is known only when the last step is judged."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._asleep: set[asyncio.Future[None]] = set()
+        self.is_over = False
+
+    async def until(self, moment: float) -> bool:
+        """Sleeps until a moment, or the end; whether the run goes on."""
+        wait = moment - time.monotonic()
+        if wait > 0 and not self.is_over:
+            waking: asyncio.Future[None] = self._loop.create_future()
+            timer = self._loop.call_later(wait, _wake, waking)
+            self._asleep.add(waking)
+            try:
+                await waking
+            finally:
+                timer.cancel()
+                self._asleep.discard(waking)
+        return not self.is_over
+
+    def end(self) -> None:
+        """Wakes everyone; nothing begins from now on."""
+        self.is_over = True
+        for waking in list(self._asleep):
+            _wake(waking)
+
+
+def _wake(waking: asyncio.Future[None]) -> None:
+    if not waking.done():
+        waking.set_result(None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A number of users, and what was measured with it."""
+
+    users: int
+    window: Window
+    sampler: Sampler
+
+    def as_json(self, rule: Rule) -> dict[str, Any]:
+        """Everything but single requests, in base units."""
+        return {"users": self.users, **self.window.as_json(rule), "cpu": self.sampler.as_json()}
+
+
+async def _user(asked: argparse.Namespace, number: int, begins: float, clock: _Clock, site: _Site) -> None:
+    visit, browser, ledger = Visit(asked.seed, number, asked.think), site.browsers[number], site.ledger
     due = begins
-    try:
-        for request in visit.requests():
-            await asyncio.sleep(min(due, ends) - time.monotonic())
-            begun = time.monotonic()
-            if begun >= ends:
-                return
-            ledger.woke(due, begun)
-            ledger.begun += 1
-            whole = await browser.show(request)
-            ended = time.monotonic()
-            if whole:
-                ledger.done(request.operation, begun, ended)
-            due = ended + visit.think_seconds()
-    finally:
-        browser.close()
+    for request in visit.requests():
+        if not await clock.until(due):
+            return
+        begun = time.monotonic()
+        ledger.woke(due, begun)
+        ledger.begins(number, request.operation, begun)
+        whole = await browser.show(request)
+        ledger.ends(number)
+        ended = time.monotonic()
+        if whole:
+            ledger.done(request.operation, begun, ended)
+        due = ended + visit.think_seconds()
+
+
+class _Site:
+    """All users and their browsers, which have their connections until the end of the run."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.ledger = Ledger(0.0, 0.0)
+        self.browsers: list[Browser] = []
+        self._asked, self._clock = asked, _Clock()
+        self._users: list[asyncio.Task[None]] = []
+
+    def more(self, users: int, begins: float) -> None:
+        """Has more users come, up to a number, evenly over the ramp-up."""
+        asked, ledger = self._asked, self.ledger
+        there = len(self._users)
+        for number in range(there, users):
+            self.browsers.append(Browser(asked.address, asked.port, asked.thumbnail_bytes, ledger))
+            at = begins + asked.ramp_up * (number - there) / (users - there)
+            self._users.append(asyncio.create_task(_user(asked, number, at, self._clock, self)))
+
+    async def end(self) -> int:
+        """Ends the run: awaits what is under way. The number of requests that the balancer has counted itself."""
+        self._clock.end()
+        _, late = await asyncio.wait(self._users, timeout=DRAIN_SECONDS)
+        for each in late:
+            each.cancel()
+        for problem in await asyncio.gather(*self._users, return_exceptions=True):
+            if isinstance(problem, Exception):
+                raise problem
+        received = await self.browsers[0].count()
+        for browser in self.browsers:
+            browser.close()
+        return received
 
 
 async def driven(asked: argparse.Namespace) -> dict[str, Any]:
-    """A run with so many users; everything that was counted."""
-    start = time.monotonic()
-    steady = start + asked.ramp_up
-    ends = steady + asked.steady
-    ledger = Ledger(steady, ends)
-    sampler = Sampler(asked.processes)
-    users = [
-        asyncio.create_task(_user(asked, number, start + asked.ramp_up * number / asked.users, ends, ledger))
-        for number in range(asked.users)
-    ]
-    await asyncio.sleep(asked.ramp_up)
-    await sampler.run(ends)
-    _, late = await asyncio.wait(users, timeout=max(0.0, ends - time.monotonic()) + DRAIN_SECONDS)
-    for each in late:
-        each.cancel()
-    ended = await asyncio.gather(*users, return_exceptions=True)
-    for problem in ended:
-        if isinstance(problem, Exception):
-            raise problem
-    return {"users": asked.users, **ledger.as_json(), "beyond": ledger.beyond(), "cpu": sampler.as_json()}
+    """A run with so many users, or with ever more; everything that was counted."""
+    rule, site = Rule(asked.limits, asked.share), _Site(asked)
+    steps: list[Step] = []
+    sampling: list[asyncio.Task[None]] = []
+    begins = time.monotonic()
+    for users in asked.users:
+        steady = begins + asked.ramp_up
+        ends = steady + asked.steady
+        steps.append(Step(users, site.ledger.open(steady, ends), Sampler(asked.processes)))
+        site.more(users, begins)
+        await asyncio.sleep(steady - time.monotonic())
+        sampling.append(asyncio.create_task(steps[-1].sampler.run(ends)))
+        await asyncio.sleep(ends - time.monotonic())
+        site.ledger.close()
+        if steps[-1].window.judged(rule)["beyond"]:
+            break
+        begins = ends
+    received = await site.end()
+    await asyncio.gather(*sampling)
+    told = [each.as_json(rule) for each in steps]
+    held = [place for place, each in enumerate(told) if not each["beyond"]]
+    chosen = held[-1] if held else 0
+    counted = site.ledger.as_json()
+    counted["requests"]["received"] = received
+    found = {**told[chosen], **steps[chosen].window.details(), **counted}
+    return {**found, "steps": told, "saturation": saturation(told)} if len(asked.users) > 1 else found
+
+
+def saturation(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """The highest number of users with whom all limits held, and their operations; 0 if a run does not show it, because
+    the limits held in all of its steps or in none."""
+    held = [each for each in told if not each["beyond"]]
+    if not held or len(held) == len(told):
+        return {"users": 0, "operations_per_second": 0.0}
+    return {name: held[-1][name] for name in ("users", "operations_per_second")}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return {name: value for name, _, value in (each.partition("=") for each in text.split())}
 
 
 def _processes(text: str) -> dict[str, int]:
-    return {name: int(number) for name, _, number in (each.partition("=") for each in text.split())}
+    return {name: int(number) for name, number in _pairs(text).items()}
+
+
+def _limits(text: str) -> dict[str, float]:
+    return {name: float(seconds) for name, seconds in _pairs(text).items()}
 
 
 def main() -> None:
@@ -77,12 +180,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The users of the event calendar.")
     parser.add_argument("--address", required=True)
     parser.add_argument("--port", type=int, default=80)
-    parser.add_argument("--users", type=int, required=True)
+    parser.add_argument("--users", type=int, nargs="+", required=True, help="how many; several: one step for each")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--thumbnail-bytes", type=int, required=True)
     for name in ("think", "ramp-up", "steady"):
         parser.add_argument(f"--{name}", type=float, required=True, help="in seconds")
+    parser.add_argument("--limits", type=_limits, default=dict(LIMITS), help="OPERATION=SECONDS OPERATION=SECONDS")
+    parser.add_argument("--share", type=float, default=SHARE, help="of each operation that must keep its limit")
     parser.add_argument("--processes", type=_processes, default={}, help="NAME=PID NAME=PID: whose CPU time is read")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # two connections for each user
     json.dump(asyncio.run(driven(parser.parse_args())), sys.stdout)
 
 

@@ -2,38 +2,91 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from framegauge.apps.web.visits import LIMITS
+from framegauge.apps.web.limits import Rule, quantile
+from framegauge.apps.web.visits import MIX
 
-__all__ = ["STALL_SECONDS", "Ledger", "quantile", "spread"]
+__all__ = ["STALL_SECONDS", "Ledger", "Window", "spread"]
 
 STALL_SECONDS = 0.035  # Linux delays an acknowledgement by 40 ms at least
 MOST_FAILURES = 5  # that are told
-LIMIT_SHARE = 0.9  # of the operations of a kind, which must keep its limit
+
+
+class Window:
+    """The steady time of a step: the times of what ended between `begin_seconds` and `end_seconds`."""
+
+    def __init__(self, begin_seconds: float, end_seconds: float) -> None:
+        self.begin_seconds, self.end_seconds = begin_seconds, end_seconds
+        self.operations: dict[str, list[float]] = defaultdict(list)
+        self.parts: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        self.late: list[float] = []
+        self.ages: dict[str, list[float]] = defaultdict(list)  # of operations that were under way at its end
+
+    def holds(self, moment: float) -> bool:
+        """Whether a moment is within it."""
+        return self.begin_seconds <= moment < self.end_seconds
+
+    def as_json(self, rule: Rule) -> dict[str, Any]:
+        """Its operations in base units, and whether they keep their limits."""
+        times = [each for one in self.operations.values() for each in one]
+        return {
+            "operations": len(times),
+            "operations_per_second": len(times) / (self.end_seconds - self.begin_seconds),
+            "response": spread(times),
+            "by_operation": {name: spread(self.operations[name]) for name in MIX if self.operations[name]},
+            **self.judged(rule),
+        }
+
+    def judged(self, rule: Rule) -> dict[str, Any]:
+        """Whether its operations keep their limits."""
+        return rule.judged(self.operations, self.ages)
+
+    def details(self) -> dict[str, Any]:
+        """Its single requests by kind, and how late the driver was itself."""
+        return {
+            "parts": {kind: _part(found) for kind, found in sorted(self.parts.items())},
+            "late": spread(self.late),
+        }
 
 
 class Ledger:
-    """Counts all requests, and keeps the times of those that ended between `steady_seconds` and `end_seconds`."""
+    """Counts all requests, and keeps the times of those that ended in the window of their time, the last one opened."""
 
-    def __init__(self, steady_seconds: float, end_seconds: float) -> None:
-        self._steady, self._end = steady_seconds, end_seconds
+    def __init__(self, begin_seconds: float, end_seconds: float) -> None:
+        self.window = Window(begin_seconds, end_seconds)
         self.sent = self.answers = self.failures = 0
         self.open_at_end = self.begun = self.ended = 0
         self._told: list[str] = []
-        self._operations: dict[str, list[float]] = defaultdict(list)
-        self._parts: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        self._late: list[float] = []
+        self._under_way: dict[int, tuple[str, float]] = {}
+
+    def open(self, begin_seconds: float, end_seconds: float) -> Window:
+        """The next window, in which all times count from now on."""
+        self.window = Window(begin_seconds, end_seconds)
+        return self.window
+
+    def close(self) -> None:
+        """The end of the window, at its time."""
+        for operation, begun in self._under_way.values():
+            self.window.ages[operation].append(self.window.end_seconds - begun)
+
+    def begins(self, user: int, operation: str, begun: float) -> None:
+        """A user begins an operation; `ends` follows, whatever becomes of it."""
+        self.begun += 1
+        self._under_way[user] = operation, begun
+
+    def ends(self, user: int) -> None:
+        """The user's operation is over."""
+        del self._under_way[user]
 
     def answered(self, kind: str, size: int, begun: float, ended: float) -> None:
         """A right answer."""
         self.answers += 1
-        if self._steady <= ended < self._end:
-            self._parts[kind].append((size, ended - begun))
+        if self.window.holds(ended):
+            self.window.parts[kind].append((size, ended - begun))
 
     def failed(self, path: str, error: BaseException) -> None:
         """A request without a right answer."""
@@ -44,46 +97,25 @@ class Ledger:
     def done(self, operation: str, begun: float, ended: float) -> None:
         """An operation whose page came whole. One that begins in time and ends late is counted as such."""
         self.ended += 1
-        if self._steady <= ended < self._end:
-            self._operations[operation].append(ended - begun)
-        elif begun < self._end <= ended:
+        if self.window.holds(ended):
+            self.window.operations[operation].append(ended - begun)
+        elif begun < self.window.end_seconds <= ended:
             self.open_at_end += 1
 
     def woke(self, due: float, now: float) -> None:
         """The end of a time to think: how late the driver was itself."""
-        if self._steady <= now < self._end:
-            self._late.append(max(0.0, now - due))
+        if self.window.holds(now):
+            self.window.late.append(max(0.0, now - due))
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, in base units."""
-        times = [each for one in self._operations.values() for each in one]
+        """What is counted over the whole run."""
         return {
-            "operations": len(times),
-            "operations_per_second": len(times) / (self._end - self._steady),
-            "response": spread(times),
-            "by_operation": {name: spread(self._operations[name]) for name in LIMITS if self._operations[name]},
-            "parts": {kind: _part(found) for kind, found in sorted(self._parts.items())},
             "requests": {"sent": self.sent, "answered": self.answers, "failed": self.failures},
             "failures": self._told,
             "begun": self.begun,
             "ended": self.ended,
             "open_at_end": self.open_at_end,
-            "late": spread(self._late),
         }
-
-    def beyond(self) -> list[str]:
-        """The operations that did not keep their limits."""
-        found = {name: quantile(sorted(times), LIMIT_SHARE) for name, times in self._operations.items()}
-        return [
-            f"{name}: found {time:.3g} s at {LIMIT_SHARE:.0%}, expected at most {LIMITS[name]:g} s"
-            for name, time in found.items()
-            if time > LIMITS[name]
-        ]
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that so large a share does not exceed; 0 without values."""
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
 def spread(values: Sequence[float]) -> dict[str, float | int]:

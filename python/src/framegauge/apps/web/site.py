@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import resource
 import secrets
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -204,6 +205,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--fill", action="store_true", help="make the tables and their rows first")
     asked = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection for each request under way
     uvicorn.run(
         Site(asked).application(), host=asked.address, port=asked.port, loop="uvloop", http="httptools",
         access_log=False, log_level="warning", timeout_keep_alive=KEEP_ALIVE_SECONDS,

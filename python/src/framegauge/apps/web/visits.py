@@ -9,13 +9,10 @@ from urllib.parse import urlencode
 
 from framegauge.apps.web import content
 
-__all__ = ["LIMITS", "MIX", "Request", "Visit"]
+__all__ = ["MIX", "Request", "Visit"]
 
-# The share of each operation in percent, and the response time that 90 % of it must keep (`users: saturate`).
+# The share of each operation in percent.
 MIX = {"home": 26, "login": 10, "event": 28, "person": 8, "search": 20, "add_event": 5, "add_person": 3}
-LIMITS = {
-    "home": 1.0, "login": 1.0, "event": 2.0, "person": 2.0, "search": 2.0, "add_event": 4.0, "add_person": 3.0,
-}  # fmt: skip
 MOST_THINK = 5  # times the mean: longer times to think are cut there
 
 
