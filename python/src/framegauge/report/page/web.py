@@ -7,25 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.quantities import print_bytes, print_seconds
-from framegauge.report.page.markup import section, table
+from framegauge.report.page.markup import figure, section, table
 from framegauge.report.pictures.material import Material
-from framegauge.results import spools
-from framegauge.results.spools import dig
+from framegauge.report.pictures.web import DIGITS, Site, components, middle, sites, sizes
+from framegauge.summary.units import figure as number
 
 __all__ = ["section_of"]
 
 COMPONENTS_HEAD = (
-    "comparison", "arm", "component", "CPU, mean", "largest", "smallest", "connections", "bytes, median", "90 %",
+    "comparison", "component", "arm", "CPU, mean", "largest", "smallest", "connections", "bytes, median", "90 %",
 )  # fmt: skip
-TIMES_HEAD = ("comparison", "arm", "operation or part", "count", "mean", "90 %")
-DIGITS = 3
+TIMES_HEAD = ("comparison", "operation or part", "arm", "count", "mean", "90 %")
+STEPS_HEAD = ("comparison", "users", "arm", "runs", "operations per second", "nearest to its limit", "limits held in")
 
-Web = Mapping[str, Any]
+Found = Sequence[tuple[str, Mapping[str, Sequence[Site]]]]  # by comparison and arm
 
 
 def section_of(material: Material) -> str:
     """The section; empty for a study without the workload web."""
-    found = list(_runs(material))
+    found = [
+        (material.title_of(cell), {material.looks[arm].label: webs for arm, webs in by_arm.items()})
+        for cell, by_arm in sites(material.saved, material.looks).items()
+    ]
     if not found:
         return ""
     key = (
@@ -33,47 +36,87 @@ def section_of(material: Material) -> str:
         "second in any run. The bytes of a connection are those of both directions in a run. Parts are single "
         "requests; an operation is a page with all of its parts.</p>\n"
     )
-    components = table("Components: CPU and connections", COMPONENTS_HEAD, _components(found))
+    drawn = "".join(map(figure, material.of("web")))
+    charts = (
+        '<p class="soft">A line shows the share of a component’s connections that carried so many bytes or fewer. It '
+        "begins with those that carried none; the grey lines are 0, 50 and 100 %. Medians are in the order of arms. "
+        "Logarithmic axis.</p>\n"
+        f'<div class="grid">\n{drawn}</div>\n'
+        if drawn
+        else ""
+    )
+    steps = table("Steps until the site was saturated", STEPS_HEAD, _steps(found))
+    parts = table("Components: CPU and connections", COMPONENTS_HEAD, _components(found))
     times = table("Response times by operation and by part", TIMES_HEAD, _times(found))
-    return section("web", "The web site", key + components + times)
+    return section("web", "The web site", key + steps + parts + charts + times)
 
 
-def _runs(material: Material) -> Iterator[tuple[tuple[str, str], list[Web]]]:
-    """The results of the site by comparison and arm, of runs that count."""
-    for cell in sorted({run.cell for run in material.saved.runs}):
-        for arm, look in material.looks.items():
-            mine = [run for run in material.saved.runs if (run.cell, run.arm) == (cell, arm) and not run.excluded]
-            told = [dig(spools.record(material.saved.folder, run.number), "workload", "web") for run in mine]
-            if webs := [each for each in told if each]:
-                yield (material.title_of(cell), look.label), webs
+def _all(by_arm: Mapping[str, Sequence[Site]]) -> list[Site]:
+    return [web for webs in by_arm.values() for web in webs]
 
 
-def _components(found: Sequence[tuple[tuple[str, str], list[Web]]]) -> Iterator[list[str]]:
-    for names, webs in found:
-        for component in dict.fromkeys(name for web in webs for name in web.get("flows", {})):
-            shares = [web["cpu"][component] for web in webs if component in web.get("cpu", {})]
-            flows = [web["flows"][component] for web in webs if component in web["flows"]]
-            sizes = sorted(size for each in flows for size in each.get("bytes", ()))
-            cpu = ["-", "-", "-"]
-            if shares:
-                mean = statistics.median(each["mean"] for each in shares)
-                most, least = max(each["most"] for each in shares), min(each["least"] for each in shares)
-                cpu = [f"{100 * each:.1f} %" for each in (mean, most, least)]
-            chosen = [print_bytes(_quantile(sizes, share), DIGITS) if sizes else "-" for share in (0.5, 0.9)]
-            yield [*names, component, *cpu, f"{statistics.median(each['connections'] for each in flows):g}", *chosen]
+def _steps(found: Found) -> Iterator[list[str]]:
+    """A row for each number of users that runs of an arm have tried."""
+    for where, by_arm in found:
+        for users in sorted({step["users"] for web in _all(by_arm) for step in web.get("steps", ())}):
+            for arm, webs in by_arm.items():
+                mine = [step for web in webs for step in web.get("steps", ()) if step["users"] == users]
+                if mine:
+                    rate = statistics.median(step["operations_per_second"] for step in mine)
+                    held = sum(not step.get("beyond") for step in mine)
+                    counts = str(len(mine)), number(rate)
+                    yield [where, str(users), arm, *counts, _nearest(mine), f"{held} of {len(mine)}"]
 
 
-def _times(found: Sequence[tuple[tuple[str, str], list[Web]]]) -> Iterator[list[str]]:
-    for names, webs in found:
+def _nearest(steps: Sequence[Mapping[str, Any]]) -> str:
+    """The operation that is nearest to its limit, or furthest beyond: its time, the median of runs, and the limit."""
+    times: dict[tuple[str, float], list[float]] = {}
+    for step in steps:
+        for name, each in step.get("judged", {}).items():
+            times.setdefault((name, each["limit_seconds"]), []).append(each["found_seconds"])
+    if not times:
+        return "-"
+    (name, limit), found = max(times.items(), key=lambda each: statistics.median(each[1]) / each[0][1])
+    return f"{name}: {print_seconds(statistics.median(found), DIGITS)} of {print_seconds(limit, DIGITS)}"
+
+
+def _components(found: Found) -> Iterator[list[str]]:
+    for where, by_arm in found:
+        for component in components(_all(by_arm)):
+            for arm, webs in by_arm.items():
+                flows = [web["flows"][component] for web in webs if component in web.get("flows", {})]
+                if flows:
+                    count = f"{statistics.median(each['connections'] for each in flows):g}"
+                    yield [where, component, arm, *_shares(webs, component), count, *_sizes(webs, component)]
+
+
+def _shares(webs: Sequence[Site], component: str) -> list[str]:
+    """The shares of a CPU: mean, largest, smallest."""
+    shares = [web["cpu"][component] for web in webs if component in web.get("cpu", {})]
+    if not shares:
+        return ["-", "-", "-"]
+    mean = statistics.median(each["mean"] for each in shares)
+    most, least = max(each["most"] for each in shares), min(each["least"] for each in shares)
+    return [f"{100 * each:.1f} %" for each in (mean, most, least)]
+
+
+def _sizes(webs: Sequence[Site], component: str) -> list[str]:
+    ordered = sizes(webs, component)
+    return [print_bytes(middle(ordered, share), DIGITS) if ordered else "-" for share in (0.5, 0.9)]
+
+
+def _times(found: Found) -> Iterator[list[str]]:
+    for where, by_arm in found:
         for key, word in (("by_operation", ""), ("parts", "part: ")):
-            for name in dict.fromkeys(name for web in webs for name in web.get(key, {})):
-                times = [web[key][name] for web in webs if name in web.get(key, {})]
-                mean, late = (
-                    print_seconds(statistics.median(each[which] for each in times), DIGITS)
-                    for which in ("mean_seconds", "p90_seconds")
-                )
-                yield [*names, word + name, str(sum(each["count"] for each in times)), mean, late]
+            for name in dict.fromkeys(name for web in _all(by_arm) for name in web.get(key, {})):
+                for arm, webs in by_arm.items():
+                    if times := [web[key][name] for web in webs if name in web.get(key, {})]:
+                        count = str(sum(each["count"] for each in times))
+                        yield [where, word + name, arm, count, *_medians(times)]
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+def _medians(times: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        print_seconds(statistics.median(each[which] for each in times), DIGITS)
+        for which in ("mean_seconds", "p90_seconds")
+    ]

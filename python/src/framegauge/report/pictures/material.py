@@ -18,6 +18,7 @@ from framegauge.report.pictures import (
     levels as levels_charts,
     records,
     series,
+    web as web_charts,
 )
 from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
@@ -78,6 +79,7 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
             *levels_charts.pictures(saved, summary),
             *contended,
             *changed,
+            *web_charts.pictures(saved, looks, words.Cells(summary["verdicts"])),
         ],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
