@@ -1,12 +1,11 @@
 """The published study's figures next to ours, from full runs of the examples: docs/measured/reproduction.md.
 
-    .venv/bin/framegauge study examples/jumbo-rack.yaml --out results/jumbo-rack         (and -half, -long, nagle)
-    .venv/bin/python -m bench.reproduction results/jumbo-rack results/jumbo-rack-half results/jumbo-rack-long \\
-        results/nagle --write docs/measured/reproduction.md
+    .venv/bin/python -m bench.reproduction --run --write docs/measured/reproduction.md
+    .venv/bin/python -m bench.reproduction results/jumbo-rack results/nagle …
 
-With --run it runs the examples first, into results/ (about an hour). A published figure is a range, as wide as its
-rounding; it agrees with ours if our 95 % interval touches that range. Why they differ is said only where an arm
-isolates it.
+With --run it first runs the studies into results/, or what is left of them, and says how long that takes. A published
+figure is a range, as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Why they differ
+is said only where an arm isolates it.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -24,12 +23,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import published_web
+
+from framegauge.experiment.planning import total_seconds
+from framegauge.quantities import print_seconds
 from framegauge.report import causes
 from framegauge.results.journal import Saved, read
+from framegauge.study import file as study_file
+from framegauge.study.blocks import order
 from framegauge.summary import words
 from framegauge.summary.document import summarise
 
-EXAMPLES = ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")
+# The folders in results/, and the studies that fill them.
+STUDIES = {
+    **{name: f"examples/{name}.yaml" for name in ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")},
+    **{name: f"bench/{name}.yaml" for name in ("web", "web-nagle")},
+}
 MORE = math.inf
 
 
@@ -41,9 +50,11 @@ class Published:
     low: float
     high: float
     conditions: Mapping[str, Any]
-    levels: Sequence[int] = (9000,)
+    levels: Sequence[Any] = (9000,)
     metric: str = "goodput"
     remark: str = ""
+    treatment: str = "mtu"
+    workload: str | None = None  # without a study of it, its figures are left out
 
 
 def _stream(pattern: str, size: float, rtt: float = 200e-6) -> dict[str, Any]:
@@ -52,6 +63,10 @@ def _stream(pattern: str, size: float, rtt: float = 200e-6) -> dict[str, Any]:
 
 def _rr(nagle: bool) -> dict[str, Any]:
     return {"nagle": nagle, "header_bytes": 100}  # of any size, in two writes as web servers make them
+
+
+def _web(said: str, low: float, high: float, metric: str, **more: Any) -> Published:
+    return Published(said, low, high, metric=metric, workload="web", **more)
 
 
 SLOWED = "links of 100 Mb/s"
@@ -71,6 +86,13 @@ PUBLISHED = (
     Published("receiver's cycles −17 %", 0.825, 0.835, _stream("many-to-one", 1e8), metric="receiver_cpu_cost"),
     Published("web: times equal", 0.98, 1.02, _rr(nagle=False), metric="latency_p50"),
     Published("web: jumbo slower", 1.02, MORE, _rr(nagle=True), metric="latency_p50"),
+    _web("the same for all frame sizes", 0.98, 1.02, "operations", conditions={"nagle": False}),
+    _web("the same for all frame sizes", 0.98, 1.02, "response_mean", conditions={"nagle": False}),
+    _web("jumbo slower", 1.02, MORE, "response_mean", conditions={"nagle": True}),
+    _web("about 270 → 500 ms (250 users)", 1.75, 1.95, "response_mean", conditions={"mtu": 1500}, treatment="nagle",
+         levels=(True,)),
+    _web("about 270 → 500 ms (250 users)", 1.75, 1.95, "response_mean", conditions={"mtu": 9000}, treatment="nagle",
+         levels=(True,)),
 )  # fmt: skip
 
 
@@ -79,7 +101,8 @@ def found(summaries: Sequence[Mapping[str, Any]], asked: Published) -> Iterator[
     for verdict in (each for summary in summaries for each in summary["verdicts"] if not words.is_control(each)):
         at = verdict["conditions"]
         same = all(_alike(at.get(name, _USUAL.get(name)), value) for name, value in asked.conditions.items())
-        if same and verdict["metric"] == asked.metric and verdict["treatment"].get("mtu") in asked.levels:
+        alike = verdict["metric"] == asked.metric and asked.workload in (None, verdict["workload"])
+        if same and alike and verdict["treatment"].get(asked.treatment) in asked.levels:
             yield verdict
 
 
@@ -96,13 +119,13 @@ def rows(summaries: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """The table: case, published, ours, interval, verdict, whether they agree, and why not."""
     for asked in PUBLISHED:
         there = list(found(summaries, asked))
-        if not there:
+        if not there and asked.workload is None:
             yield [_case(asked), asked.said, "not measured", "", "", "", ""]
         for verdict in there:
             interval = verdict["ci95"]
             agree = "no evidence" if verdict["verdict"] in ("suspect", "not judged") else _agrees(asked, interval)
             yield [
-                f"{_case(asked, verdict)}, MTU {verdict['treatment']['mtu']}",
+                f"{_case(asked, verdict)}, {words.levels(verdict['treatment'])}",
                 asked.said,
                 "-" if verdict["ratio"] is None else _values(verdict),
                 words.change_interval(interval),
@@ -128,8 +151,11 @@ def _values(verdict: Mapping[str, Any]) -> str:
 
 
 def _case(asked: Published, verdict: Mapping[str, Any] | None = None) -> str:
-    said = words.conditions(verdict["conditions"] if verdict and verdict["workload"] == "rr" else asked.conditions)
-    one = "one-to-one, " if asked.conditions.get("pattern") == "one-to-one" else ""
+    own = verdict is not None and verdict["workload"] in ("rr", "web")
+    said = words.conditions(verdict["conditions"] if verdict and own else asked.conditions)
+    one = (
+        "one-to-one, " if asked.conditions.get("pattern") == "one-to-one" else f"{asked.workload or ''}, ".lstrip(", ")
+    )
     return ", ".join(part for part in (f"{one}{said}", words.metric(asked.metric), asked.remark) if part)
 
 
@@ -167,12 +193,15 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
             f"`{saved.folder.name}`: {len(saved.runs)} runs in {blocks} blocks, {excluded} excluded; {_faith(summary)}."
         )
         lines += ["", *(_item(line) for line in said), *([""] if said else [])]
+    sites = list(published_web.lines(studies))
+    site = "the web site at a smaller load" if sites else "the web site only as requests of its size"
     lines += [
+        *sites,
         "## What was not carried at full rate",
         "",
         "Six senders and six receivers at the same time are more than one thread of the fabric carries at 1 Gb/s",
         "on two CPUs without losing fidelity. That case runs at 100 Mb/s per link, with sizes to match; whether",
-        "that was carried is stated above. Hadoop is not included, and the web site only as requests of its size.",
+        f"that was carried is stated above. Hadoop is not included, and {site}.",
         "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
     ]
     return "\n".join(lines).rstrip() + "\n"
@@ -193,23 +222,44 @@ def _faith(summary: Mapping[str, Any]) -> str:
     return "faithful" if summary["faithful"] else "not faithful"
 
 
+def left(folder: Path, study: str) -> float:
+    """About how long what is left of a study takes at most, in seconds: it may be settled sooner."""
+    asked = study_file.load(study)
+    if not (folder / "results.json").exists():
+        return total_seconds(asked)
+    saved = read(folder)
+    filled = len({run.key for run in saved.runs if not run.excluded})
+    return total_seconds(asked) * max(0.0, 1 - filled / len(order(asked)))
+
+
+def run_all(results: Path) -> list[Path]:
+    """Runs what is left of all studies; their folders. Ctrl-C loses nothing: the same command goes on."""
+    missing = {name: left(results / name, study) for name, study in STUDIES.items()}
+    told = ", ".join(f"{name} {print_seconds(round(seconds), 3)}" for name, seconds in missing.items() if seconds)
+    print(
+        f"left to run: at most about {print_seconds(round(sum(missing.values())), 3)} ({told or 'nothing'})",
+        file=sys.stderr,
+    )
+    program = str(Path(sys.executable).with_name("framegauge"))
+    for name, study in STUDIES.items():
+        folder = results / name
+        if not missing[name]:
+            continue
+        given = ["--resume"] if folder.exists() else [study]
+        # 3: not faithful, or nothing judged; the document says so.
+        if subprocess.run([program, "study", *given, "--out", str(folder)], check=False).returncode not in (0, 3):
+            raise SystemExit(f"{study}: the study failed or was interrupted, see above; the same command goes on")
+    return [results / name for name in STUDIES]
+
+
 def main() -> None:
     """Run if asked to, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="results of the examples")
-    parser.add_argument("--run", action="store_true", help="run the examples first, into results/")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="results of the studies")
+    parser.add_argument("--run", action="store_true", help="run what is left of the studies first, into results/")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the document")
     options = parser.parse_args()
-    folders = list(options.folders)
-    if options.run:
-        for name in EXAMPLES:
-            folder = Path("results") / name
-            program = str(Path(sys.executable).with_name("framegauge"))
-            command = [program, "study", f"examples/{name}.yaml", "--out", str(folder)]
-            # 3: not faithful, or nothing judged; the document says so.
-            if subprocess.run(command, check=False).returncode not in (0, 3):
-                raise SystemExit(f"examples/{name}.yaml: the study failed, see above")
-            folders.append(folder)
+    folders = list(options.folders) + (run_all(Path("results")) if options.run else [])
     if not folders:
         parser.error("expected folders of results, or --run")
     studies = [read(folder) for folder in folders]
