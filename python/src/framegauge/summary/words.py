@@ -232,6 +232,8 @@ def conditions(given: Mapping[str, Any]) -> str:
 def _amounts(given: Mapping[str, Any]) -> Iterator[str]:
     if "test" in given:
         yield str(given["test"])
+    if "users" in given:
+        yield "users until saturation" if given["users"] == "saturate" else f"{given['users']} users"
     if "size_bytes" in given:
         yield quantities.print_bytes(given["size_bytes"])
     if "request_bytes" in given:
