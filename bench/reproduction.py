@@ -40,6 +40,7 @@ STUDIES = {
     **{name: f"bench/{name}.yaml" for name in ("web", "web-nagle")},
 }
 MORE = math.inf
+EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,9 @@ def _agrees(asked: Published, interval: Sequence[float] | None) -> str:
     low, high = interval
     if low > asked.high or asked.low > high:
         return "no"
+    # One so wide says nothing about equality.
+    if asked.low <= 1 <= asked.high and not 1 / EQUAL <= low <= high <= EQUAL:
+        return "cannot tell"
     # An interval that holds both the published effect and none at all says nothing about it.
     return "cannot tell" if low <= 1 <= high and not asked.low <= 1 <= asked.high else "yes"
 
@@ -173,9 +177,10 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "kernel.",
         "",
         f"**{agreed} of {len(table)} figures agree**: our 95 % interval overlaps the published figure with its",
-        'rounding. An interval that also contains "no effect" cannot tell, and a suspect one is no evidence. A reason',
-        "for a difference is given only if an arm of a study isolates the cause; else it is *unexplained*. Candidates",
-        "that have not been isolated: the virtual NIC, and a kernel fifteen years younger.",
+        'rounding. An interval that also contains "no effect" cannot tell, nor can one that reaches beyond 20 % where',
+        "the published figures are equal; a suspect one is no evidence. A reason for a difference is given only if an",
+        "arm of a study isolates the cause; else it is *unexplained*. Candidates that have not been isolated: the",
+        "virtual NIC, and a kernel fifteen years younger.",
         "",
         "| case | published | ours | 95 % interval | verdict | agree | why not |",
         "| --- | --- | --- | --- | --- | --- | --- |",
