@@ -110,8 +110,9 @@ class _Site:
             at = begins + asked.ramp_up * (number - there) / (users - there)
             self._users.append(asyncio.create_task(_user(asked, number, at, self._clock, self)))
 
-    async def end(self) -> int:
-        """Ends the run: awaits what is under way. The number of requests that the balancer has counted itself."""
+    async def end(self) -> int | None:
+        """Ends the run: awaits what is under way. The number of requests that the balancer has counted itself; None if
+        one has failed, whose connection may still be in use."""
         self._clock.end()
         _, late = await asyncio.wait(self._users, timeout=DRAIN_SECONDS)
         for each in late:
@@ -119,7 +120,7 @@ class _Site:
         for problem in await asyncio.gather(*self._users, return_exceptions=True):
             if isinstance(problem, Exception):
                 raise problem
-        received = await self.browsers[0].count()
+        received = None if self.ledger.failures else await self.browsers[0].count()
         for browser in self.browsers:
             browser.close()
         return received
