@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,9 +123,38 @@ def test_a_cluster_writes_into_the_runs_folder_only() -> None:
     assert [task.hosts for task in cluster.servers()] == [("h1",), ("h1",), ("h2", "h3"), ("h2", "h3")]
 
 
+@contextmanager
+def started(folder: str) -> Iterator[list[int]]:
+    """A program and its child, which have the configuration of a run: their process ids."""
+    environment = {**os.environ, "HADOOP_CONF_DIR": f"{folder}/conf"}
+    with subprocess.Popen(
+        ["bash", "-c", "sleep 60 & echo $!; wait"], env=environment, stdout=subprocess.PIPE, start_new_session=True
+    ) as program:
+        assert program.stdout is not None
+        child = int(program.stdout.readline())
+        try:
+            yield [program.pid, child]
+        finally:
+            os.killpg(program.pid, 9)
+
+
+def stopped(processes: list[int]) -> list[bool]:
+    return [Path(f"/proc/{each}/stat").read_text().rpartition(") ")[2][0] == "T" for each in processes]
+
+
+def test_a_cluster_is_stopped_whole_and_nothing_else(tmp_path: Path) -> None:
+    cluster = Cluster("/cache", "h1", ["h2"], 32 << 20)
+    assert cluster.stop().hosts == cluster.resume().hosts == ("h1", "h2")
+    with started(f"{tmp_path}/a") as mine, started(f"{tmp_path}/b") as others:
+        for task, is_stopped in ((cluster.stop(), True), (cluster.resume(), False), (cluster.stop(), True)):
+            words = [substitute(word, {"run": f"{tmp_path}/a"}) for word in task.argv]
+            subprocess.run(words, check=True, timeout=60)
+            assert (stopped(mine), stopped(others)) == ([is_stopped] * 2, [False] * 2)
+
+
 def test_a_study_makes_the_workload_of_its_parameters() -> None:
     asked = study({"job": ["terasort", "grep"], "size": "1 GB", "reduces": 8, "block": "64 MiB", "within": "9 min"})
-    assert asked.margin().keys() == {"job_time", "shuffle_time"}
+    assert asked.margin().keys() == {"job_time", "shuffle_time", "task_cpu_time"}
     assert METRICS["job_time"].higher_is_better is False
     made: dict[str, MapReduce] = {}
     for slot in block_order(asked, 0):
@@ -140,7 +174,7 @@ def test_a_study_makes_the_workload_of_its_parameters() -> None:
     assert (small.maps, small.reduces, small.rows) == (4, 4, 1_000_000)
 
 
-def test_without_hadoop_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_without_hadoop_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (lacking,) = [each for each in missing_programs(study({})) if each["name"] == "hadoop-3.4.2"]
     assert lacking["remedy"] == "framegauge apps fetch hadoop"

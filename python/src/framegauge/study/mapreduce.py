@@ -52,8 +52,8 @@ class MapReduce(Parameters):
 
     @property
     def declares(self) -> Mapping[str, Metric]:
-        """Completion time, and the shuffle's, by Hadoop's own clock."""
-        return {"job_time": Metric("seconds", False), "shuffle_time": Metric("seconds", False)}
+        """Completion time, and the shuffle's, by Hadoop's own clock; and the CPU time of its tasks."""
+        return {name: Metric("seconds", False) for name in ("job_time", "shuffle_time", "task_cpu_time")}
 
     def conditions(self) -> list[dict[str, Any]]:
         """One condition per job and size."""

@@ -234,6 +234,8 @@ def _amounts(given: Mapping[str, Any]) -> Iterator[str]:
         yield str(given["test"])
     if "users" in given:
         yield "users until saturation" if given["users"] == "saturate" else f"{given['users']} users"
+    if "job" in given:
+        yield str(given["job"])
     if "size_bytes" in given:
         yield quantities.print_bytes(given["size_bytes"])
     if "request_bytes" in given:

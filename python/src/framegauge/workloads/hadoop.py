@@ -23,6 +23,7 @@ NAME_NODE_PORT = 9000
 HISTORY = "/history"  # in HDFS: what the masters of jobs write of each when it ends
 TASK_MB = 384  # of memory, which YARN gives to each map, reduce and master of a job
 START_SECONDS = 300.0  # for a daemon, on a machine on which all others start as well
+SIGNAL_SECONDS = 60.0  # for all processes of a host to be stopped
 
 # Many of these programs share a CPU, so their start counts: the quick compiler, the simple collector, no verification
 # of what has a checksum already; and no file outside the folder.
@@ -33,6 +34,24 @@ _FLAGS = (
 )  # fmt: skip
 _OPENS = tuple(f"--add-opens=java.base/java.{each}=ALL-UNNAMED" for each in ("lang", "util", "nio"))
 _PASSED = "JAVA_HOME,HADOOP_CONF_DIR,LD_PRELOAD,FRAMEGAUGE_NODELAY,MALLOC_ARENA_MAX"  # from a node to its tasks
+# Signals every process of the host that has the cluster's configuration, those that YARN has started among them, until
+# none is left that is not stopped (T), or that is; what is forked meanwhile is found by the next look.
+_SIGNAL = """\
+cd /proc || exit
+while :; do
+    found=
+    for process in [0-9]*; do
+        [ "$process/ns/net" -ef self/ns/net ] && grep -qzxF "$2" "$process/environ" || continue
+        read -r line < "$process/stat" || continue
+        case ${line##*) } in $3) ;; *) kill -s "$1" "$process" && found=1 ;; esac
+    done 2>/dev/null
+    [ -n "$found" ] || break
+    sleep 0.01
+done
+sleep "$4"
+"""
+# After which no stopped program's kernel owes an acknowledgement: Linux delays one by at most 0.2 s (TCP_DELACK_MAX).
+DRAINED_SECONDS = 0.25
 _LOG = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -94,6 +113,18 @@ class Cluster:
         """Prints files of HDFS."""
         argv = self._java("org.apache.hadoop.fs.FsShell", 128, "-cat", *patterns)
         return Task((self.master,), argv, START_SECONDS, self.environment)
+
+    def stop(self) -> Task:
+        """Stops every process of the cluster, and waits until the last packets have arrived."""
+        return self._signal("STOP", "T*", DRAINED_SECONDS)
+
+    def resume(self) -> Task:
+        """Has what `stop` has stopped go on."""
+        return self._signal("CONT", "[!T]*", 0.0)
+
+    def _signal(self, name: str, reached: str, then_seconds: float) -> Task:
+        words = (name, "HADOOP_CONF_DIR={run}/conf", reached, str(then_seconds))
+        return Task((self.master, *self.workers), ("bash", "-c", _SIGNAL, "bash", *words), SIGNAL_SECONDS)
 
     @property
     def environment(self) -> Mapping[str, str]:

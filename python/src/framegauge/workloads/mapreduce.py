@@ -2,6 +2,10 @@
 
 The daemons start, and teragen writes the input, before anything is measured. Afterwards the result is checked: the
 sorted rows must have the checksum of the generated ones, and a search must have found every row.
+
+Daemons send heartbeats all the time, and counters of several places cannot be read at the same moment: a packet between
+two readings would be missing in one of them. So the whole cluster is stopped (SIGSTOP) from before the first reading
+until the job begins, and from its end until after the last one. Whatever ends a run early kills what is stopped, too.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -84,13 +89,17 @@ class MapReduce:
         with self.programs.prepared(hosts, token) as inner:
             places = self.programs.places(hosts, token)
             self._generate(places)
+            _everywhere(self.cluster.stop(), places)
 
             def go(on_progress: Progress | None) -> Executed:
+                _everywhere(self.cluster.resume(), places)
                 done = inner(on_progress)
+                _everywhere(self.cluster.stop(), places)
                 found.append(done.record)
                 return done
 
             yield go
+            _everywhere(self.cluster.resume(), places)
             for record in found:
                 self._conclude(places, record)
 
@@ -103,9 +112,7 @@ class MapReduce:
 
     def _run(self, task: Task, places: Mapping[str, Place]) -> str:
         """Runs a program of the master to its end: what it printed."""
-        with tasks.started(task, places[self.cluster.master]) as running:
-            tasks.finish(task, running)
-            return running.output()
+        return _run(task, places[self.cluster.master])
 
     def _conclude(self, places: Mapping[str, Place], record: Json) -> None:
         """Checks the result, and enters what Hadoop itself says of the jobs."""
@@ -124,6 +131,7 @@ class MapReduce:
         if first.shuffle_seconds is not None:
             record["printed"]["shuffle_time"] = first.shuffle_seconds
         record["jobs"] = [_document(jobs[name]) for name in measured]
+        record["printed"]["task_cpu_time"] = sum(each["task_cpu_seconds"] for each in record["jobs"])
         record["traffic_by_purpose"] = by_purpose(record)
 
     def _read(self, places: Mapping[str, Place], names: Sequence[str]) -> tuple[str, dict[str, Job]]:
@@ -146,6 +154,21 @@ class MapReduce:
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Those of `command`: what was printed, here by Hadoop's own history, and goodput."""
         return self.programs.metrics(record, tables)
+
+
+def _run(task: Task, place: Place) -> str:
+    with tasks.started(task, place) as running:
+        tasks.finish(task, running)
+        return running.output()
+
+
+def _everywhere(task: Task, places: Mapping[str, Place]) -> None:
+    """Runs a program to its end, on all of its hosts at once."""
+
+    def run(place: Place, host: Host) -> str:
+        return _run(task, replace(place, host=host))
+
+    side_by_side([(places[name].host, partial(run, places[name])) for name in task.hosts])
 
 
 def sorted_as(result: str, checksum: int) -> Json:

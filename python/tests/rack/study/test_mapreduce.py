@@ -19,22 +19,38 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from helpers.real import await_end, children, hosts_of, leaves_nothing, run
+from helpers.real import UP, await_end, children, hosts_of, leaves_nothing, run, spawn
 from helpers.support import ROOT, SOAK, NotRun
 
 from framegauge.agents.pipe import Agent
 from framegauge.apps import store
 from framegauge.errors import FramegaugeError
+from framegauge.files.placeholders import substitute
+from framegauge.results.journal import Run
 from framegauge.study import file as study_file
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Json
-from framegauge.testbeds.rack import SAMPLE_SECONDS, RackTestbed
+from framegauge.testbeds.rack import SAMPLE_SECONDS, RackTestbed, Relay
+from framegauge.workloads.hadoop import HDFS_PORT, SHUFFLE_PORT, Cluster
 
-pytestmark = [pytest.mark.thorough, pytest.mark.needs("java")]
+pytestmark = pytest.mark.thorough
 ROWS_CHECKSUM = "7a27e2d0d55de"  # of a million rows of teragen, on any machine
-SHUFFLE_PORT = 13562
 START_SECONDS = 300.0
 DAEMONS = 4  # of the ten that are started
 EXAMPLE = ROOT / "examples/terasort-short.yaml"
+SMALL = """\
+treatment: nagle
+question: Does a run leave something to the next?
+testbed: {kind: rack, topology: rack, hosts: 3, link: {rate: 200 Mb/s}}
+factors:
+  mtu: 1500
+  nagle: {levels: [off, on], baseline: off}
+workloads:
+  - mapreduce: {job: terasort, size: 10 MB}
+control: false
+blocks: 2
+retries: 0
+"""
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +84,14 @@ class Captured(RackTestbed):
         return found
 
 
-def shuffle_packets(capture: bytes) -> list[int]:
-    """The IP length of every packet that left a port of the fabric with data of the shuffle.
+def data_packets(capture: bytes) -> dict[str, list[int]]:
+    """The IP length of every packet that left a port of the fabric with data of the shuffle, or of HDFS to or from a
+    worker.
 
     The capture is a pcapng file: blocks of interfaces (1), whose names tell ports and sides, and of frames (6).
     """
-    found, names, place = [], [], 0
+    found: dict[str, list[int]] = {"shuffle": [], "hdfs": []}
+    names, place = [], 0
     while place < len(capture):
         kind, length = struct.unpack_from("<II", capture, place)
         body = capture[place + 8 : place + length - 4]
@@ -84,10 +102,14 @@ def shuffle_packets(capture: bytes) -> list[int]:
             kept = struct.unpack_from("<I", body, 12)[0]
             packet = body[20 : 20 + kept][14:]
             header = 4 * (packet[0] & 15)
-            size, port = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!H", packet, header)[0]
+            size, (source, target) = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!HH", packet, header)
             payload = size - header - 4 * (packet[header + 12] >> 4)
-            if packet[9] == socket.IPPROTO_TCP and port == SHUFFLE_PORT and payload > 0:
-                found.append(size)
+            if packet[9] != socket.IPPROTO_TCP or payload <= 0:
+                continue
+            if source == SHUFFLE_PORT:
+                found["shuffle"].append(size)
+            elif HDFS_PORT in (source, target):
+                found["hdfs"].append(size)
     return found
 
 
@@ -101,40 +123,63 @@ def name_of(interface: bytes) -> str:
         place += 4 + (length + 3) // 4 * 4
 
 
-# These fetch Hadoop by Maven, and take some minutes each.
+def alone(asked: Study, mtu: int, nagle: bool) -> Study:
+    """One run at one MTU, with Nagle's algorithm on or off by the preloaded library."""
+    words = {"mtu": {"levels": [mtu], "baseline": mtu}, "nagle": nagle}
+    factors = {name: getattr(type(asked.factors).model_validate(words), name) for name in words}
+    update = {"blocks": 1, "retries": 0, "factors": asked.factors.model_copy(update=factors)}
+    return asked.model_copy(update=update)
+
+
+def reasons(each: Run) -> list[str]:
+    """Why a run is excluded, but for a machine that is not quiet enough: that is not the question here."""
+    return [line for line in each.excluded if not line.startswith("fidelity: ")]
+
+
+# Those with a cluster need Hadoop, which CI does not fetch, and take some minutes each.
 if SOAK:
 
-    def test_hadoop_sockets_and_fabric_agree_and_every_sort_is_right(
-        rack_agent: Agent, hadoop: Path, tmp_path: Path
+    @pytest.mark.needs("java")
+    @pytest.mark.soak(4)
+    @pytest.mark.parametrize(("mtu", "nagle"), [(1500, True), (9000, False)])
+    def test_hadoop_sockets_and_fabric_agree_and_the_sort_is_right(
+        rack_agent: Agent, hadoop: Path, tmp_path: Path, mtu: int, nagle: bool
     ) -> None:
-        """With Nagle off by the preloaded library, which also proves that tasks, started by YARN, have it."""
-        asked = study_file.load(EXAMPLE)
-        nagle = type(asked.factors).model_validate({"mtu": asked.factors.mtu, "nagle": False}).nagle
-        factors = asked.factors.model_copy(update={"nagle": nagle})
-        asked = asked.model_copy(update={"blocks": 1, "factors": factors, "retries": 0 if not SOAK else 1})
         bed = Captured(rack_agent)
         bed.captures = []
-        runs = run(rack_agent, asked, tmp_path / "out", bed)
-        assert sorted(each.level for each in runs) == [1500, 9000]
-        for each, capture in zip(runs, bed.captures, strict=True):
-            # Whether this machine is quiet enough for 1 Gb/s is not the question here.
-            assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
+        (found,) = run(rack_agent, alone(study_file.load(EXAMPLE), mtu, nagle), tmp_path / "out", bed)
+        assert reasons(found) == []
+        record = saved(tmp_path / "out", found.number)["workload"]
+        assert record["checked"] == {"checksum": ROWS_CHECKSUM, "rows": 1_000_000}
+        (job,) = record["jobs"]
+        carried = record["traffic_by_purpose"]
+        shuffled = sum(carried[where]["shuffle_bytes"] for where in ("between_hosts", "within_hosts"))
+        assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
+        assert job["shuffle_bytes"] == pytest.approx(104_000_000, rel=0.01)
+        assert 0 < job["task_cpu_seconds"] == found.metrics["task_cpu_time"]
+        assert 0 < found.metrics["shuffle_time"] < found.metrics["job_time"]
+        # Tasks, which YARN starts, have the library, too: the shuffle's clients are such.
+        assert set(record["nodelay"]) == {f"h{number} (java)" for number in range(1, 6)}
+        assert {value for values in record["nodelay"].values() for value in values} == {not nagle}
+        (capture,) = bed.captures
+        packets = data_packets(capture)
+        # All of what went to other hosts, headers included, passed the fabric.
+        assert sum(packets["shuffle"]) == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.05)
+        mean = statistics.fmean(packets["shuffle"] + packets["hdfs"])
+        assert mean > 8000 if mtu == 9000 else mean < 1500
+
+    @pytest.mark.needs("java")
+    @pytest.mark.soak(4)
+    def test_one_run_leaves_the_next_no_port_lock_or_data(rack_agent: Agent, hadoop: Path, tmp_path: Path) -> None:
+        """Two runs in one study, of which Nagle's algorithm is the treatment."""
+        asked = study_file.parse(SMALL, "study.yaml").model_copy(update={"blocks": 1})
+        runs = run(rack_agent, asked, tmp_path / "out")
+        assert sorted(each.level for each in runs) == [False, True]
+        for each in runs:
+            assert reasons(each) == []
             record = saved(tmp_path / "out", each.number)["workload"]
-            assert record["checked"] == {"checksum": ROWS_CHECKSUM, "rows": 1_000_000}
-            (job,) = record["jobs"]
-            carried = record["traffic_by_purpose"]
-            shuffled = sum(carried[where]["shuffle_bytes"] for where in ("between_hosts", "within_hosts"))
-            assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
-            assert job["shuffle_bytes"] == pytest.approx(104_000_000, rel=0.01)
-            assert job["task_cpu_seconds"] > 0
-            assert 0 < each.metrics["shuffle_time"] < each.metrics["job_time"]
-            assert record["nodelay"]
-            assert {value for values in record["nodelay"].values() for value in values} == {True}
-            packets = shuffle_packets(capture)
-            # All of what went to other hosts, headers included, passed the fabric.
-            assert sum(packets) == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.05)
-            mean = statistics.fmean(packets)
-            assert mean > 8000 if each.level == 9000 else mean < 1500
+            assert record["checked"]["rows"] == 100_000
+            assert {value for values in record["nodelay"].values() for value in values} == {not each.level}
 
 
 def saved(folder: Path, number: int) -> Json:
@@ -143,8 +188,28 @@ def saved(folder: Path, number: int) -> Json:
     return found
 
 
+def test_what_is_stopped_is_of_one_host_and_ends_all_the_same(rack_agent: Agent) -> None:
+    cluster = Cluster("/cache", "h1", ["h2"], 32 << 20)
+    built = rack_agent.request("rack.up", UP)
+    hosts = [Relay(rack_agent, host["name"]) for host in built["hosts"]]
+    asked = {"argv": ["sh", "-c", "sleep 97531 & wait"], "environment": {"HADOOP_CONF_DIR": "/run-1/conf"}}
+    programs = [host.request("process.spawn", asked)["process"] for host in hosts]
+    words = [substitute(word, {"run": "/run-1"}) for word in cluster.stop().argv]
+    stopping = spawn(hosts[0], *words)
+    assert hosts[0].request("process.wait", {"process": stopping, "timeout_seconds": 30})["exit_code"] == 0
+    # Whoever has not been stopped does as it is told.
+    for host, program, is_stopped in zip(hosts, programs, (True, False), strict=True):
+        host.request("process.signal", {"process": program, "signal": signal.SIGTERM})
+        ended = host.request("process.wait", {"process": program, "timeout_seconds": 0.2 if is_stopped else 30})
+        assert ended["ended"] is not is_stopped
+        assert host.request("process.kill", {"process": program})["ended"]
+    rack_agent.request("rack.down")
+
+
 if SOAK:
 
+    @pytest.mark.needs("java")
+    @pytest.mark.soak(2)
     def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Path) -> None:
         """SIGKILL of the controller while the daemons of a cluster run."""
         family: list[int] = []
