@@ -183,7 +183,7 @@ if SOAK:
             assert {value for values in record["nodelay"].values() for value in values} == {not each.level}
 
     @pytest.mark.needs("java")
-    @pytest.mark.soak(2)
+    @pytest.mark.soak(3)
     def test_a_search_finds_every_row_and_shuffles_almost_nothing(
         rack_agent: Agent, hadoop: Path, tmp_path: Path
     ) -> None:
