@@ -3,7 +3,8 @@
     .venv/bin/python -m bench.reproduction --run --write docs/measured/reproduction.md
     .venv/bin/python -m bench.reproduction results/jumbo-rack results/nagle …
 
-With --run it first runs the studies into results/, or what is left of them, and says how long that takes. A published
+With --run it first runs the studies into results/, or what is left of them, and says how long that takes. Hadoop's is
+among them only with --hadoop, because it takes ten hours; a study that was not run is left out of the page. A published
 figure is a range, as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Why they differ
 is said only where an arm isolates it.
 """
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import published_web
+from bench import published_hadoop, published_web
 
 from framegauge.experiment.planning import total_seconds
 from framegauge.quantities import print_seconds
@@ -94,17 +95,22 @@ PUBLISHED = (
          levels=(True,)),
     _web("about 270 → 500 ms (250 users)", 1.75, 1.95, "response_mean", conditions={"mtu": 9000}, treatment="nagle",
          levels=(True,)),
+    *(Published(**each) for each in published_hadoop.figures()),
 )  # fmt: skip
 
 
 def found(summaries: Sequence[Mapping[str, Any]], asked: Published) -> Iterator[Mapping[str, Any]]:
     """The verdicts that answer a published figure."""
-    for verdict in (each for summary in summaries for each in summary["verdicts"] if not words.is_control(each)):
+    for verdict in (each for each in _verdicts(summaries) if not words.is_control(each)):
         at = verdict["conditions"]
         same = all(_alike(at.get(name, _USUAL.get(name)), value) for name, value in asked.conditions.items())
         alike = verdict["metric"] == asked.metric and asked.workload in (None, verdict["workload"])
         if same and alike and verdict["treatment"].get(asked.treatment) in asked.levels:
             yield verdict
+
+
+def _verdicts(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return (each for summary in summaries for each in summary["verdicts"])
 
 
 _USUAL = {"pattern": "one-to-one", "header_bytes": 0, "rtt_seconds": 200e-6}
@@ -155,7 +161,7 @@ def _values(verdict: Mapping[str, Any]) -> str:
 
 
 def _case(asked: Published, verdict: Mapping[str, Any] | None = None) -> str:
-    own = verdict is not None and verdict["workload"] in ("rr", "web")
+    own = verdict is not None and verdict["workload"] in ("rr", "web", "mapreduce")
     said = words.conditions(verdict["conditions"] if verdict and own else asked.conditions)
     one = (
         "one-to-one, " if asked.conditions.get("pattern") == "one-to-one" else f"{asked.workload or ''}, ".lstrip(", ")
@@ -199,6 +205,7 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         )
         lines += ["", *(_item(line) for line in said), *([""] if said else [])]
     sites = list(published_web.lines(studies))
+    hadoop, last = published_hadoop.remarks(any(each["workload"] == "mapreduce" for each in _verdicts(summaries)))
     site = "the web site at a smaller load" if sites else "the web site only as requests of its size"
     lines += [
         *sites,
@@ -206,8 +213,9 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "",
         "Six senders and six receivers at the same time are more than one thread of the fabric carries at 1 Gb/s",
         "on two CPUs without losing fidelity. That case runs at 100 Mb/s per link, with sizes to match; whether",
-        f"that was carried is stated above. Hadoop is not included, and {site}.",
+        f"that was carried is stated above. {hadoop}, and {site}.",
         "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
+        *last,
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -237,16 +245,16 @@ def left(folder: Path, study: str) -> float:
     return total_seconds(asked) * max(0.0, 1 - filled / len(order(asked)))
 
 
-def run_all(results: Path) -> list[Path]:
-    """Runs what is left of all studies; their folders. Ctrl-C loses nothing: the same command goes on."""
-    missing = {name: left(results / name, study) for name, study in STUDIES.items()}
+def run_all(results: Path, studies: Mapping[str, str]) -> list[Path]:
+    """Runs what is left of these studies; their folders. Ctrl-C loses nothing: the same command goes on."""
+    missing = {name: left(results / name, study) for name, study in studies.items()}
     told = ", ".join(f"{name} {print_seconds(round(seconds), 3)}" for name, seconds in missing.items() if seconds)
     print(
         f"left to run: at most about {print_seconds(round(sum(missing.values())), 3)} ({told or 'nothing'})",
         file=sys.stderr,
     )
     program = str(Path(sys.executable).with_name("framegauge"))
-    for name, study in STUDIES.items():
+    for name, study in studies.items():
         folder = results / name
         if not missing[name]:
             continue
@@ -254,7 +262,7 @@ def run_all(results: Path) -> list[Path]:
         # 3: not faithful, or nothing judged; the document says so.
         if subprocess.run([program, "study", *given, "--out", str(folder)], check=False).returncode not in (0, 3):
             raise SystemExit(f"{study}: the study failed or was interrupted, see above; the same command goes on")
-    return [results / name for name in STUDIES]
+    return [results / name for name in studies]
 
 
 def main() -> None:
@@ -262,13 +270,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="results of the studies")
     parser.add_argument("--run", action="store_true", help="run what is left of the studies first, into results/")
+    parser.add_argument("--hadoop", action="store_true", help="with --run: also Hadoop, which takes ten hours")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the document")
     options = parser.parse_args()
-    folders = list(options.folders) + (run_all(Path("results")) if options.run else [])
+    studies = {**STUDIES, **(published_hadoop.STUDIES if options.hadoop else {})}
+    folders = list(options.folders) + (run_all(Path("results"), studies) if options.run else [])
     if not folders:
         parser.error("expected folders of results, or --run")
-    studies = [read(folder) for folder in folders]
-    text = page(studies, [summarise(saved) for saved in studies], "bench/reproduction.py")
+    done = [read(folder) for folder in folders]
+    text = page(done, [summarise(saved) for saved in done], "bench/reproduction.py")
     print(text)
     if options.write:
         options.write.write_text(text)
