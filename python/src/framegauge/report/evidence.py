@@ -192,12 +192,24 @@ def _rules(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"Judged by rules of version {now}; this folder was judged before by version {before}"
 
 
+def _lacks_cpu(summary: Mapping[str, Any]) -> bool:
+    """Whether most of the excluded runs left the CPUs no idle time (evidence/fidelity.py)."""
+    excluded = summary.get("excluded", ())
+    lacking = sum(any("idle CPU (" in reason for reason in each["reasons"]) for each in excluded)
+    return 2 * lacking > len(excluded)
+
+
 def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
     excluded = len(summary.get("excluded", ()))
     runs = "run was" if excluded == 1 else "runs were"
     yield (f"{excluded} {runs} excluded, with reasons below" if excluded else "No run was excluded") + (
         "" if summary["faithful"] else "; the study as a whole is not faithful"
     )
+    if not summary["faithful"] and _lacks_cpu(summary):
+        yield (
+            "The CPUs had no time left: other programs ran here, or the study asks for more than this machine can do. "
+            "Let nothing else run, or choose a lower link.rate or fewer clients, so that the network is the limit"
+        )
     lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
     if lost and summary["faithful"]:
         of = len(summary["verdicts"])

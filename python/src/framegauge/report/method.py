@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.report.pictures.material import Material
+from framegauge.results.journal import Run
 from framegauge.summary import units, words
 
 __all__ = [
@@ -85,7 +86,8 @@ def design(material: Material) -> list[str]:
         "The order of runs within each block was drawn"
         + (f" with seed {settings['seed']}" if "seed" in settings else "")
         + ("; the arms of a cell take turns in it" if settings.get("order") == "balanced" else ""),
-        f"{len(runs)} runs, {seconds:.0f} s in all, each on fresh hosts; "
+        f"{len(runs)} runs, {seconds:.0f} s in all, "
+        f"{'some on hosts that earlier runs had used' if _shared(runs) else 'each on fresh hosts'}; "
         f"{plan.get('planned_runs', 'an unknown number')} were planned, and excluded runs are repeated",
         "Compared by block: the geometric mean of the ratios of treatment to baseline"
         + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
@@ -93,6 +95,11 @@ def design(material: Material) -> list[str]:
     lines += _network(settings.get("testbed"))
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
     return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]
+
+
+def _shared(runs: Sequence[Run]) -> bool:
+    """Whether servers or data outlasted a run, and its hosts with them."""
+    return any(run.readings.get("lasting_runs") for run in runs)
 
 
 def _network(bed: Any) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""What the report says of how a study was made, and of how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.support import STUDY
+
+from framegauge.cli import commands
+from framegauge.report import evidence, method
+from framegauge.report.pictures import material
+from framegauge.results.journal import Saved, read
+from framegauge.study import file as study_file
+from framegauge.summary import document as summary
+
+
+def made(folder: Path, bed: str = "{kind: fake}") -> Saved:
+    text = STUDY.replace("{kind: fake}", bed).replace("blocks: 6", "blocks: 2\nretries: 0")
+    commands.run_study(study_file.parse(text, "study.yaml"), folder, False, lambda _: None, lambda _: None)
+    return read(folder)
+
+
+@pytest.mark.parametrize(("fault", "told"), [("host_cpu", True), ("held", False)])
+def test_a_study_without_time_for_its_programs_says_what_to_do(fault: str, told: bool, tmp_path: Path) -> None:
+    saved = made(tmp_path / "out", f"{{kind: fake, fake: {{faults: [{fault}]}}}}")
+    lines = evidence.how_sure(summary.summarise(saved))
+    assert any(line.startswith("The CPUs had no time left: ") and "lower link.rate" in line for line in lines) == told
+
+
+def test_hosts_that_are_not_fresh_are_not_called_so(tmp_path: Path) -> None:
+    saved = made(tmp_path / "out")
+    kept = [replace(run, readings={**run.readings, "lasting_runs": run.number - 1}) for run in saved.runs]
+    for runs, words in ((saved.runs, "each on fresh hosts"), (kept, "some on hosts that earlier runs had used")):
+        again = replace(saved, runs=runs)
+        lines = method.design(material.gather(again, summary.summarise(again)))
+        assert sum(words in line for line in lines) == 1
