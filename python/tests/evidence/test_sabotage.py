@@ -250,4 +250,4 @@ def test_what_is_sent_to_the_agent_and_comes_back_fits_the_schema(execute, monke
     execute(make(**{"stream: {size: 10 MB}": "mixed: {}"}), name="mixed")
     execute(make(**{"stream: {size: 10 MB}": "ftp: {size: 1 MB}"}), name="ftp")
     assert {"rack.up", "host.read", "stream.run", "measure.end", "wire.end", "spool.read"} <= seen
-    assert {"rr.serve", "rr.run", "rr.close", "sockets.read", "process.spawn", "process.output"} <= seen
+    assert {"rr.serve", "rr.run", "rr.close", "sockets.watched", "process.spawn", "process.output"} <= seen

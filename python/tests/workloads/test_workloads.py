@@ -18,7 +18,7 @@ from framegauge.study import file as study_file
 from framegauge.summary.document import summarise
 from framegauge.testbeds.base import PLACES, Host
 from framegauge.testbeds.fake.testbed import Answered
-from framegauge.workloads import ftp, iperf3
+from framegauge.workloads import curl, iperf3
 from framegauge.workloads.base import jain, pairs, side_by_side
 from framegauge.workloads.programs import taken_stamp
 from framegauge.workloads.rr import quantile, tail
@@ -187,7 +187,7 @@ def line(**change):
 
 
 def test_curl_is_understood():
-    first, second = ftp.parse("\n".join([line(size_download=1), line()]), 10, 1)
+    first, second = curl.parse("\n".join([line(size_download=1), line()]), 10, 1)
     assert (first["bytes"], second) == (1, {"bytes": 10, "connected_seconds": 0.001, "total_seconds": 0.002})
 
 
@@ -202,13 +202,13 @@ def test_curl_is_understood():
 )
 def test_what_curl_says_wrong_is_named(change, message):
     with pytest.raises(ProgramFailure, match=message):
-        ftp.parse("\n".join([line(size_download=1), line(**change)]), 10, 1)
+        curl.parse("\n".join([line(size_download=1), line(**change)]), 10, 1)
 
 
 @given(st.text(max_size=40), st.integers(0, 3))
 def test_any_text_of_curl_is_transfers_or_a_failure(text, count):
     with pytest.raises(ProgramFailure, match="curl"):
-        ftp.parse(text, 10, count)
+        curl.parse(text, 10, count)
 
 
 @given(
@@ -226,9 +226,9 @@ def test_a_log_of_curl_says_when_transfers_ended(first, error, gaps, offset):
         micros = round((end + offset) * 1e6) % 86_400_000_000
         minutes, rest = divmod(micros, 60_000_000)
         lines.append(f"{minutes // 60:02}:{minutes % 60:02}:{rest / 1e6:09.6f} < 226 Transfer complete.\n")
-    assert ftp.completions("".join(lines), first + error, len(ends)) == pytest.approx(ends, abs=1e-4)
+    assert curl.completions("".join(lines), first + error, len(ends)) == pytest.approx(ends, abs=1e-4)
     with pytest.raises(ProgramFailure, match=f"found {len(ends)} confirmed transfers"):
-        ftp.completions("".join(lines), first, len(ends) + 1)
+        curl.completions("".join(lines), first, len(ends) + 1)
 
 
 @given(st.text(max_size=40))
@@ -242,9 +242,8 @@ def test_a_missing_program_is_one_line_before_anything_is_built(tmp_path, monkey
     text = STUDY.replace("kind: fake", "kind: rack").replace("stream: {size: 10 MB}", "ftp: {size: 1 MB}")
     study = study_file.parse(text, "x")
     (tmp_path / "bin").mkdir()
-    for name in ("curl", "unshare"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "bin" / "curl").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "curl").chmod(0o755)
     missing = planning.missing_programs(study, str(tmp_path / "bin"))
     monkeypatch.setattr(commands, "missing_programs", lambda _: missing)
     with pytest.raises(MissingRequirement) as error:

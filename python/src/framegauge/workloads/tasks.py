@@ -15,7 +15,7 @@ from framegauge.files.placeholders import substitute
 from framegauge.testbeds.base import Host, Json, afterwards
 from framegauge.workloads.programs import Running
 
-__all__ = ["Lives", "Place", "Readiness", "Task", "await_ready", "finish", "started"]
+__all__ = ["Lives", "Place", "Readiness", "Task", "await_ready", "finish", "placed", "started"]
 
 Lives = Literal["run", "arm", "study"]  # how long a server stays up, or what was prepared stays there
 RUN_MODE = 0o1777  # programs of several users may share a run's folder
@@ -69,6 +69,18 @@ class Place:
     def text(self, words: str) -> str:
         """The words with their placeholders filled in."""
         return substitute(words, self.values)
+
+
+@contextmanager
+def placed(host: Host, token: str, values: Mapping[str, str], folders: Sequence[str]) -> Iterator[Place]:
+    """A host in a run, with the run's folder and folders in that; removed when the block is left."""
+    name = f"run-{token[:12]}"
+    base = host.agent.request("host.folder")["path"]
+    files = [{"path": name, "data": None, "mode": RUN_MODE}]
+    files += [{"path": f"{name}/{each}", "data": None, "mode": None} for each in folders]
+    host.agent.request("host.files", {"files": files})
+    with afterwards(lambda: host.agent.request("host.clear", {"path": name})):
+        yield Place(host, {**values, "address": host.address, "host": host.name, "run": f"{base}/{name}"}, name)
 
 
 def write(place: Place, files: Mapping[str, str]) -> None:

@@ -24,7 +24,7 @@ LIMIT_BYTES = 16_384  # the sabotaged limit of socket buffers
 LOGIN_SECONDS = 0.003
 SAMPLE_SECONDS = 0.01
 SERVER_SECONDS = 2e-5  # a server's time for a response
-WATCHED: Json = {  # invented programs have no sockets to look at
+WATCHED: Json = {  # no sockets
     "looks": 1, "started_seconds": 0.0, "seconds": 0.0, "cpu_seconds": 0.0, "sockets": [], "unread": [], "more": 0,
     "lost": 0,
 }  # fmt: skip
@@ -47,11 +47,14 @@ class FakeTraffic:
             "rr.serve": lambda: self._serve_rr(host, asked),
             "rr.run": lambda: self._rr(host, asked),
             "rr.close": lambda: self._close_rr(host),
-            "sockets.read": lambda: {"sockets": self._sockets(host)},
             "sockets.watch": dict,
-            "sockets.watched": lambda: dict(WATCHED),
+            "sockets.watched": lambda: {**WATCHED, "sockets": self._sockets(host)},
+            "host.folder": lambda: {"path": "/dev/shm/framegauge"},
+            "host.files": dict,
+            "host.clear": dict,
             "process.spawn": lambda: self._spawn(host, asked["argv"]),
             "process.wait": lambda: self._wait(asked),
+            "process.ready": lambda: {"ready": True, "seconds": 0.0, "ending": None},
             "process.signal": dict,
             "process.kill": lambda: self._ended(asked),
             "process.output": lambda: self._output(asked),
@@ -228,10 +231,11 @@ class FakeTraffic:
                 other = server if host == client else client
                 found.append(
                     {
-                        "local": socket_at(self.rack, host, 21), "remote": socket_at(self.rack, other, 40000),
-                        "state": "established", "congestion_control": self._congestion_control(), "mss_bytes": 1448,
-                        "path_mtu": 1500, "retransmits": 0, "srtt_seconds": self._rtt, "cwnd_segments": 10,
-                        "nodelay": None,
+                        "process": None, "program": None, "local": socket_at(self.rack, host, 21),
+                        "remote": socket_at(self.rack, other, 40000), "role": "client", "port": 21, "loopback": False,
+                        "connections": 1, "congestion_control": [self._congestion_control()], "nodelay": [],
+                        "mss_bytes": [1448], "sent_bytes": 0, "received_bytes": 0, "first_seconds": 0.0,
+                        "last_seconds": 0.0,
                     }
                 )  # fmt: skip
         return found
@@ -244,17 +248,12 @@ class FakeTraffic:
             target = argv[argv.index("-c") + 1] if argv[0] == "iperf3" else argv[-1].split("/")[2]
             begun = self._clocks.get((host, target), 0.0)
             stamp = f"{begun:.2f}\n" if uptime else f"{1_800_000_000 + begun:.9f}\n"
-        program: Json = {"host": host, "argv": argv, "looks": 0, "serves": argv[0] == "unshare" or "-s" in argv}
-        text, code = {"iperf3": self._iperf3, "unshare": self._vsftpd, "curl": self._curl}.get(argv[0], _nothing)(
-            host, argv
-        )
+        program: Json = {"host": host, "argv": argv, "looks": 0, "serves": argv[0] == "vsftpd" or "-s" in argv}
+        text, code = {"iperf3": self._iperf3, "curl": self._curl}.get(argv[0], _nothing)(host, argv)
         number = len(self._programs) + 1
         log = _log(begun, text) if argv[0] == "curl" else ""
         self._programs[number] = program | {"stdout": stamp + text, "stderr": log, "code": code}
         return {"process": number, "pid": 1000 + number}
-
-    def _vsftpd(self, _host: str, _argv: list[str]) -> tuple[str, int]:
-        return "listening\n", 0
 
     def _servers(self, name: str) -> list[Json]:
         return [each for each in self._programs.values() if each["argv"][0] == name and each["serves"]]
@@ -290,8 +289,10 @@ class FakeTraffic:
         urls = [word for word in argv if word.startswith("ftp://")]
         address = urls[0].split("/")[2]
         server = self.rack.host_at(address)
-        vsftpd = self._servers("unshare")
-        size = next(int(each["argv"][7]) for each in vsftpd if each["host"] == server)
+        vsftpd, programs = self._servers("vsftpd"), self._programs.values()
+        size = next(
+            int(each["argv"][2]) for each in programs if each["argv"][0] == "truncate" and each["host"] == server
+        )
         one = self._one_transfer(size, self._rate(server, client, len(vsftpd)), self.rack.payload(server, client))
         self.rack.connect(client, server, len(urls) + 1)
         lines: list[Json] = []
