@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framegauge.evidence.nic import deltas, fabric_hosts, loopback_packets
+from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["disagreements"]
@@ -137,7 +138,8 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
 
     It is not checked on the kernel testbed, whose tbf lets its burst through at once: short transfers exceed any rate.
     """
-    work, ceilings = record["workload"], record["rack"]["ceilings"]
+    ceilings = record["rack"]["ceilings"]
+    work: Record = record["workload"]
     active = work.get("active_seconds")
     if not active:
         return
@@ -186,6 +188,6 @@ def _is_of(end: str, host: str, nics: int) -> bool:
     return node == host and int(number or 1) <= nics
 
 
-def _others(work: Json, receiver: str) -> set[str]:
+def _others(work: Record, receiver: str) -> set[str]:
     """The hosts that may have sent data to a receiver."""
     return {*work["senders"], *work["received_bytes"]} - {receiver}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = [
@@ -121,7 +122,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
 
 def readings(record: Json) -> dict[str, Any]:
     """Readings of aggregation for the report."""
-    work = record["workload"]
+    work: Record = record["workload"]
     found: dict[str, Any] = {}
     merged = [each for host in work["receivers"] if (each := frames_per_aggregate(record, host)) is not None]
     found["frames_per_aggregate"] = sum(merged) / len(merged) if merged else None
@@ -190,7 +191,7 @@ def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of checksum offload, by the checksums that hosts left to the fabric, and wrong checksums."""
-    work = record["workload"]
+    work: Record = record["workload"]
     for each in fabric_hosts(record):
         left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
         if left and not conditions.checksum:

@@ -23,6 +23,7 @@ from framegauge.evidence.nic import (
     overlay_bytes,
     segment_bytes,
 )
+from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings", "sizes_failures", "unproved"]
@@ -189,7 +190,7 @@ def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
 
     A host that also receives bulk sends acknowledgements without payload, so only the upper bound applies to it.
     """
-    work = record["workload"]
+    work: Record = record["workload"]
     if record["measure"]["fabric"] is not None or not is_bulk(conditions, record):
         return
     sent = sum(deltas(record, host, "nstat").get("TcpOutSegs", 0) for host in work["senders"])
@@ -284,7 +285,7 @@ def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
 def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
     """Failures in the buffers of live sockets, which Linux sets to twice the requested size, up to twice its limit
     (socket(7)), and in the largest call, which must not exceed a message."""
-    work = record["workload"]
+    work: Record = record["workload"]
     asked, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
     for host, found in work.get("sockets", {}).items():
         for way, limit in (("send", "wmem_max"), ("receive", "rmem_max")):

@@ -255,8 +255,8 @@ class Runner:
             record["counters_after"] = self._quiet(hosts)
             record["controller_seconds"] = self._cpu_time() - own
             record["measure"] = bed.end()
-        if done.record.get("alone_bytes"):
-            record["predicted_seconds"] = bed.predict(conditions, done.record["alone_bytes"])
+        if alone_bytes := done.record.get("alone_bytes"):
+            record["predicted_seconds"] = bed.predict(conditions, alone_bytes)
         if meters.wire:
             record["wire"] = _ask(hosts, "wire.end")
         record["after"] = _ask(hosts, "host.read")

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from framegauge.errors import AgentError, AgentFailure
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Pending, Progress, Requests
 
 __all__ = ["Executed", "Go", "Phases", "Program", "Spool", "Workload", "jain", "pairs", "side_by_side"]
@@ -66,25 +67,9 @@ class Spool:
 
 @dataclass(frozen=True)
 class Executed:
-    """The result of a workload: its record, and the spools to fetch.
+    """The result of a workload: its record, and the spools to fetch."""
 
-    `record` has at least these keys, which the checks of a run need; metrics and `evidence` may add others:
-
-    - `senders`, `receivers`: names of the hosts that sent and received the bulk of the data
-    - `received_bytes`: payload by receiving host
-    - `bytes`: payload of the run; `transfer_bytes`: of one flow in one round, None for a duration
-    - `congestion_control`: of all sockets, by host; `nodelay` (where it can be read): likewise
-    - `srtt_median_seconds`, `mean_segment_payload_bytes`: None where unknown
-    - `refused`: the number of connections by others
-    - `active_seconds`: the time in which data was under way (may come with `evidence`)
-
-    Optional keys are `only_bulk`: False if small messages share the wire with bulk; `not_measured`: reasons by metric;
-    `not_proved`: settings of a program that cannot be read back; `nics`: the number of NICs used per host, default one;
-    `sizes`: the requested sizes of sockets and calls, and `sockets`: the sizes as read, by host, both under the names
-    of `stream.run`.
-    """
-
-    record: Json
+    record: Record
     spools: Sequence[Spool]
 
 

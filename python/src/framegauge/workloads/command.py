@@ -11,13 +11,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NotRequired, cast
 
 import pyarrow as pa
 
 from framegauge.errors import AgentError, BadAnswer, ProgramFailure
 from framegauge.metrics import METRICS
 from framegauge.printable import one_line
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import live, readings, tasks
 from framegauge.workloads.base import Executed, Go, Phases, Program, side_by_side
@@ -25,7 +26,7 @@ from framegauge.workloads.programs import Running
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Place, Task
 
-__all__ = ["Command"]
+__all__ = ["Command", "CommandRecord"]
 
 LIBRARY = "libframegauge_nodelay.so"
 PIECE_BYTES = 1 << 20
@@ -33,6 +34,27 @@ MOST_KEPT_BYTES = 16 << 20  # per run
 KEPT_FILE_BYTES = 16_384  # as which a smaller file counts: each is a request
 MOST_LISTED = 10_000  # files, by `host.list`
 TAIL = 2000  # characters of a client's output that a record keeps
+
+
+class CommandRecord(Record):
+    """What sockets tell of the programs (`live.Seen`), what clients printed, and the files kept.
+
+    Of `web`, the account of its users; of `mapreduce`, the check of its result, its jobs, and the bytes of its traffic
+    by purpose.
+    """
+
+    sent_bytes: dict[str, int]
+    traffic: dict[str, list[Json]]
+    traffic_inside: dict[str, list[Json]]
+    connections: dict[str, int]
+    watch: dict[str, Json]
+    printed: dict[str, float]
+    clients: list[Json]
+    kept: Json
+    web: NotRequired[Json]
+    checked: NotRequired[Json]
+    jobs: NotRequired[list[Json]]
+    traffic_by_purpose: NotRequired[Json]
 
 
 @dataclass(frozen=True)
@@ -259,7 +281,7 @@ class Command(Phases):
 
     def _record(
         self, hosts: Sequence[Host], places: Mapping[str, Place], done: list[Json], watched: dict[str, Json]
-    ) -> Json:
+    ) -> CommandRecord:
         values: dict[str, float] = {}
         for name, reading in self.metrics_.items():
             mine = [one for one in done if reading.client in (None, one["name"])]
@@ -271,13 +293,13 @@ class Command(Phases):
             ]
             values[name] = readings.of_clients(reading, printed)
         preloaded = self.nagle_on if self.nagle is not None else ()
-        record = live.evidence([places[name].host for name in watched], watched, preloaded)
         nothing = {
             name: f"a run printed {value:g}, and a ratio needs more than 0"
             for name, value in values.items()
             if value <= 0
         }
-        return record | {
+        record = {
+            **live.evidence([places[name].host for name in watched], watched, preloaded),
             "transfer_bytes": 0,
             "only_bulk": False,
             "srtt_median_seconds": None,
@@ -291,9 +313,10 @@ class Command(Phases):
             **({} if self.standing is None else {"lasting_runs": self.standing.runs}),
             **self.told(done, watched),
         }
+        return cast(CommandRecord, record)  # what is unpacked may have any keys, for all that a checker can tell
 
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
-        """What the record of a workload that is made of commands has besides; `done`: what each client printed."""
+        """What only some workloads made of commands record (CommandRecord); `done`: what each client printed."""
         return {}
 
     def _kept(self, places: Mapping[str, Place], used: Mapping[str, Json]) -> Json:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from framegauge.errors import ProgramFailure
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads import curl, live, tasks
 from framegauge.workloads.base import Executed, Go, Phases, Program, jain, side_by_side
@@ -55,6 +56,12 @@ tcp_wrappers=NO
 """
     },
 )  # fmt: skip
+
+
+class FtpRecord(Record):
+    """`fetched`: by server, all calls of curl with their transfers."""
+
+    fetched: list[Json]
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class Ftp(Phases):
 
     def _record(
         self, client: Host, servers: Sequence[Host], found: Sequence[Sequence[Json]], control: Mapping[str, list[str]]
-    ) -> Json:
+    ) -> FtpRecord:
         fetched = [{"server": server.name, "calls": calls} for server, calls in zip(servers, found, strict=True)]
         amount = sum(each["bytes"] for one in fetched for each in _counted(one))
         return {

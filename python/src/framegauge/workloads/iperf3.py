@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from framegauge.errors import ProgramFailure
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads.base import Executed, Go, Phases, Program, jain, pairs, side_by_side
 from framegauge.workloads.programs import Running, running, stamped, taken_stamp
@@ -21,6 +22,12 @@ __all__ = ["Iperf3", "parse"]
 FIRST_PORT = 5201
 CONNECT_MILLISECONDS = 5000
 GRACE_SECONDS = 30.0
+
+
+class Iperf3Record(Record):
+    """`clients`: what each client printed."""
+
+    clients: list[Json]
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Iperf3(Phases):
                 raise ProgramFailure(f"iperf3 on {host.name}: {client.last_words()}")
             return {"started_seconds": started, **parse(text)}
 
-    def _record(self, planned: Sequence[tuple[Host, Host, int]], found: Sequence[Json]) -> Json:
+    def _record(self, planned: Sequence[tuple[Host, Host, int]], found: Sequence[Json]) -> Iperf3Record:
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
         senders: dict[str, None] = {}
@@ -89,7 +96,7 @@ class Iperf3(Phases):
             control.setdefault(receiver.name, set()).add(one["receiver_congestion_control"])
         begun = [one["started_seconds"] for one in found]
         ends = [start + one["seconds"] for start, one in zip(begun, found, strict=True)]
-        record: Json = {
+        record: Iperf3Record = {
             "senders": list(senders),
             "receivers": list(received),
             "received_bytes": received,

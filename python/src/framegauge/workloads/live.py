@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, TypedDict
 
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.base import side_by_side
@@ -63,14 +64,34 @@ def _key(each: Json) -> tuple[object, ...]:
     return each["local"], each["remote"]
 
 
-def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iterable[str]) -> Json:
+class Seen(TypedDict):
+    """What live sockets tell of a run, by host: keys of Record, and `sent_bytes`; the others are for pictures."""
+
+    senders: list[str]
+    receivers: list[str]
+    received_bytes: dict[str, int]
+    sent_bytes: dict[str, int]
+    bytes: int
+    congestion_control: dict[str, list[str]]
+    live: list[Json]
+    traffic: dict[str, list[Json]]
+    traffic_inside: dict[str, list[Json]]
+    connections: dict[str, int]
+    watch: dict[str, Json]
+    nodelay: dict[str, list[Any]]
+    not_proved: list[str]
+
+
+def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iterable[str]) -> Seen:
     """The keys of a run's record that follow from its sockets; `preloaded`: the hosts whose Nagle setting is made."""
     names = {address: host.name for host in hosts for address in host.addresses}
     outer = {name: [each for each in one["sockets"] if not each["loopback"]] for name, one in watched.items()}
     sent, received = (
         {name: sum(each[f"{way}_bytes"] for each in outer[name]) for name in outer} for way in ("sent", "received")
     )
-    found: Json = {
+    chosen = set(preloaded)
+    nodelay, unread = _nodelay({name: outer[name] for name in outer if name in chosen})
+    return {
         "senders": _talking(sent),
         "receivers": _talking(received),
         "received_bytes": {name: amount for name, amount in received.items() if amount},
@@ -89,14 +110,12 @@ def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iter
             name: {key: one[key] for key in ("looks", "seconds", "cpu_seconds", "lost", "more")}
             for name, one in watched.items()
         },
+        "nodelay": nodelay,
+        "not_proved": [
+            *unread,
+            *([] if any(outer.values()) else ["MSS: no TCP connection of these programs was seen"]),
+        ],
     }
-    chosen = set(preloaded)
-    found["nodelay"], unread = _nodelay({name: outer[name] for name in outer if name in chosen})
-    found["not_proved"] = [
-        *unread,
-        *([] if any(outer.values()) else ["MSS: no TCP connection of these programs was seen"]),
-    ]
-    return found
 
 
 def _talking(amounts: Mapping[str, int]) -> list[str]:
@@ -104,7 +123,7 @@ def _talking(amounts: Mapping[str, int]) -> list[str]:
     return [name for name, amount in amounts.items() if amount and amount >= TALKS_SHARE * most]
 
 
-def _distinct(sockets: Iterable[Json], key: str) -> list[object]:
+def _distinct(sockets: Iterable[Json], key: str) -> list[Any]:
     return list(dict.fromkeys(value for each in sockets for value in each[key]))
 
 
@@ -140,7 +159,7 @@ def _groups(sockets: Iterable[Json]) -> list[Json]:
     return ordered[:MOST_GROUPS]
 
 
-def _nodelay(outer: Mapping[str, Sequence[Json]]) -> tuple[dict[str, list[object]], list[str]]:
+def _nodelay(outer: Mapping[str, Sequence[Json]]) -> tuple[dict[str, list[Any]], list[str]]:
     """TCP_NODELAY by "host (program)"; and what could not be read."""
     found: dict[str, list[object]] = {}
     unread = []

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads import history, tasks
 from framegauge.workloads.base import Executed, Go, Program, side_by_side
-from framegauge.workloads.command import Command
+from framegauge.workloads.command import Command, CommandRecord
 from framegauge.workloads.hadoop import HISTORY, Cluster, purpose
 from framegauge.workloads.history import Job
 from framegauge.workloads.tasks import Place, Task
@@ -85,7 +85,7 @@ class MapReduce:
         """Names the hosts to one another, starts the cluster and generates the input; checks the result at the end."""
         entries = [{"name": host.name, "addresses": list(host.addresses)} for host in hosts]
         side_by_side([(host, lambda host: host.agent.request("host.names", {"entries": entries})) for host in hosts])
-        found: list[Json] = []
+        found: list[CommandRecord] = []
         with self.programs.prepared(hosts, token) as inner:
             places = self.programs.places(hosts, token)
             self._generate(places)
@@ -95,7 +95,7 @@ class MapReduce:
                 _everywhere(self.cluster.resume(), places)
                 done = inner(on_progress)
                 _everywhere(self.cluster.stop(), places)
-                found.append(done.record)
+                found.append(cast(CommandRecord, done.record))  # as every Command makes it
                 return done
 
             yield go
@@ -114,7 +114,7 @@ class MapReduce:
         """Runs a program of the master to its end: what it printed."""
         return _run(task, places[self.cluster.master])
 
-    def _conclude(self, places: Mapping[str, Place], record: Json) -> None:
+    def _conclude(self, places: Mapping[str, Place], record: CommandRecord) -> None:
         """Checks the result, and enters what Hadoop itself says of the jobs."""
         if self.job == "terasort":
             settings = {"mapreduce.job.ubertask.enable": "true"}
@@ -193,12 +193,12 @@ def found_all(result: str, rows: int) -> Json:
     return {"rows": found}
 
 
-def by_purpose(record: Json) -> Json:
+def by_purpose(record: CommandRecord) -> Json:
     """Bytes that servers and clients sent to other hosts, and within one, by purpose: shuffle, hdfs, rpc."""
     found: Json = {}
-    for where, key in (("between_hosts", "traffic"), ("within_hosts", "traffic_inside")):
+    for where, traffic in (("between_hosts", record["traffic"]), ("within_hosts", record["traffic_inside"])):
         sums = dict.fromkeys(("shuffle", "hdfs", "rpc"), 0)
-        for groups in record[key].values():
+        for groups in traffic.values():
             for each in groups:
                 sums[purpose(each["port"])] += each["sent_bytes"]
         found[where] = {f"{name}_bytes": value for name, value in sums.items()}

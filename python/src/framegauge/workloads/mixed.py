@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads import rr, stream
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, side_by_side
@@ -17,6 +18,17 @@ __all__ = ["Mixed"]
 
 WARM_UP_SECONDS = 0.5  # until the streams have left slow start and filled their queue
 TAIL_SECONDS = 0.2  # by which the streams outlast the requests
+
+
+class MixedRecord(Record):
+    """`window_seconds`: when everything was under way, from the first request; `asked`, `sent` and `served`: the
+    results of the client, of each host with bulk, and of the servers."""
+
+    window_seconds: list[float]
+    client: str
+    asked: Json
+    sent: list[Json]
+    served: dict[str, Json]
 
 
 @dataclass(frozen=True)
@@ -97,8 +109,7 @@ class Mixed(Phases):
         self, hosts: Sequence[Host], asked: Json, sent: Sequence[Json], answered: Json, streamed: Json
     ) -> Executed:
         client, server, bulk = hosts[0], hosts[-1], self._bulk(hosts)
-        record = self._record(client, server, bulk, asked, sent)
-        record |= _sockets(record, asked, sent, answered, streamed)
+        record = self._record(client, server, bulk, asked, sent, answered, streamed)
         spools = [Spool("transactions", client.name, asked["transactions"])]
         spools += [
             Spool(f"bulk-{host.name}", host.name, one["transfers"]) for host, one in zip(bulk, sent, strict=True)
@@ -112,12 +123,26 @@ class Mixed(Phases):
         ]
         return Executed(record, spools)
 
-    def _record(self, client: Host, server: Host, bulk: Sequence[Host], asked: Json, sent: Sequence[Json]) -> Json:
+    def _record(
+        self,
+        client: Host,
+        server: Host,
+        bulk: Sequence[Host],
+        asked: Json,
+        sent: Sequence[Json],
+        answered: Json,
+        streamed: Json,
+    ) -> MixedRecord:
         # The window in which everything was under way, on the clock that the agents share.
         begin = max(one["started_seconds"] for one in (asked, *sent)) + WARM_UP_SECONDS
         ends = [one["started_seconds"] + one["active_seconds"] for one in (asked, *sent)]
         amount = sum(one["bytes"] for one in sent)
         starts = [one["started_seconds"] for one in sent]
+        control: dict[str, set[str]] = {client.name: set(asked["congestion_control"])}
+        for host, one in zip(bulk, sent, strict=True):
+            control.setdefault(host.name, set()).update(one["congestion_control"])
+        control.setdefault(server.name, set()).update(answered["congestion_control"], streamed["congestion_control"])
+        srtt = sorted(one["srtt_median_seconds"] for one in sent if one["srtt_median_seconds"] is not None)
         return {
             "senders": [host.name for host in bulk],
             "receivers": [server.name],
@@ -130,6 +155,13 @@ class Mixed(Phases):
             "client": client.name,
             "asked": asked,
             "sent": [{"host": host.name, "result": one} for host, one in zip(bulk, sent, strict=True)],
+            "congestion_control": {host: sorted(names) for host, names in control.items()},
+            "nodelay": {client.name: asked["nodelay"], server.name: answered["nodelay"]},
+            "srtt_median_seconds": srtt[len(srtt) // 2] if srtt else None,
+            "mean_segment_payload_bytes": None,
+            "retransmits": sum(one["retransmits"] or 0 for one in sent),
+            "refused": answered["refused"] + streamed["refused"],
+            "served": {"rr": answered, "stream": streamed},
         }
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -169,22 +201,3 @@ class Mixed(Phases):
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)
         return found
-
-
-def _sockets(record: Json, asked: Json, sent: Sequence[Json], answered: Json, streamed: Json) -> Json:
-    """The readings of live sockets: congestion control of both generators, TCP_NODELAY of rr."""
-    server = record["receivers"][0]
-    control: dict[str, set[str]] = {record["client"]: set(asked["congestion_control"])}
-    for host, one in zip(record["senders"], sent, strict=True):
-        control.setdefault(host, set()).update(one["congestion_control"])
-    control.setdefault(server, set()).update(answered["congestion_control"], streamed["congestion_control"])
-    srtt: list[Any] = [one["srtt_median_seconds"] for one in sent if one["srtt_median_seconds"] is not None]
-    return {
-        "congestion_control": {host: sorted(names) for host, names in control.items()},
-        "nodelay": {record["client"]: asked["nodelay"], server: answered["nodelay"]},
-        "srtt_median_seconds": sorted(srtt)[len(srtt) // 2] if srtt else None,
-        "mean_segment_payload_bytes": None,
-        "retransmits": sum(one["retransmits"] or 0 for one in sent),
-        "refused": answered["refused"] + streamed["refused"],
-        "served": {"rr": answered, "stream": streamed},
-    }

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, pairs, side_by_side
 
@@ -62,6 +63,13 @@ def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], di
         else:
             why[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were not answered"
     return found, why
+
+
+class RequestRecord(Record):
+    """`clients`: the result of each; `served`: that of the server."""
+
+    clients: list[Json]
+    served: Json
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,7 @@ class RequestResponse(Phases):
 
             yield go
 
-    def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> Json:
+    def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> RequestRecord:
         total = self.request_bytes + self.response_bytes
         answered = [one["bytes"] * self.response_bytes // total for one in results]
         asked = sum(one["bytes"] for one in results) - sum(answered)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
 
@@ -68,6 +69,13 @@ class _Run:
     def receiver(self) -> Host:
         """The host that receives the data."""
         return self.client if self.reverse else self.server
+
+
+class StreamRecord(Record):
+    """`runs`: the result of each client and direction; `served`: that of each server, by host."""
+
+    runs: list[Json]
+    served: dict[str, Json]
 
 
 @dataclass(frozen=True)
@@ -178,7 +186,7 @@ class Stream(Phases):
             for back in ways
         ]
 
-    def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
+    def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> StreamRecord:
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
         # Readings of sending sockets come from the end that sent: forward from `run`, in reverse from `close`.

@@ -1,0 +1,40 @@
+"""What a workload records of a run: the part `workload` of record.json, from which checks and metrics follow."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+__all__ = ["Record"]
+
+
+class Record(TypedDict):
+    """What every workload records. Bytes are payload, times seconds; hosts are given by name.
+
+    The keys that may be missing are those that `Workload.evidence` adds, or that only some workloads have. Each has
+    keys of its own besides, for its metrics and pictures.
+    """
+
+    senders: list[str]  # the hosts that sent the bulk of the data
+    receivers: list[str]  # those that received it
+    received_bytes: dict[str, int]  # by receiving host
+    bytes: int  # of the run
+    transfer_bytes: int | None  # of one flow in one round; None for a duration
+    congestion_control: dict[str, list[str]]  # of all sockets, by host
+    srtt_median_seconds: float | None  # None where unknown
+    mean_segment_payload_bytes: float | None  # None where unknown
+    refused: int  # connections by others
+
+    active_seconds: NotRequired[float]  # in which data was under way
+    handshake_seconds: NotRequired[float | None]  # the fastest set-up of a connection
+    last_start_seconds: NotRequired[float | None]  # when the last connection was opened, on the hosts' shared clock
+    nodelay: NotRequired[dict[str, list[Any]]]  # TCP_NODELAY of live sockets, by host, or by host and program
+    live: NotRequired[list[dict[str, Any]]]  # `mss_bytes` of live connections between two hosts
+    only_bulk: NotRequired[bool]  # False: small messages share the wire with bulk; else True
+    nics: NotRequired[int]  # that each host uses; else 1
+    sizes: NotRequired[dict[str, int]]  # requested for sockets and calls, under the names of `stream.run`
+    sockets: NotRequired[dict[str, dict[str, int | None]]]  # those sizes as read, by host
+    alone_bytes: NotRequired[int | None]  # of a single new connection, if the run is nothing else
+    offered_bits_per_second: NotRequired[int | None]  # None: as much as passes
+    retransmits: NotRequired[int]
+    not_measured: NotRequired[dict[str, str]]  # reasons by metric
+    not_proved: NotRequired[list[str]]  # settings of a program that cannot be read back
