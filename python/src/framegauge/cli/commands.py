@@ -146,7 +146,8 @@ def run_study(
     `opener` opens the testbed, where the study's own is to be on another machine. A study that is resumed may be
     extended by so many more blocks.
     """
-    missing = [] if study.testbed.kind in ("fake", "ssh") else missing_programs(study)
+    able = study.testbed.capabilities
+    missing = missing_programs(study) if able.builds_hosts and not able.is_invented else []
     if missing:
         raise MissingRequirement(missing)
     before: list[int] = []
@@ -219,7 +220,7 @@ def _fill(
     ]
     # An invented network is quiet at once, and no real time is part of its system's.
     invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
-    clocks = invented if study.testbed.kind == "fake" else {}
+    clocks = invented if study.testbed.capabilities.is_invented else {}
     settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
     runner = Runner(
         study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, **clocks
@@ -251,7 +252,8 @@ def plan_lines(study: Study) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
-    lines += changes_of(study, lambda own: places(own or find_agent())) if study.testbed.kind == "ssh" else []
+    own_hosts = not study.testbed.capabilities.builds_hosts
+    lines += changes_of(study, lambda own: places(own or find_agent())) if own_hosts else []
     if programs := program_lines(study):
         lines += [
             "programs, which run as you on your own hosts, and as root in a rack unless a user is given:",

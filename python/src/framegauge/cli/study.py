@@ -145,7 +145,7 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     from framegauge.cli.progress import Reporter
     from framegauge.rack import hand
 
-    if study.testbed.kind != "fake" and (line := hand.sharing()):
+    if not study.testbed.capabilities.is_invented and (line := hand.sharing()):
         output.say(line)
     with Reporter(console(stderr=True)) as reporter:
         finished = commands.run_study(

@@ -26,7 +26,7 @@ _RECEIVED = tuple(f"{layer}In{field}Pkts" for layer in ("IpExt", "Ip6") for fiel
 
 def disagreements(conditions: Conditions, record: Json) -> list[str]:
     """One line for each balance that does not close; empty if everything is accounted for."""
-    if conditions.testbed == "hosts":
+    if not conditions.capabilities.is_private:
         # Other traffic on these hosts cannot be counted separately.
         return list(_ceilings(conditions, record))
     if record["measure"]["fabric"] is None:

@@ -37,7 +37,7 @@ class Fidelity:
 
 def assess(conditions: Conditions, record: Json) -> Fidelity:
     """The fidelity of one run."""
-    if conditions.testbed == "hosts":
+    if not conditions.capabilities.builds_hosts:
         return Fidelity([*_held_up(record)], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
     reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
@@ -133,7 +133,7 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
 
 def _unshaped_kernel(conditions: Conditions) -> bool:
     """Whether the CPU is meant to be the limit: on the kernel's own link without a shaper."""
-    return conditions.testbed == "kernel" and conditions.bits_per_second is None
+    return not conditions.capabilities.has_fabric and conditions.bits_per_second is None
 
 
 def _idle(record: Json) -> dict[str, float]:

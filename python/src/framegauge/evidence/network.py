@@ -29,7 +29,7 @@ MOST_LINES = 3  # of one kind, because usually all ports are wrong in the same w
 def network_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     """One line for each property of the network that the record does not prove."""
     yield from _ecn(conditions, record)
-    if conditions.testbed != "fabric":
+    if not conditions.capabilities.has_fabric:
         return
     if _answer(record) is None:
         if conditions.network:
@@ -301,7 +301,7 @@ def _background(conditions: Conditions, record: Json) -> Iterator[str]:
 def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of ECN by the packets that arrive; not checked where other traffic arrives, too."""
     asked = conditions.sysctls.get(ECN_SYSCTL)
-    if conditions.testbed == "hosts" or asked not in ("0", "1"):
+    if not conditions.capabilities.is_private or asked not in ("0", "1"):
         return
     for host in record["workload"]["receivers"]:
         nstat = deltas(record, host, "nstat")

@@ -111,7 +111,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
     """Whether receivers had a chance to merge frames: bulk, and enough time between two interrupts."""
     if not is_bulk(conditions, record):
         return False
-    if conditions.testbed == "kernel":
+    if conditions.capabilities.passes_aggregates:
         # Aggregates of TSO arrive whole here; whether GRO forms any depends on the packets that a poll finds.
         return bool(conditions.tso)
     if conditions.bits_per_second is None:

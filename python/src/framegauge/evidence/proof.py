@@ -38,13 +38,13 @@ SYN_TIMER_SECONDS = 1.0  # until a SYN is repeated (RFC 6298 section 2; Linux's 
 
 def failures(conditions: Conditions, record: Json) -> list[str]:
     """One line for each condition that the record does not prove; empty if the treatment is proven."""
-    checks = _ON_HOSTS if conditions.testbed == "hosts" else _CHECKS
+    checks = _CHECKS if conditions.capabilities.builds_hosts else _ON_HOSTS
     return [line for check in checks for line in check(conditions, record)]
 
 
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
-    if conditions.testbed == "fabric" and _repeated_every_syn(record):
+    if conditions.capabilities.delays and _repeated_every_syn(record):
         return ["RTT by a handshake: every connection repeated its SYN"]
     return []
 
@@ -301,7 +301,7 @@ def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
 
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
-    fabric = conditions.testbed == "fabric"
+    fabric = conditions.capabilities.has_fabric
     for where, host, reading in nic_readings(record):
         qdisc, line = reading["qdisc"], conditions.bits_per_second
         if line is None or not conditions.shaping:
@@ -345,7 +345,7 @@ def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of the fastest handshake of the run, which must match the RTT of the network."""
     found = record["workload"].get("handshake_seconds")
-    if conditions.testbed != "fabric" or found is None or _repeated_every_syn(record):
+    if not conditions.capabilities.delays or found is None or _repeated_every_syn(record):
         return
     least, most = handshake_range(conditions, record)  # including connections opened before any change
     most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS

@@ -90,7 +90,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
 def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, Any]:
     """Network settings that differ from the defaults, with a seed of the block, so that its arms draw the same."""
     bed, shared = study.testbed, study.testbed.shared_buffer
-    if bed.kind not in ("rack", "fake"):
+    if not bed.capabilities.has_fabric:
         return {}
     skew = [{"from": "*", "to": host, "skew_ppm": factors["skew"]} for host in bed.host_names if factors["skew"]]
     found = {
@@ -107,7 +107,7 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
 
 def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
     nic = nic_of(factors)
-    if study.testbed.kind == "ssh" and factors["lro"] is None and nic["lro"]:
+    if not study.testbed.capabilities.builds_hosts and factors["lro"] is None and nic["lro"]:
         nic["lro"] = None  # `offloads: on` does not require LRO, which few NICs support
     return nic
 
@@ -176,7 +176,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
         found["topology"] = topology
     if study.changes:
         found["changes"] = _told(study)
-    if study.testbed.kind == "ssh":
+    if not study.testbed.capabilities.builds_hosts:
         # Only what was requested: anything else is left unchanged on the user's own hosts.
         return {name: value for name, value in found.items() if value is not None}
     return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}

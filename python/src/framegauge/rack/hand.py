@@ -51,7 +51,7 @@ def up(study: Study, name: str, say: Say) -> Json:
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
 
-    if study.testbed.kind == "fake":
+    if study.testbed.capabilities.is_invented:
         raise StudyError(
             [f'{name}: testbed.kind: found "fake", expected rack or veth: programs cannot run in invented hosts']
         )

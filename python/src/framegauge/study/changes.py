@@ -83,7 +83,7 @@ def change_problems(
     seconds."""
     if not changes:
         return
-    if bed.kind not in ("rack", "fake"):
+    if not bed.capabilities.has_fabric:
         yield Problem(("changes",), bed.kind, "no such key unless testbed.kind: rack: other networks cannot be changed")
     drawn = topologies.drawn_links(bed.topology.as_json(), bed.host_names)
     ports = [way for one, other in drawn for way in ((one, other), (other, one))]

@@ -83,13 +83,13 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        veth, own = self.testbed.kind == "veth", self.testbed.kind == "ssh"
+        able = self.testbed.capabilities
         printed = self._declared()
         if not self.margin():
             self.margins = usual({each.parameters.key for each in self.workloads}, printed, self.meters.cpu)
-        if not own:
-            self._fill(veth)
-        if own and "wire" not in self.meters.model_fields_set:
+        if able.builds_hosts:
+            self._fill()
+        elif "wire" not in self.meters.model_fields_set:
             self.meters = self.meters.model_copy(update={"wire": False})  # a capture needs root
         if getattr(self.factors, self.treatment) is None:
             raise Problem(("treatment",), self.treatment, f"a factor with levels: factors.{self.treatment} has none")
@@ -97,7 +97,7 @@ class Study(Model):
         if len(levels) < 2 and not self.control:
             where = ("factors", self.treatment)
             raise Problem(where, levels[0], "two or more levels for the treatment, or control: true")
-        if (veth or own) and self.factors.levels("rtt") not in ([None], [0.0]):
+        if not able.delays and self.factors.levels("rtt") not in ([None], [0.0]):
             expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
@@ -128,13 +128,13 @@ class Study(Model):
             raise Problem(("margins", strange[0]), strange[0], f"a metric: {nearest(strange[0], known)}")
         return own
 
-    def _fill(self, veth: bool) -> None:
+    def _fill(self) -> None:
         """Sets the defaults of factors on hosts that the testbed builds."""
-        factors = self.factors
+        factors, able = self.factors, self.testbed.capabilities
         if factors.rtt is None:
-            factors.rtt = Factor[Seconds].model_validate("0 s" if veth else "0.2 ms")
+            factors.rtt = Factor[Seconds].model_validate("0.2 ms" if able.delays else "0 s")
         if factors.moderation is None:
-            factors.moderation = Factor[Seconds].model_validate("0 s" if veth else MODERATION)
+            factors.moderation = Factor[Seconds].model_validate(MODERATION if able.has_fabric else "0 s")
         if factors.offloads is None:
             factors.offloads = Factor[StrictBool](levels=[False])
         if factors.congestion_control is None:
@@ -167,7 +167,7 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
         smallest = min(host_mtus(level, names).values())
         if study.testbed.family == 6 and smallest < 1280:
             yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
-        if study.testbed.kind not in ("veth", "ssh") and smallest > study.testbed.link.port_mtu:
+        if study.testbed.capabilities.has_fabric and smallest > study.testbed.link.port_mtu:
             expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: the switch drops larger frames"
             yield Problem(("factors", "mtu"), smallest, expected)
 
@@ -175,7 +175,8 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
 def _nic_problems(study: Study) -> Iterator[Problem]:
     """Problems with combinations of NIC settings that no NIC, or not the kernel's own link, supports."""
     names = ("offloads", *OFFLOADS)
-    if study.testbed.kind == "ssh":
+    able = study.testbed.capabilities
+    if not able.builds_hosts:
         if study.factors.levels("moderation") not in ([None], [0.0]):
             expected = "no such factor on testbed ssh: moderation is left unchanged there"
             raise Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
@@ -189,14 +190,10 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
                 where = "checksum" if study.factors.checksum is not None else name
                 expected = f"checksum on wherever {name} is on: aggregates need it"
                 yield Problem(("factors", where), f"{name} on, checksum off", expected)
-        if (
-            study.testbed.kind == "veth"
-            and max(study.factors.levels("moderation")) > 0
-            and (nic["tso"] or not nic["gro"])
-        ):
+        if able.passes_aggregates and max(study.factors.levels("moderation")) > 0 and (nic["tso"] or not nic["gro"]):
             expected = "0 s on testbed veth, or gro on and tso off: the kernel's link polls only then"
             yield Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
-        if study.testbed.kind == "veth" and nic["tso"] != nic["lro"]:
+        if able.passes_aggregates and nic["tso"] != nic["lro"]:
             where = "lro" if study.factors.lro is not None else "tso"
             expected = "lro equal to tso on testbed veth: the kernel's link passes on whole aggregates"
             yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
@@ -231,7 +228,7 @@ def _on(value: bool) -> str:
 
 
 def _workload_problems(study: Study) -> Iterator[Problem]:
-    hosts = len(study.testbed.host_names)
+    hosts, able = len(study.testbed.host_names), study.testbed.capabilities
     for index, workload in enumerate(study.workloads):
         parameters = workload.parameters
         least, key = parameters.needed_hosts()
@@ -251,16 +248,16 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.web.misfits(study.testbed.host_names, study.testbed.family):
                 problem.path = ("workloads", index, "web", *problem.path)
                 yield problem
-        if study.testbed.kind == "fake" and (workload.command is not None or workload.web is not None):
+        if able.is_invented and (workload.command is not None or workload.web is not None):
             beds = "rack or veth" if workload.web is not None else "rack, veth or ssh"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
-        if study.testbed.kind != "rack" and parameters.needs_rack:
+        if parameters.needs_rack and not able.names_hosts:
             expected = f"rack for {parameters.key}: its hosts need names and folders of their own"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
-        if study.testbed.kind == "ssh" and parameters.starts_programs:
+        if parameters.starts_programs and not able.builds_hosts:
             expected = "stream, rr, mixed or command on testbed ssh: other workloads start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         if study.factors.nagle is not None and not parameters.obeys_nagle:

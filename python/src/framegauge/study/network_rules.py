@@ -33,9 +33,9 @@ def network_problems(
         found = sysctls["net.ipv4.tcp_ecn"]
         yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key with factors.ecn, which sets it")
     yield from _foreign(bed, levels)
-    if "vxlan" in levels.get("overlay", ()) and bed.kind not in ("rack", "veth"):
+    if "vxlan" in levels.get("overlay", ()) and not bed.capabilities.builds_overlays:
         yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}, which cannot build an overlay")
-    if bed.kind not in ("rack", "fake"):
+    if not bed.capabilities.has_fabric:
         return
     hosts = bed.host_names
     drawn = topologies.drawn_links(bed.topology.as_json(), hosts)
@@ -54,10 +54,10 @@ def network_problems(
 
 def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
     """Problems with factors that only the rack's switches have."""
-    if bed.kind in ("rack", "fake"):
+    if bed.capabilities.has_fabric:
         return
     names = ["queue", "routing", "skew", "shaping", "buffer"]
-    if bed.kind == "veth" and bed.link.rate is not None:
+    if bed.capabilities.builds_hosts and bed.link.rate is not None:
         names.remove("buffer")  # it is the limit of the shaped port
     for name in names:
         if name in levels:

@@ -9,6 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validato
 
 from framegauge.files.machines import Machine, full, named
 from framegauge.files.types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
+from framegauge.networks.capabilities import CAPABILITIES, Capabilities
 from framegauge.study.network import Background, LinkSettings, SharedBuffer
 from framegauge.study.topology import Topology
 
@@ -105,13 +106,13 @@ class Testbed(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Testbed:
-        if self.link.rate is None and self.kind not in ("veth", "ssh"):
+        if self.link.rate is None and self.capabilities.has_fabric:
             raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
         if self.fake is not None and self.kind != "fake":
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
         if self.kind == "ssh" and self.hosts is not None:
             raise Problem(("hosts",), self.hosts, "no such key with kind: ssh, whose hosts are its machines")
-        if self.kind in ("veth", "ssh"):
+        if not self.capabilities.has_fabric:
             if self.topology.text() is not None:
                 kind = self.topology.kind
                 found = self.topology.text() if kind in ("pair", "rack") else kind
@@ -119,7 +120,7 @@ class Testbed(Model):
             for key in ("links", "shared_buffer", "background"):
                 if getattr(self, key):
                     raise Problem((key,), key, "no such key unless kind: rack")
-        if self.kind != "ssh":
+        if self.capabilities.builds_hosts:
             self._count()
         return self
 
@@ -132,13 +133,18 @@ class Testbed(Model):
         self.hosts = None if self.topology.kind == "pair" else found
 
     @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        return CAPABILITIES[self.kind]
+
+    @property
     def host_names(self) -> list[str]:
         """h1 to hN, or the machines."""
-        if self.kind == "ssh":
+        if not self.capabilities.builds_hosts:
             return [each.name for each in full(self.machines)]
         return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
 
     @property
     def nics_of_hosts(self) -> int:
         """The number of NICs that every host has at least; on the user's own hosts one is used."""
-        return 1 if self.kind == "ssh" else self.topology.shape.nics_of_hosts()
+        return self.topology.shape.nics_of_hosts() if self.capabilities.builds_hosts else 1

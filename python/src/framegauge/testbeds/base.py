@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from framegauge.agents.pipe import Json, Pending, Progress, Requests
 from framegauge.errors import AgentFailure
 from framegauge.networks import topologies
+from framegauge.networks.capabilities import BUILT, Capabilities
 
 __all__ = [
     "PLACES",
@@ -90,6 +91,11 @@ class Conditions:
         """The values of a key of `rack.set` that changes give to the link from one node to another, in order."""
         asked = [each["set"] for each in self.changes if "from" in each["set"] and key in each["set"]]
         return [each[key] for each in asked if topologies.setting([each], one, other)]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the testbed can do."""
+        return BUILT[self.testbed]
 
     @property
     def hosts(self) -> list[str]:
