@@ -37,7 +37,8 @@ TAIL = 2000  # characters of a client's output that a record keeps
 
 
 class CommandRecord(Record):
-    """What sockets tell of the programs (`live.Seen`), what clients printed, and the files kept.
+    """What sockets tell of the programs (`live.Seen`), what clients printed, the files kept, and how many runs before
+    this one have used what outlasts a run.
 
     Of `web`, the account of its users; of `mapreduce`, the check of its result, its jobs, and the bytes of its traffic
     by purpose.
@@ -51,6 +52,7 @@ class CommandRecord(Record):
     printed: dict[str, float]
     clients: list[Json]
     kept: Json
+    lasting_runs: NotRequired[int]
     web: NotRequired[Json]
     checked: NotRequired[Json]
     jobs: NotRequired[list[Json]]
