@@ -153,6 +153,7 @@ if ! head -c "$size" >"$file" || [ "$(wc -c <"$file")" -ne "$size" ]; then
   rm -f "$file"; [ -z "$own" ] || rmdir "$own"; echo "short"; exit 1
 fi
 chmod 700 "$file" && mv -f "$file" "$folder/$name"
+[ -n "$own" ] || checked "$folder/$name"
 echo "ready $folder/$name"
 if [ -z "$own" ]; then trap - HUP PIPE; exec "$folder/$name" "$@"; fi
 "$folder/$name" "$@"

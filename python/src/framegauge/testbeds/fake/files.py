@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -29,6 +30,8 @@ class FakeFolder:
     def _path(self) -> Path:
         if self._made is None:
             self._made = Path(tempfile.mkdtemp(prefix="framegauge-fake-"))
+            # Also of a host that nobody closes, as one in the process of a test.
+            weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
         return self._made
 
     def folder(self, params: Json) -> Json:

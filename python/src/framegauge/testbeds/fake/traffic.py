@@ -47,6 +47,7 @@ class FakeTraffic:
             "rr.serve": lambda: self._serve_rr(host, asked),
             "rr.run": lambda: self._rr(host, asked),
             "rr.close": lambda: self._close_rr(host),
+            "sockets.read": lambda: {"sockets": []},  # no connection is older than its run
             "sockets.watch": dict,
             "sockets.watched": lambda: {**WATCHED, "sockets": self._sockets(host)},
             "host.folder": lambda: {"path": "/dev/shm/framegauge"},
