@@ -36,7 +36,7 @@ class Lasting(Protocol):
 
 
 class Standing:
-    """What stands between two runs. A run that fails, or does not count, leaves nothing to the next."""
+    """What stands between two runs. One that fails, or does not prove its conditions, leaves nothing to the next."""
 
     def __init__(self, bed: Testbed) -> None:
         self._bed, self._stack = bed, ExitStack()

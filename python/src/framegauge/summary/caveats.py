@@ -49,7 +49,7 @@ def _lasting(runs: Sequence[Run]) -> list[str]:
     if not used:
         return []
     return [
-        f"servers or data outlasted runs (`lives`): {len(used)} runs used what was made {used.count(0)} times. Each "
+        f"servers or data outlasted runs (lives): {len(used)} runs used what was made {used.count(0)} times. Each "
         "run proves its MSS by live sockets, also those of older connections; what servers have in memory from earlier "
         "runs, of any arm, they keep"
     ]
