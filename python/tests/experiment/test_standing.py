@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from framegauge.errors import AgentLost
+import pytest
+
+from framegauge.errors import AgentLost, BadAnswer
 from framegauge.experiment.programs import program_lines
 from framegauge.experiment.standing import Standing
 from framegauge.study import file as study_file
@@ -62,7 +64,7 @@ class Work:
     name: str = "work"
     lasts: bool = True
     what: str = "part"
-    fails: bool = False
+    fails: Exception | None = None
     runs: int | None = field(default=None)
 
     def lasting_key(self, hosts: Any) -> str:
@@ -73,8 +75,8 @@ class Work:
         self.log.append(f"start {self.what}")
         yield self.what
         self.log.append(f"stop {self.what}")
-        if self.fails:
-            raise AgentLost("gone")
+        if self.fails is not None:
+            raise self.fails
 
     def beside(self, lasting: Any, runs: int) -> Work:
         assert lasting == self.what
@@ -128,9 +130,10 @@ def test_other_words_other_conditions_and_other_workloads_start_it_anew():
     ]  # fmt: skip
 
 
-def test_hosts_go_down_though_what_ran_on_them_cannot_be_ended():
+@pytest.mark.parametrize("fails", [AgentLost("gone"), BadAnswer("h1: process.kill: found null")])
+def test_hosts_go_down_though_what_ran_on_them_cannot_be_ended(fails: Exception):
     bed = Bed()
-    assert course((1, Work(bed.log, fails=True), False), bed=bed) == [0]
+    assert course((1, Work(bed.log, fails=fails), False), bed=bed) == [0]
     assert bed.log[-1] == "down"
 
 
