@@ -60,7 +60,9 @@ def ended(process: subprocess.Popen[str], folder: Path) -> str:
     """What a study of four runs said. That it is right is its exit code, unless something held up this machine."""
     said = process.communicate(timeout=120)[0]
     runs = read(folder).runs
-    assert len(undisturbed(runs)) == 4, said
+    counted = len(undisturbed(runs))
+    # Runs that were lost may call for a block more than planned.
+    assert counted == 4 or 4 < counted < len(runs), said
     assert process.returncode == 0 or (process.returncode == 3 and len(runs) > 4), said
     return said
 
