@@ -26,7 +26,8 @@ from helpers import sshd
 
 from framegauge.agents.pipe import Agent
 from framegauge.agents.ssh import Remote
-from framegauge.testbeds.listed import AT_ONCE, ListedHosts
+from framegauge.testbeds.listed import ListedHosts
+from framegauge.testbeds.logins import AT_ONCE
 
 
 def agents(remotes: list[Remote]) -> float:

@@ -34,7 +34,7 @@ from helpers import sshd
 from helpers.sshd import Site
 
 from framegauge.check.judgement.findings import CATALOGUE
-from framegauge.testbeds.listed import AT_ONCE
+from framegauge.testbeds.logins import AT_ONCE
 
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default")  # of all namespaces together (arp(7))
 MOST_NEIGHBOURS = {"gc_thresh3": 1 << 18, "gc_thresh2": 1 << 17}

@@ -244,7 +244,7 @@ def perform(folder: Path, workload: str, host: str, method: str, ways: Sequence[
 
     quick = partial(Runner, pause=lambda _: None, cpu_time=lambda: 0.0)
     with (
-        patch("framegauge.testbeds.listed.open_agent", opened),
+        patch("framegauge.testbeds.logins.open_agent", opened),
         patch("framegauge.testbeds.ssh.open_agent", opened),
         patch.object(commands, "Runner", quick),
     ):

@@ -26,6 +26,7 @@ from typing import IO, Any, Protocol
 from framegauge import __version__
 from framegauge.agents import answers
 from framegauge.agents.last_words import KEPT_BYTES, LastWords, last_lines
+from framegauge.agents.once import Once
 from framegauge.errors import (
     AgentFailure,
     AgentLost,
@@ -91,7 +92,7 @@ class Call:
         self.shape = shape
         self.on_progress = on_progress
         self._agent = agent
-        self._done = threading.Event()
+        self._done = Once()
         self._result: Json = {}
         self._error: Exception | None = None
 

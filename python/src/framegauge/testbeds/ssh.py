@@ -14,7 +14,8 @@ from framegauge.files.machines import Machine
 from framegauge.printable import one_line
 from framegauge.testbeds.base import Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
-from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine
+from framegauge.testbeds.listed import ListedHosts, of_machine
+from framegauge.testbeds.logins import Unreachable
 
 __all__ = ["Reach", "SshTestbed"]
 

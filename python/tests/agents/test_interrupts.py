@@ -1,0 +1,60 @@
+"""A signal's exception at any moment of a wait leaves nobody waiting for ever.
+
+Each program raises it after ever other delays, in a process of its own, which is killed if it hangs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEGINNING = """
+import faulthandler, signal, threading
+def interrupt(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+faulthandler.dump_traceback_later(45, exit=True)
+"""
+LOGINS = """
+from framegauge.agents.ssh import Remote
+from framegauge.errors import AgentLost
+from framegauge.testbeds import listed, logins
+def silent(remote, words, say, ending):
+    ending.wait()
+    raise AgentLost("given up")
+logins.open_agent, logins.SAY_SECONDS = silent, 0.01
+hosts = [Remote(f"h{number}", f"h{number}", ()) for number in range(70)]  # more than log in at a time
+interrupted = 0
+for step in range(60):
+    say = lambda _: signal.setitimer(signal.ITIMER_REAL, (1 + step) * 7e-6)
+    try:
+        listed.ListedHosts(hosts, say)
+    except KeyboardInterrupt:
+        interrupted += 1
+print(interrupted)
+"""
+CALLS = """
+from framegauge.agents.once import Once
+interrupted = 0
+for step in range(2000):
+    once = Once()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, (1 + step % 50) * 1e-6)
+        while not once.wait(0.0):
+            pass
+    except KeyboardInterrupt:
+        interrupted += 1
+    setter = threading.Thread(target=once.set, daemon=True)
+    setter.start()
+    setter.join(20)
+    assert once.wait(20), step
+print(interrupted)
+"""
+
+
+@pytest.mark.parametrize(("program", "times"), [(LOGINS, 60), (CALLS, 2000)], ids=["logins", "calls"])
+def test_whoever_waits_may_be_interrupted_at_any_moment(program: str, times: int) -> None:
+    command = [sys.executable, "-c", BEGINNING + program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == [str(times)], done.stderr[-4000:]
