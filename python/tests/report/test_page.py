@@ -20,11 +20,13 @@ import pytest
 from altair.utils import schemapi
 from helpers import pages
 from helpers.support import STUDY
+from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
 
 from framegauge.cli import commands, documents, main as cli
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
+from framegauge.printable import printable
 from framegauge.report import markdown, method
 from framegauge.report.page import html
 from framegauge.report.pictures import material, records, series
@@ -164,6 +166,18 @@ def test_no_beginning_of_a_line_makes_more_of_it(text: str) -> None:
     rendered = MarkdownIt().render(markdown._text(text))
     assert re.fullmatch("<p>.*</p>\n", rendered)
     assert html_of(rendered).strip() == text.strip()
+
+
+@example("~~a~~")
+@given(st.text(st.sampled_from("\\`*_{}[]()#|~<>&!-+=1.) ab:/\"'\x1b"), max_size=12))
+def test_any_text_is_read_as_it_is(text: str) -> None:
+    """At the beginning of a line, within it, and in a table, by those that know strikethrough as well."""
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    seen, escaped = printable(text).strip(), markdown._text(text)
+    assert html_of(reader.render(escaped)).strip() == seen
+    assert html_of(reader.render(f"x{escaped}x")).strip() == f"x{seen}x"
+    rendered = reader.render(markdown._table(("a", "b"), [(text, "x")]))
+    assert [html_of(each) for each in re.findall("<td>(.*?)</td>", rendered)] == [seen, "x"]
 
 
 def html_of(rendered: str) -> str:
