@@ -74,7 +74,7 @@ class _Own(_Shape):
     """A metric that a study has declared."""
 
     unit: Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,40}$")]
-    higher_is_better: bool
+    higher_is_better: StrictBool
     hull: Amount | None = None
     margin: Share = 0.05
 
