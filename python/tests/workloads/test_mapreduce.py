@@ -154,7 +154,7 @@ def test_a_cluster_is_stopped_whole_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_study_makes_the_workload_of_its_parameters() -> None:
     asked = study({"job": ["terasort", "grep"], "size": "1 GB", "reduces": 8, "block": "64 MiB", "within": "9 min"})
-    assert asked.margin().keys() == {"job_time", "shuffle_time", "task_cpu_time"}
+    assert asked.margin().keys() == {"job_time", "shuffle_time", "task_cpu_time", "task_cpu_cost"}
     assert METRICS["job_time"].higher_is_better is False
     made: dict[str, MapReduce] = {}
     for slot in block_order(asked, 0):

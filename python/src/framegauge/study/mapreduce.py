@@ -52,8 +52,9 @@ class MapReduce(Parameters):
 
     @property
     def declares(self) -> Mapping[str, Metric]:
-        """Completion time, and the shuffle's, by Hadoop's own clock; and the CPU time of its tasks."""
-        return {name: Metric("seconds", False) for name in ("job_time", "shuffle_time", "task_cpu_time")}
+        """Completion time, and the shuffle's, by Hadoop's clock; CPU time of its tasks, and that per gigabyte."""
+        times = {name: Metric("seconds", False) for name in ("job_time", "shuffle_time", "task_cpu_time")}
+        return times | {"task_cpu_cost": Metric("core_seconds_per_gigabyte", False)}
 
     def conditions(self) -> list[dict[str, Any]]:
         """One condition per job and size."""

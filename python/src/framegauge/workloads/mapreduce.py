@@ -35,6 +35,7 @@ ROW_BYTES = 100  # of teragen
 PATTERN = r"\x00\x11[0-9A-F]{30}([0-9A-F]{2})"
 LOOK_SECONDS = 1.0
 LOOKS = 5
+GIGABYTE = 1e9
 _EXAMPLES = "org.apache.hadoop.examples"
 
 
@@ -131,7 +132,9 @@ class MapReduce:
         if first.shuffle_seconds is not None:
             record["printed"]["shuffle_time"] = first.shuffle_seconds
         record["jobs"] = [_document(jobs[name]) for name in measured]
-        record["printed"]["task_cpu_time"] = sum(each["task_cpu_seconds"] for each in record["jobs"])
+        spent = record["printed"]["task_cpu_time"] = sum(each["task_cpu_seconds"] for each in record["jobs"])
+        if record["bytes"]:
+            record["printed"]["task_cpu_cost"] = spent / (record["bytes"] / GIGABYTE)
         record["traffic_by_purpose"] = by_purpose(record)
 
     def _read(self, places: Mapping[str, Place], names: Sequence[str]) -> tuple[str, dict[str, Job]]:

@@ -158,6 +158,7 @@ if SOAK:
         assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
         assert job["shuffle_bytes"] == pytest.approx(104_000_000, rel=0.01)
         assert 0 < job["task_cpu_seconds"] == found.metrics["task_cpu_time"]
+        assert found.metrics["task_cpu_cost"] * record["bytes"] / 1e9 == pytest.approx(job["task_cpu_seconds"])
         assert 0 < found.metrics["shuffle_time"] < found.metrics["job_time"]
         # Tasks, which YARN starts, have the library, too: the shuffle's clients are such.
         assert set(record["nodelay"]) == {f"h{number} (java)" for number in range(1, 6)}
