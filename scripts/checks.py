@@ -36,10 +36,11 @@ BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4_000_000_000
 RACK = "python/tests/rack"
+CHECK = [f"{RACK}/check/test_{each}.py" for each in ("check", "commands", "echo", "facts", "wire_truth")]
 # They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
 # its hosts.
-HOSTS = ["python/tests/rack/hosts", "python/tests/browser", "python/tests/install"]
-SLOWEST = 20
+HOSTS = [f"{RACK}/hosts", *CHECK, "python/tests/browser", "python/tests/install"]
+SLOWEST = 40
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
 
@@ -79,6 +80,7 @@ LINT = [
     Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
 ]
 PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS))]
+ALONE = [RACK, *(f"--ignore={each}" for each in HOSTS if each.startswith(RACK))]
 # Collecting all tests takes longer than these.
 AGENTS = [
     str(path.relative_to(ROOT))
@@ -104,7 +106,7 @@ GROUPS = {
     "test": [
         *without_racks("not agent"),
         pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
-        pytest("pytest, racks", "alone", RACK, f"--ignore={HOSTS[0]}"),
+        pytest("pytest, racks", "alone", *ALONE),
     ],
     "soak": [
         AGENT,

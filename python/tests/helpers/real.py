@@ -58,7 +58,7 @@ class Unsteady(RackTestbed):
     does once a second."""
 
     def up(self, conditions: Conditions) -> Json:
-        time.sleep(random.random())
+        time.sleep(0.4 * random.random())
         return super().up(conditions)
 
 

@@ -56,7 +56,7 @@ def _draws() -> tuple[np.ndarray, ...]:
     return (*generator.standard_normal((2, DRAWS)), *generator.uniform(size=(2, DRAWS)))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _chi_squares(degrees: int, which: int) -> np.ndarray:
     """The draws of one kind as values of chi-square: of the blocks so far (0), or of the further ones (1).
 
