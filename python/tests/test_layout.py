@@ -72,7 +72,7 @@ def test_tests_mirror_the_rooms():
     """Real hosts are tested in rack/, so the tests of the room rack, which need none, are in hand/."""
     rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__", "presets"}
     tests = {path.name for path in (ROOT / "python/tests").iterdir() if path.is_dir()} - {"__pycache__"}
-    assert tests - rooms == {"browser", "documents", "hand", "helpers", "install"}
+    assert tests - rooms == {"browser", "documents", "hand", "helpers", "install", "recorded"}
 
 
 RUST = sorted(path for path in (ROOT / "crates").rglob("src/**/*.rs") if "target" not in path.parts)

@@ -6,11 +6,14 @@ import json
 from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
+from helpers import recorded
 from helpers.support import STUDY
 
 from framegauge.record import Record
 from framegauge.study import file as study_file
 from framegauge.workloads.command import CommandRecord
+from framegauge.workloads.ftp import FtpRecord
+from framegauge.workloads.iperf3 import Iperf3Record
 from framegauge.workloads.live import Seen
 
 OWN = {
@@ -23,9 +26,17 @@ OWN = {
         "active_seconds", "asked", "client", "nodelay", "not_measured", "only_bulk", "retransmits", "sent", "served",
         "window_seconds",
     },
-    "iperf3: {duration: 1 s}": {"active_seconds", "clients", "retransmits"},
-    "ftp: {size: 1 MB}": {"active_seconds", "fetched"},
 }  # fmt: skip
+# Of programs, by recording.
+RECORDED = {
+    "iperf3-one-to-one": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
+    "iperf3-many-to-one": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
+    "iperf3-reverse": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
+    "iperf3-nagle-off": (Iperf3Record, {"active_seconds", "clients", "retransmits", "not_proved"}),
+    "ftp-one-to-one": (FtpRecord, {"active_seconds", "fetched"}),
+    "ftp-ipv6": (FtpRecord, {"active_seconds", "fetched"}),
+    "ftp-many-to-one": (FtpRecord, {"active_seconds", "fetched"}),
+}
 EVERY = {
     "senders", "receivers", "received_bytes", "bytes", "transfer_bytes", "congestion_control", "srtt_median_seconds",
     "mean_segment_payload_bytes", "refused",
@@ -40,6 +51,26 @@ def test_a_run_on_disk_has_these_keys_and_no_others(workload, execute, tmp_path)
     assert files
     for file in files:
         assert set(json.loads(file.read_text())["workload"]) == EVERY | OWN[workload]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_run_of_programs_on_disk_has_these_keys_and_no_others(name, tmp_path):
+    kind, own = RECORDED[name]
+    recorded.load(name).replay(tmp_path / "out")
+    files = sorted((tmp_path / "out" / "runs").glob("*/record.json"))
+    assert len(files) == 2
+    for file in files:
+        record = json.loads(file.read_text())["workload"]
+        assert set(record) == EVERY | own
+        assert recorded.misfits(record, kind) == []
+
+
+def test_what_is_not_of_its_type_is_found():
+    record = recorded.load("iperf3-one-to-one").runs[0].record["workload"]
+    del record["senders"]
+    record |= {"bytes": "many", "fetched": [], "received_bytes": {"h2": 1.5}}
+    found = [line.partition(":")[0] for line in recorded.misfits(record, Iperf3Record)]
+    assert sorted(found) == ["bytes", "fetched", "received_bytes", "senders"]
 
 
 def test_the_type_says_which_keys_every_workload_has():

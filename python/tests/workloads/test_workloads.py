@@ -277,14 +277,6 @@ def test_a_metric_that_nobody_has_is_named_with_the_reason(execute, tmp_path):
     ]
 
 
-def test_what_cannot_be_proved_is_said_with_every_verdict(execute, tmp_path):
-    text = STUDY.replace("stream: {size: 10 MB}", "iperf3: {}").replace("factors:", "factors:\n  nagle: off")
-    _, runs = execute(study_file.parse(text, "x"))
-    assert all(not run.excluded for run in runs)
-    verdict = summarise(read(tmp_path / "out"))["verdicts"][0]
-    assert any("not proved: Nagle: iperf3 was started with -N" in line for line in verdict["warnings"])
-
-
 ADDRESSES = {"h1": "10.77.0.1", "h2": "fd77::2", "h1.2": "10.77.1.1"}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.ipc
 import pytest
+from helpers import recorded
 from helpers.real import run, study
 
 from framegauge.agents.pipe import Agent
@@ -147,9 +148,18 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
             assert 0.5 < each.metrics["fairness"] <= 1
 
 
+def as_recorded(folder: Path, runs: list[Run], name: str) -> None:
+    """Fails if the records of runs have other keys or types than the recording that tests without a rack replay."""
+    known = recorded.load(name).runs[0].record
+    for each in runs:
+        fresh = json.loads((folder / "runs" / str(each.number) / "record.json").read_text())
+        assert recorded.differences(fresh, known) == [], f"{recorded.MAKE} makes the recording anew"
+
+
 @pytest.mark.needs("iperf3")
 def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
     runs = proven(rack_agent, tmp_path / "out", workloads=[{"iperf3": {"duration": "1 s"}}])
+    as_recorded(tmp_path / "out", runs, "iperf3-one-to-one")
     for each in runs:
         assert each.metrics["goodput"] > 0.97 * each.readings["ceiling_bits_per_second"], (each.level, each.metrics)
 
@@ -162,6 +172,7 @@ def test_ftp_end_to_end(rack_agent: Agent, tmp_path: Path, pattern: str) -> None
         rack_agent, tmp_path / "out", testbed=bed, margins={"goodput": "1 %", "completion_time": "2 %"},
         workloads=[{"ftp": {"size": ["100 kB", "2 MB"], "pattern": pattern, "repeat": "0.2 s"}}],
     )  # fmt: skip
+    as_recorded(tmp_path / "out", runs, f"ftp-{pattern}")
     for each in runs:
         ceiling = each.readings["ceiling_bits_per_second"]
         least = 0.8 if each.conditions["size_bytes"] == 2_000_000 else 0.2
