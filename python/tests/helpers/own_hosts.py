@@ -16,9 +16,9 @@ from framegauge.agents.pipe import ANSWER_SECONDS, Requests
 from framegauge.errors import AgentLost, AgentTimeout, BadAnswer, from_agent, named
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import facts, frames
+from framegauge.testbeds.fake.agent import WATCHED
 from framegauge.testbeds.fake.files import FakeFolder
 from framegauge.testbeds.fake.testbed import Answered, FakeError, FakeModel, FakeRack
-from framegauge.testbeds.fake.traffic import WATCHED
 
 __all__ = ["Network", "Spoil"]
 

@@ -79,6 +79,8 @@ BAD = {
     "treatment without levels": ("blocks: 6", "treatment: nagle", 'study.yaml:7: treatment: found "nagle", expected a factor with levels'),
     "rate of requests": ("stream: {size: 10 MB}", "rr: {rate: fast}", 'study.yaml:6: workloads.0.rr.rate: found "fast", expected requests per second'),
     "too many connections": ("stream: {size: 10 MB}", "rr: {connections: 600}", "study.yaml:6: workloads.0.rr.connections: found 600, expected at most 512"),
+    "iperf3 invented": ("stream: {size: 10 MB}", "iperf3: {}", 'study.yaml:2: testbed.kind: found "fake", expected rack or veth for iperf3: an invented network runs no programs'),
+    "FTP invented": ("stream: {size: 10 MB}", "ftp: {size: 1 MB}", 'study.yaml:2: testbed.kind: found "fake", expected rack or veth for ftp: an invented network runs no programs'),
     "part of a second": ("stream: {size: 10 MB}", "iperf3: {duration: 1.5 s}", 'study.yaml:6: workloads.0.iperf3.duration: found "1.5 s", expected whole seconds'),
     "LRO alone on veth": ("{kind: fake}\nfactors:", "{kind: veth}\nfactors:\n  offloads: on\n  lro: off", "study.yaml:5: factors.lro: found"),
     "queue discipline of a rack": ("factors:", "factors:\n  qdisc: fq", 'study.yaml:4: factors.qdisc: found "fq", expected no such factor on testbed fake'),
@@ -175,6 +177,7 @@ def test_a_default_mtu_is_for_every_host_that_is_not_named():
 
 def test_every_list_of_a_workload_makes_conditions():
     text = STUDY.replace("stream: {size: 10 MB}", "rr: {rate: [null, 100], arrivals: [uniform, poisson]}\n  - iperf3:")
+    text = text.replace("kind: fake", "kind: rack")
     found = [
         (cell.workload, cell.parameters.get("rate_per_second"), cell.parameters.get("arrivals"))
         for cell in cells(study_file.parse(text, "x"))

@@ -248,8 +248,8 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.web.misfits(study.testbed.host_names, study.testbed.family):
                 problem.path = ("workloads", index, "web", *problem.path)
                 yield problem
-        if able.is_invented and (workload.command is not None or workload.web is not None):
-            beds = "rack or veth" if workload.web is not None else "rack, veth or ssh"
+        if able.is_invented and (workload.command is not None or parameters.starts_programs):
+            beds = "rack, veth or ssh" if workload.command is not None else "rack or veth"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
         if parameters.needs_rack and not able.names_hosts:

@@ -23,9 +23,8 @@ from framegauge.testbeds.fake import facts as fake_facts, frames as fake_frames
 from framegauge.testbeds.fake.check import FakeCheck
 from framegauge.testbeds.fake.files import FakeFolder, ready
 from framegauge.testbeds.fake.testbed import FakeError, FakeRack
-from framegauge.testbeds.fake.traffic import WATCHED
 
-__all__ = ["FakeAgent", "main"]
+__all__ = ["WATCHED", "FakeAgent", "main"]
 
 # The keys of each method; a trailing ? marks optional ones.
 _EVERY = {
@@ -76,6 +75,10 @@ _HOST = {
     "process.output": "process stream offset_bytes length_bytes",
 }
 
+WATCHED: Json = {  # no sockets
+    "looks": 1, "started_seconds": 0.0, "seconds": 0.0, "cpu_seconds": 0.0, "sockets": [], "unread": [], "more": 0,
+    "lost": 0,
+}  # fmt: skip
 _HELD: Json = {"held": [], "not_measured": ["held CPUs: an invented host has none"]}
 
 

@@ -22,10 +22,9 @@ FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
     "late", "ring", "fabric_cpu", "displaced", "held", "host_cpu", "conservation", "nstat", "ceiling",
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
-    "segments", "iperf3", "curl", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing",
-    "loss", "background", "unshaped", "ecn",
-    "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu", "router_icmp",
-    "router_missing", "change_late", "change_refused", "old_mss",
+    "segments", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing", "loss", "background",
+    "unshaped", "ecn", "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu",
+    "router_icmp", "router_missing", "change_late", "change_refused", "old_mss",
 )  # fmt: skip
 
 

@@ -145,8 +145,8 @@ class FakeReadings:
                 syns.append(
                     {
                         "direction": "out" if sender == host else "in",
-                        "source": socket_at(rack, sender, 40000 + ack),
-                        "destination": socket_at(rack, receiver, 40001 - ack),
+                        "source": _socket_at(rack, sender, 40000 + ack),
+                        "destination": _socket_at(rack, receiver, 40001 - ack),
                         "ack": ack,
                         "mss_bytes": mtu - headers,
                         "timestamps": True,
@@ -243,7 +243,7 @@ class FakeReadings:
         }  # fmt: skip
 
 
-def socket_at(rack: BuiltRack, host: str, port: int) -> str:
+def _socket_at(rack: BuiltRack, host: str, port: int) -> str:
     """The address and port as the agent writes them."""
     address = rack.address(host)
     return f"{address if rack.up['family'] == 4 else f'[{address}]'}:{port}"

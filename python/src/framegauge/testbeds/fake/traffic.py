@@ -1,19 +1,16 @@
-"""The traffic of the invented rack: streams, requests, and programs that are not run but give answers."""
+"""The traffic of the invented rack: streams and requests. It starts no programs."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake.model import STARTED_SECONDS, BuiltRack, FakeError
-from framegauge.testbeds.fake.readings import ceilings, socket_at
+from framegauge.testbeds.fake.readings import ceilings
 
 __all__ = ["FakeTraffic"]
 
@@ -21,13 +18,8 @@ STREAM_PORT, RR_PORT = 40001, 40002
 TUNED_BUFFERS_BYTES = (87_040, 131_072)  # to send and to receive, the kernel's initial sizes
 LARGE_CALL_BYTES = 262_144  # without a message size
 LIMIT_BYTES = 16_384  # the sabotaged limit of socket buffers
-LOGIN_SECONDS = 0.003
 SAMPLE_SECONDS = 0.01
 SERVER_SECONDS = 2e-5  # a server's time for a response
-WATCHED: Json = {  # no sockets
-    "looks": 1, "started_seconds": 0.0, "seconds": 0.0, "cpu_seconds": 0.0, "sockets": [], "unread": [], "more": 0,
-    "lost": 0,
-}  # fmt: skip
 
 
 class FakeTraffic:
@@ -35,8 +27,6 @@ class FakeTraffic:
 
     def __init__(self, rack: BuiltRack, fault: Callable[[str], bool], spool: Callable[[pa.Table], int]) -> None:
         self.rack, self._fault, self._spool = rack, fault, spool
-        self._programs: dict[int, Json] = {}
-        self._clocks: dict[tuple[str, str], float] = {}
 
     def methods(self, host: str, asked: Json) -> dict[str, Callable[[], Json]]:
         """The methods that a host answers."""
@@ -48,17 +38,6 @@ class FakeTraffic:
             "rr.run": lambda: self._rr(host, asked),
             "rr.close": lambda: self._close_rr(host),
             "sockets.read": lambda: {"sockets": []},  # no connection is older than its run
-            "sockets.watch": dict,
-            "sockets.watched": lambda: {**WATCHED, "sockets": self._sockets(host)},
-            "host.folder": lambda: {"path": "/dev/shm/framegauge"},
-            "host.files": dict,
-            "host.clear": dict,
-            "process.spawn": lambda: self._spawn(host, asked["argv"]),
-            "process.wait": lambda: self._wait(asked),
-            "process.ready": lambda: {"ready": True, "seconds": 0.0, "ending": None},
-            "process.signal": dict,
-            "process.kill": lambda: self._ended(asked),
-            "process.output": lambda: self._output(asked),
         }
 
     def _serve_stream(self, host: str, asked: Json) -> Json:
@@ -223,134 +202,6 @@ class FakeTraffic:
             "congestion_control": [self._congestion_control()],
             "nodelay": [self.rack.nodelay[host] != self._fault("nodelay")],
         }  # fmt: skip
-
-    def _sockets(self, host: str) -> list[Json]:
-        """The sockets of every pair; connections are never closed."""
-        found = []
-        for client, server in sorted(self.rack.connections):
-            if host in (client, server):
-                other = server if host == client else client
-                found.append(
-                    {
-                        "process": None, "program": None, "local": socket_at(self.rack, host, 21),
-                        "remote": socket_at(self.rack, other, 40000), "role": "client", "port": 21, "loopback": False,
-                        "connections": 1, "congestion_control": [self._congestion_control()], "nodelay": [],
-                        "mss_bytes": [1448], "sent_bytes": 0, "received_bytes": 0, "first_seconds": 0.0,
-                        "last_seconds": 0.0,
-                    }
-                )  # fmt: skip
-        return found
-
-    def _spawn(self, host: str, argv: list[str]) -> Json:
-        """Starts a program, which does everything at once and is then waited for."""
-        stamp, begun = "", 0.0
-        if argv[:2] == ["sh", "-c"] and ("date" in argv[2] or "uptime" in argv[2]):
-            uptime, argv = "uptime" in argv[2], argv[4:]
-            target = argv[argv.index("-c") + 1] if argv[0] == "iperf3" else argv[-1].split("/")[2]
-            begun = self._clocks.get((host, target), 0.0)
-            stamp = f"{begun:.2f}\n" if uptime else f"{1_800_000_000 + begun:.9f}\n"
-        program: Json = {"host": host, "argv": argv, "looks": 0, "serves": argv[0] == "vsftpd" or "-s" in argv}
-        text, code = {"iperf3": self._iperf3, "curl": self._curl}.get(argv[0], _nothing)(host, argv)
-        number = len(self._programs) + 1
-        log = _log(begun, text) if argv[0] == "curl" else ""
-        self._programs[number] = program | {"stdout": stamp + text, "stderr": log, "code": code}
-        return {"process": number, "pid": 1000 + number}
-
-    def _servers(self, name: str) -> list[Json]:
-        return [each for each in self._programs.values() if each["argv"][0] == name and each["serves"]]
-
-    def _iperf3(self, client: str, argv: list[str]) -> tuple[str, int]:
-        if "-s" in argv:
-            return "Server listening on 5201 (test #1)\n", 0
-        if self._fault("iperf3"):
-            return json.dumps({"start": {}, "end": {}, "error": "unable to connect to server"}), 0
-        options: dict[str, Any] = {word: argv[index + 1] for index, word in enumerate(argv[:-1]) if word[0] == "-"}
-        server, seconds, flows = self.rack.host_at(options["-c"]), float(options["-t"]), int(options["-P"])
-        sharers = sum(each["host"] == server for each in self._servers("iperf3"))
-        if len(self.rack.names) > 2 and sharers > 1:
-            sharers = len(self.rack.names) - 1
-        rate = self._rate(client, server, sharers)
-        sender, receiver = (server, client) if "-R" in argv else (client, server)
-        self.rack.connect(client, server, flows + 1)
-        amount = int(rate * seconds / 8)
-        self.rack.move(sender, receiver, amount)
-        self.rack.elapsed = max(self.rack.elapsed, seconds + 0.01)
-        one = {"bytes": amount // flows, "bits_per_second": rate / flows, "seconds": seconds}
-        total = {"bytes": amount, "seconds": seconds, "bits_per_second": rate}
-        end = {
-            "streams": [{"sender": one | {"retransmits": 0}, "receiver": one} for _ in range(flows)],
-            "sum_sent": total | {"retransmits": 0},
-            "sum_received": total,
-            "sender_tcp_congestion": self._congestion_control(),
-            "receiver_tcp_congestion": self._congestion_control(),
-        }
-        return json.dumps({"start": {}, "intervals": [], "end": end}), 0
-
-    def _curl(self, client: str, argv: list[str]) -> tuple[str, int]:
-        urls = [word for word in argv if word.startswith("ftp://")]
-        address = urls[0].split("/")[2]
-        server = self.rack.host_at(address)
-        vsftpd, programs = self._servers("vsftpd"), self._programs.values()
-        size = next(
-            int(each["argv"][2]) for each in programs if each["argv"][0] == "truncate" and each["host"] == server
-        )
-        one = self._one_transfer(size, self._rate(server, client, len(vsftpd)), self.rack.payload(server, client))
-        self.rack.connect(client, server, len(urls) + 1)
-        lines: list[Json] = []
-        for url in urls:
-            login = url.endswith("/ready")
-            self.rack.move(server, client, 1 if login else size)
-            begun = self._rtt if not login else LOGIN_SECONDS
-            lines.append(
-                {
-                    "exitcode": 0, "errormsg": None, "size_download": 1 if login else size, "time_connect": begun,
-                    "time_pretransfer": begun, "time_total": begun + (0 if login else one),
-                }
-            )  # fmt: skip
-        if self._fault("curl"):
-            lines[-1] |= {"exitcode": 18, "errormsg": "transfer closed with bytes remaining"}
-        spent = sum(line["time_total"] for line in lines)
-        clock = self._clocks.get((client, address), 0.0) + spent + 0.02
-        self._clocks[client, address] = clock
-        self.rack.elapsed = max(self.rack.elapsed, clock)
-        return "".join(json.dumps(line) + "\n" for line in lines), 0
-
-    def _program(self, asked: Json) -> Json:
-        if asked["process"] not in self._programs:
-            what = f"process {asked['process']}"
-            raise FakeError(-32006, f"there is no {what}", {"what": what})
-        return self._programs[asked["process"]]
-
-    def _wait(self, asked: Json) -> Json:
-        """The end of a program; servers do not end by themselves, and no program has ended at the first short wait."""
-        program = self._program(asked)
-        program["looks"] += 1
-        if program["serves"] or (program["looks"] == 1 and asked["timeout_seconds"] < 1):
-            return {"ended": False, "exit_code": None, "signal": None}
-        return {"ended": True, "exit_code": program["code"], "signal": None}
-
-    def _ended(self, asked: Json) -> Json:
-        self._program(asked)
-        return {"ended": True, "exit_code": None, "signal": 9}
-
-    def _output(self, asked: Json) -> Json:
-        data = self._program(asked)[asked["stream"]].encode()
-        piece = data[asked["offset_bytes"] :][: asked["length_bytes"]]
-        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
-
-
-def _log(begun: float, text: str) -> str:
-    """The lines of `curl --verbose --trace-time` that matter."""
-    lines, clock = [], 40_000 + begun
-    for line in text.splitlines():
-        clock += json.loads(line)["time_total"]
-        minutes, seconds = divmod(clock, 60)
-        lines.append(f"{int(minutes) // 60 % 24:02}:{int(minutes) % 60:02}:{seconds:09.6f} < 226 Transfer complete.\n")
-    return "".join(lines)
-
-
-def _nothing(_host: str, _argv: list[str]) -> tuple[str, int]:
-    return "", 0
 
 
 def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:
