@@ -29,7 +29,8 @@ from typing import Any
 from bench.common import save, say, warn_if_busy
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.check import plan as check_plan, run as check
 from framegauge.labs import file as lab_file
 from framegauge.labs.file import LabFile

@@ -30,7 +30,8 @@ import pyarrow.ipc
 from bench.common import build_machine, emulated_rack, save, say, spread, warn_if_busy
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.agents.spools import read_spool
 from framegauge.testbeds.base import Conditions
 from framegauge.testbeds.rack import RackTestbed

@@ -27,7 +27,8 @@ from typing import Any
 from bench.common import save, say, warn_if_busy
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.cli import commands
 from framegauge.study import file as study_file
 from framegauge.study.model import Study

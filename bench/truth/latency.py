@@ -26,7 +26,8 @@ from bench.common import save, say, spread, warn_if_busy
 from bench.peers.traffic import TOKEN, conditions
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.agents.spools import read_spool
 from framegauge.evidence import waits as queueing
 from framegauge.testbeds.rack import RackTestbed

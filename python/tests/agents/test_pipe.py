@@ -7,7 +7,8 @@ from helpers.support import is_alive
 
 from framegauge.agents import binary
 from framegauge.agents.binary import find_agent, find_nodelay
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.agents.spools import read_spool
 from framegauge.errors import (
     AgentError,

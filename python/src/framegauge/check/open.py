@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine

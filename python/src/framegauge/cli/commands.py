@@ -14,7 +14,8 @@ from typing import Any
 from framegauge import __version__
 from framegauge.agents import binary
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, privileged
+from framegauge.agents.pipe import Agent
+from framegauge.agents.privilege import privileged
 from framegauge.agents.ssh import places
 from framegauge.cli import documents
 from framegauge.errors import InputError, MissingRequirement, StudyError

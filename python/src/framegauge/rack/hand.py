@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, Requests, privileged
+from framegauge.agents.pipe import Agent, Requests
+from framegauge.agents.privilege import privileged
 from framegauge.agents.spools import read_spool
 from framegauge.errors import AgentError, AgentFailure, FramegaugeError, InputError, StudyError
 from framegauge.networks import settings as rack_settings

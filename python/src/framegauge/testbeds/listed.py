@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from framegauge.agents.binary import find_agent
-from framegauge.agents.pipe import Agent, Requests, privileged
+from framegauge.agents.pipe import Agent, Requests
+from framegauge.agents.privilege import privileged
 from framegauge.agents.ssh import Remote
 from framegauge.errors import InputError, MissingRequirement
 from framegauge.files.machines import Machine
