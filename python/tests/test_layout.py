@@ -85,3 +85,14 @@ def test_rust_budgets(path):
         return
     code = re.split(r"^\s*#\[cfg\(test\)\]\s*\n\s*mod ", text, maxsplit=1, flags=re.MULTILINE)[0]
     assert code.count("\n") <= LONGEST_FILE
+
+
+def test_how_many_minutes_a_long_form_takes_is_a_plain_number():
+    """As `make soak` reads it, which adds them up."""
+    marks = [
+        mark
+        for path in (ROOT / "python/tests").rglob("*.py")
+        for mark in re.findall(r"\bmark\.soak\b.*", path.read_text())
+    ]
+    assert len(marks) > 10
+    assert [mark for mark in marks if not re.match(r"mark\.soak\(\d+(\.\d+)?\)", mark)] == []

@@ -18,7 +18,7 @@ import pytest
 from helpers import evil
 from helpers.support import by_length
 
-pytestmark = [pytest.mark.agent, pytest.mark.soak(minutes=6)]
+pytestmark = [pytest.mark.agent, pytest.mark.soak(6)]
 MEGABYTES = 200
 NAMES = ("alpha", "beta", "gamma")
 USED = ("hello", "check.facts", "check.routes", "check.serve", "check.run", "check.close")

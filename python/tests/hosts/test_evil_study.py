@@ -22,7 +22,7 @@ from helpers.support import by_length
 from framegauge.cli import commands, documents
 from framegauge.testbeds.leases import Change, Leases
 
-pytestmark = pytest.mark.soak(minutes=8)
+pytestmark = pytest.mark.soak(8)
 MEGABYTES = 100  # more than a good study takes: lines of 16 MiB, with what is made of them
 EVERYWHERE = (
     "check.facts", "check.routes", "check.serve", "check.run", "check.close", "host.adopt", "host.read",
