@@ -23,7 +23,7 @@ import numpy as np
 from framegauge.statistics.ratio import ALPHA, Ratio, quantile
 from framegauge.statistics.sequential import StoppingRule
 
-__all__ = ["AtLevel", "Effect", "effects", "excludes_equality"]
+__all__ = ["AtLevel", "Effect", "effects", "excludes_equality", "mean_ratio"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _at(logs: Logs, groups: Sequence[tuple[dict[str, Any], list[int]]], alpha: f
     for levels, cells in groups:
         means = list(_block_means(logs, cells).values()) if cells else []
         if means:
-            yield AtLevel(levels, _ratio(means, alpha), len(cells))
+            yield AtLevel(levels, mean_ratio(means, alpha), len(cells))
 
 
 def _contrasts(
@@ -121,10 +121,10 @@ def _contrasts(
         blocks = set.intersection(*(set(mean) for mean, _ in means))
         values = [math.fsum(sign * mean[block] for mean, sign in means) for block in sorted(blocks)]
         if values:
-            yield AtLevel(levels, _ratio(values, alpha), sum(len(cells) for cells, _ in parts))
+            yield AtLevel(levels, mean_ratio(values, alpha), sum(len(cells) for cells, _ in parts))
 
 
-def _ratio(values: Sequence[float], alpha: float) -> Ratio:
+def mean_ratio(values: Sequence[float], alpha: float) -> Ratio:
     """The ratio and its interval from log values, one per block."""
     logs, count = np.asarray(values), len(values)
     centre = float(logs.mean())

@@ -16,7 +16,7 @@ from typing import Any
 from framegauge.statistics.exclusions import Counts, Unequal, unequal
 from framegauge.statistics.worst_case import Arm
 
-__all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured"]
+__all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
 
 MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
 
@@ -101,13 +101,21 @@ def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str,
 
 def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
     """The log ratios of one arm against its reference, by cell and block, from which interactions are computed."""
-    found: dict[int, dict[int, float]] = {}
+    return {
+        cell: {block: math.log(after / before) for block, (before, after) in sides.items()}
+        for cell, sides in sides_by_cell(rows, metric, arm).items()
+    }
+
+
+def sides_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, tuple[float, float]]]:
+    """The values of the reference and of one arm, by cell, in every block that has both."""
+    found: dict[int, dict[int, tuple[float, float]]] = {}
     for cell in sorted({row.cell for row in rows}):
         inside = [row for row in rows if row.cell == cell]
         before = _reference([_above_zero(_values(inside, name, metric)) for name in _references(inside, arm)])
         after = _above_zero(_values(inside, arm, metric))
         if blocks := sorted(before.keys() & after.keys()):
-            found[cell] = {block: math.log(after[block] / before[block]) for block in blocks}
+            found[cell] = {block: (before[block], after[block]) for block in blocks}
     return found
 
 

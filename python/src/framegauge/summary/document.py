@@ -20,6 +20,7 @@ from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.worst_case import Bound
 from framegauge.summary import contention, flows, levels
 from framegauge.summary.caveats import caveats
+from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
 from framegauge.summary.judging import (
     compare,
@@ -75,6 +76,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": [_verdict(each, saved.plan, degraded) for each in doubted(found)],
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
+        "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
         "why": why(saved.runs, found, key),
         "flows": contention.entries(flows.read(saved), key),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge import quantities
@@ -29,6 +29,7 @@ __all__ = [
     "metric",
     "notes",
     "of_all",
+    "of_workload",
     "quantity",
     "shares",
     "subject",
@@ -65,6 +66,18 @@ def factor(name: str) -> str:
 def metric(name: str) -> str:
     """A metric's name in words."""
     return name.replace("_", " ").replace("cpu", "CPU")
+
+
+def of_workload(entries: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], str]:
+    """The name of an entry's metric, with its workload where several of these entries' workloads have that metric."""
+    found: dict[str, set[str]] = {}
+    for each in entries:
+        found.setdefault(each["metric"], set()).add(str(each["workload"]))
+
+    def named(entry: Mapping[str, Any]) -> str:
+        return metric(entry["metric"]) + (f" of {entry['workload']}" if len(found[entry["metric"]]) > 1 else "")
+
+    return named
 
 
 def level(value: Any) -> str:
