@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.check_lab import Lab
 from helpers.other_tools import flent_folder, iperf3_folder
 from helpers.support import ROOT, STUDY
 
@@ -23,13 +24,13 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Every line of every `sh` block: its document, and its words without the comment."""
+    """Every line of every `sh` block: its document, and its words without the comment and the file it writes to."""
     for path in DOCUMENTS:
         for language, body in FENCE.findall(path.read_text()):
             if language == "sh":
                 for line in body.splitlines():
                     if words := shlex.split(line, comments=True):
-                        yield path.name, words
+                        yield path.name, words[: words.index(">")] if ">" in words else words
 
 
 COMMANDS = list(commands())
@@ -99,6 +100,7 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
     out = next((word for word in arguments if word.startswith("results/")), None)
     if arguments[0] == "report" or "--resume" in arguments:
         assert cli.main(["study", "fake.yaml", "--out", str(out)]) == 0
+        Path("check.json").write_text(json.dumps(Lab((2,)).document()))
     elif arguments[0] == "study" and "--dry-run" not in arguments:
         arguments = [*arguments, "--dry-run"]
     assert cli.main(arguments) == 0

@@ -28,6 +28,7 @@ from framegauge.errors import InputError
 from framegauge.plots import axis, draw
 from framegauge.printable import printable
 from framegauge.report import markdown, method
+from framegauge.report.decision.model import split
 from framegauge.report.page import html
 from framegauge.report.pictures import material, records, series
 from framegauge.results.journal import Journal, Run, Saved, read
@@ -62,6 +63,7 @@ def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved
     page = pages.check(text)
     assert [each.attributes["id"] for each in page.all("h2")] == [
         "sure", "limits", "effects", "levels", "interactions", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
+        "decision",
     ]  # fmt: skip
     assert {each.kind for each in found.pictures} == {
         "effects",
@@ -148,14 +150,15 @@ def test_markdown_takes_no_name_for_markup(tmp_path: Path) -> None:
 def test_markdown_of_foreign_names_is_text_wherever_it_is_read(tmp_path: Path) -> None:
     """In a renderer that lets HTML pass, and for those that know fewer escapes than CommonMark."""
     place = tmp_path / "``` <i>out"
-    text = markdown.markdown(gathered(pages.hostile(place)), "my pictures (2)")
+    made = gathered(pages.hostile(place))
+    text = markdown.markdown(made, "my pictures (2)")
     assert not re.search("<(?!i>out)", text)  # which is in the fenced command, in quotes of the shell
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     found = Counter(re.findall(r"<([a-z0-9]+)", rendered))
     assert set(found) <= {
-        "h1", "h2", "p", "strong", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "img"
+        "h1", "h2", "h3", "p", "strong", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "img"
     }  # fmt: skip
-    assert found["pre"] == 1
+    assert found["pre"] == 1 + sum(bool(split(line)[1]) for part in made.decision.parts for line in part.lines) > 1
     assert found["img"] == text.count("](my%20pictures%20%282%29/") > 0
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in rendered
     assert "onerror=alert(2)&gt;" in rendered

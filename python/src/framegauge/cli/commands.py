@@ -27,6 +27,7 @@ from framegauge.files.machines import full
 from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
 from framegauge.metrics import declared
+from framegauge.report.decision.model import Decision
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
 from framegauge.study.blocks import order
@@ -41,6 +42,7 @@ from framegauge.testbeds.veth import VethTestbed
 __all__ = [
     "Finished",
     "choose_folder",
+    "decision",
     "extended_study",
     "plan_lines",
     "report",
@@ -235,6 +237,14 @@ def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list
     saved = read(folder)
     found = summary.summarise(saved)
     return found, documents.write(saved, found, wanted)
+
+
+def decision(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], Decision, list[Path]]:
+    """The same for the decision alone, with the decision."""
+    wanted.check()
+    saved = read(folder)
+    found = summary.summarise(saved)
+    return found, *documents.decided(saved, found, wanted)
 
 
 def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:

@@ -9,28 +9,50 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framegauge.cli import output
+from framegauge.errors import InputError
 from framegauge.results.journal import Saved
 
 if TYPE_CHECKING:
+    from framegauge.report.decision.model import Decision, Risks
     from framegauge.report.pictures.material import Material
 
-__all__ = ["Wanted", "page", "write"]
+__all__ = ["Wanted", "decided", "page", "write"]
+
+DECISION = "decision.html"  # in the results folder
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where to write what; None: not asked for."""
+    """Where to write what; None: not asked for. `decision`: of the decision alone. `paths` is the file of a check."""
 
     html: Path | None = None
     markdown: Path | None = None
     pictures: Path | None = None
+    decision: bool = False
+    printed: bool = False  # as JSON, so that no page is needed
+    paths: Path | None = None
 
     def check(self) -> None:
-        """InputError, before anything is drawn, if a place is not there."""
+        """InputError, before anything is drawn, if a place is not there, or options do not go together."""
+        if self.decision and self.pictures is not None:
+            raise InputError("--pictures: found --decision, too, expected one of them: a decision has no charts")
+        if self.paths is not None and not self.decision and self.html is None and self.markdown is None:
+            raise InputError(
+                "--check: found nothing that would show it, expected --decision, --html or --markdown, too"
+            )
         output.one_to_standard_output({"--html": self.html, "--markdown": self.markdown})
         output.check_file("--html", self.html)
         output.check_file("--markdown", self.markdown)
         output.check_folder("--pictures", self.pictures)
+
+    def risks(self) -> Risks | None:
+        """What the check found, if there is one."""
+        if self.paths is None:
+            return None
+        from framegauge.check import saved as check_file
+        from framegauge.report.check import risks
+
+        return risks.of_check(check_file.read(self.paths))
 
 
 def page(saved: Saved, summary: dict[str, object]) -> str:
@@ -44,14 +66,13 @@ def page(saved: Saved, summary: dict[str, object]) -> str:
 
 def write(saved: Saved, summary: dict[str, object], wanted: Wanted) -> list[Path]:
     """Writes what is wanted; the paths, in the order of Wanted. InputError if one cannot be written."""
-    wanted.check()
-    if wanted == Wanted():
+    if wanted.html is None and wanted.markdown is None and wanted.pictures is None:
         return []
     from framegauge.report import markdown
     from framegauge.report.page import html
     from framegauge.report.pictures import material
 
-    found = material.gather(saved, summary)
+    found = material.gather(saved, summary, wanted.risks())
     written = []
     if wanted.html is not None:
         written.append(_write("--html", wanted.html, html.page(found).encode()))
@@ -66,6 +87,23 @@ def write(saved: Saved, summary: dict[str, object], wanted: Wanted) -> list[Path
             _write("--pictures", wanted.pictures / name, data)
         written.append(wanted.pictures)
     return written
+
+
+def decided(saved: Saved, summary: dict[str, object], wanted: Wanted) -> tuple[Decision, list[Path]]:
+    """The decision, and where it was written: in the results folder, if `wanted` names no place."""
+    from framegauge.report import markdown
+    from framegauge.report.decision import content
+    from framegauge.report.page import decision as decision_page
+
+    found = content.decide(summary, saved.folder, wanted.risks())
+    places = {"--html": wanted.html, "--markdown": wanted.markdown}
+    if wanted.html is None and wanted.markdown is None and not wanted.printed:
+        places = {"--decision": saved.folder / DECISION}
+    makers = {"--markdown": markdown.decision}
+    return found, [
+        _write(option, path, makers.get(option, decision_page.page)(found).encode())
+        for option, path in places.items() if path is not None
+    ]  # fmt: skip
 
 
 def _pictures(found: Material) -> Iterator[tuple[str, bytes]]:

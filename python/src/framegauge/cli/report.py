@@ -19,6 +19,8 @@ examples:
   framegauge report results/rack --html rack.html --pictures pictures
   framegauge report results/rack --markdown - | less
   framegauge report results/rack --json | jq .verdicts
+  framegauge check --hosts inventory.ini --json > check.json
+  framegauge report results/rack --decision --check check.json
 """
 
 
@@ -32,6 +34,13 @@ def parser() -> Verb:
         "--markdown", type=output.place, metavar="FILE", help="write the answer and the tables as Markdown"
     )
     whole.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
+    whole.add_argument(
+        "--decision", action="store_true",
+        help="only what a decision takes, on one page: DIR/decision.html, or as --html, --markdown or --json have it",
+    )  # fmt: skip
+    whole.add_argument(
+        "--check", type=Path, metavar="FILE", help="what framegauge check --json printed, for the risks of the decision"
+    )
     return whole
 
 
@@ -43,9 +52,16 @@ def run(words: Sequence[str]) -> None:
     from framegauge.cli import commands, verdicts
     from framegauge.cli.documents import Wanted
 
-    found, written = commands.report(options.folder, Wanted(options.html, options.markdown, options.pictures))
-    if piped in (None, "--json"):
-        verdicts.show(found, options.json)
+    wanted = Wanted(options.html, options.markdown, options.pictures, options.decision, options.json, options.check)
+    shown = piped in (None, "--json")
+    if options.decision:
+        found, decision, written = commands.decision(options.folder, wanted)
+        if shown:
+            verdicts.show_decision(decision, options.json)
+    else:
+        found, written = commands.report(options.folder, wanted)
+        if shown:
+            verdicts.show(found, options.json)
     for path in written:
         if path != output.STANDARD_OUTPUT:
             output.say_plainly(f"written: {path}")

@@ -21,8 +21,8 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("schema", SUMMARY, _MORE)
     whole.add_argument(
-        "what", nargs="?", choices=("study", "summary", "check", "compare"), default="study",
-        help="a study file, or what study and report, check, or compare print with --json (default: study)",
+        "what", nargs="?", choices=("study", "summary", "decision", "check", "compare"), default="study",
+        help="a study file, or what study and report, report --decision, check, or compare print with --json (study)",
     )  # fmt: skip
     return whole
 
@@ -32,11 +32,12 @@ def run(words: Sequence[str]) -> None:
     options = parser().parse_args(words)
     from framegauge.check.judgement import schema
     from framegauge.study import file as study_file
-    from framegauge.summary.schema import comparison_schema, summary_schema
+    from framegauge.summary.schema import comparison_schema, decision_schema, summary_schema
 
     makers = {
         "study": study_file.json_schema,
         "summary": summary_schema,
+        "decision": decision_schema,
         "check": schema.json_schema,
         "compare": comparison_schema,
     }

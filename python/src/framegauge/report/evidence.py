@@ -8,9 +8,11 @@ from typing import Any
 
 from framegauge.summary import advice, units, words
 
-__all__ = ["how_sure", "limits"]
+__all__ = ["LEAVE_TIME", "NO_TIME", "brief", "how_sure", "lacks_cpu", "limits", "more_blocks", "would_decide"]
 
 UNLIKELY = 0.01
+NO_TIME = "The CPUs had no time left: other programs ran here, or the study asks for more than this machine can do"
+LEAVE_TIME = "Let nothing else run, or choose a lower link.rate or fewer clients, so that the network is the limit"
 _SETTLED = {"better", "worse", "no practical difference", "not worse"}
 _SCOPES = {
     "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
@@ -23,6 +25,27 @@ def how_sure(summary: Mapping[str, Any]) -> list[str]:
     """The error of all verdicts together, how the study ended, and the outcome of its controls and runs."""
     parts = (_family, _stopping, _more, _controls, _unseen, _positions, _runs, _rules)
     return [line for part in parts for line in part(summary)]
+
+
+def brief(summary: Mapping[str, Any]) -> list[str]:
+    """The error of all verdicts together, and the outcome of the controls."""
+    return [line for part in (_family, _controls) for line in part(summary)]
+
+
+def more_blocks(summary: Mapping[str, Any]) -> int | None:
+    """How many more blocks may decide what a study that ended as planned left open; None if that is not known."""
+    stopping = summary.get("stopping") or {}
+    if not summary["faithful"] or stopping.get("blocks", 0) < (stopping.get("planned_blocks") or 1):
+        return None
+    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
+    return advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
+
+
+def lacks_cpu(summary: Mapping[str, Any]) -> bool:
+    """Whether it is no evidence, and most of its excluded runs left the CPUs no idle time (evidence/fidelity.py)."""
+    excluded = summary.get("excluded", ())
+    lacking = sum(any("idle CPU (" in reason for reason in each["reasons"]) for each in excluded)
+    return not summary["faithful"] and 2 * lacking > len(excluded)
 
 
 def limits(summary: Mapping[str, Any]) -> list[str]:
@@ -83,18 +106,19 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _more(summary: Mapping[str, Any]) -> Iterator[str]:
-    """How to go on, where a study that ended as planned left something open that more blocks may decide."""
-    stopping = summary.get("stopping") or {}
-    if not summary["faithful"] or stopping.get("blocks", 0) < (stopping.get("planned_blocks") or 1):
-        return
-    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
-    count = advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
+    """How to go on, where more blocks may decide what is open."""
+    count = more_blocks(summary)
     if count is not None:
-        blocks = f"{count} more block{'' if count == 1 else 's'}"
         yield (
-            f"About {blocks} would decide each open comparison with 80 % assurance: framegauge study --resume --blocks "
-            f"{count} --out FOLDER, which says first what that adds to the chance of a wrong verdict"
+            f"{would_decide(count)}: framegauge study --resume --blocks {count} --out FOLDER, which says first what "
+            "that adds to the chance of a wrong verdict"
         )
+
+
+def would_decide(count: int) -> str:
+    """What so many more blocks may do."""
+    blocks = f"{count} more block{'' if count == 1 else 's'}"
+    return f"About {blocks} would decide each open comparison with 80 % assurance"
 
 
 def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -192,24 +216,14 @@ def _rules(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"Judged by rules of version {now}; this folder was judged before by version {before}"
 
 
-def _lacks_cpu(summary: Mapping[str, Any]) -> bool:
-    """Whether most of the excluded runs left the CPUs no idle time (evidence/fidelity.py)."""
-    excluded = summary.get("excluded", ())
-    lacking = sum(any("idle CPU (" in reason for reason in each["reasons"]) for each in excluded)
-    return 2 * lacking > len(excluded)
-
-
 def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
     excluded = len(summary.get("excluded", ()))
     runs = "run was" if excluded == 1 else "runs were"
     yield (f"{excluded} {runs} excluded, with reasons below" if excluded else "No run was excluded") + (
         "" if summary["faithful"] else "; the study as a whole is not faithful"
     )
-    if not summary["faithful"] and _lacks_cpu(summary):
-        yield (
-            "The CPUs had no time left: other programs ran here, or the study asks for more than this machine can do. "
-            "Let nothing else run, or choose a lower link.rate or fewer clients, so that the network is the limit"
-        )
+    if lacks_cpu(summary):
+        yield f"{NO_TIME}. {LEAVE_TIME}"
     lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
     if lost and summary["faithful"]:
         of = len(summary["verdicts"])

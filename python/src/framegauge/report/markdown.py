@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import indent
 from urllib.parse import quote
 
 from framegauge.printable import printable
 from framegauge.report import causes, evidence, method
+from framegauge.report.decision.model import Decision, Part, split
+from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
 from framegauge.summary import contention, levels, words
 from framegauge.summary.interactions import sentences
 
-__all__ = ["markdown"]
+__all__ = ["decision", "markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~])")
 # At the beginning of a line these make a list, a line or a heading of it.
@@ -60,8 +63,28 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         _table(("environment", ""), method.environment(material)),
         "## How to repeat it",
         _fenced("sh", printable(method.repeat(material))),
+        "## Decision",
+        _decided(material.decision, "###"),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def decision(found: Decision) -> str:
+    """The decision as a text of its own, as long as its page."""
+    short = shortened(found)
+    return f"# {_text(short.goal)}\n\n{_decided(short, '##')}\n"
+
+
+def _decided(found: Decision, heading: str) -> str:
+    parts = [f"**{_text(found.answer.text)}**", _list(found.beside)]
+    for each in found.parts:
+        parts += [f"{heading} {_text(each.title)}", _table(each.head, each.rows), "\n".join(_steps(each))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _steps(part: Part) -> Iterator[str]:
+    for said, command in map(split, part.lines):
+        yield f"- {_text(said)}" + (f":\n\n{indent(_fenced('sh', printable(command)), '  ')}\n" if command else "")
 
 
 def _text(value: str) -> str:

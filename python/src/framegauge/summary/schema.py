@@ -1,4 +1,4 @@
-"""The JSON Schemas of summary.json and of the document of a comparison."""
+"""The JSON Schemas of summary.json, and of the documents of a comparison and of a decision."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["comparison_schema", "summary_schema"]
+__all__ = ["comparison_schema", "decision_schema", "summary_schema"]
 
 
 def summary_schema() -> dict[str, Any]:
     """The schema (draft 2020-12) of summary.json."""
     return _read("summary")
+
+
+def decision_schema() -> dict[str, Any]:
+    """The schema of the document of `framegauge report --decision`."""
+    return _read("decision")
 
 
 def comparison_schema() -> dict[str, Any]:

@@ -14,20 +14,14 @@ from importlib.resources import files
 from framegauge import __version__
 from framegauge.plots import draw
 from framegauge.report import evidence
-from framegauge.report.page.markup import items, text
+from framegauge.report.page.markup import answered, items, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
 from framegauge.summary import contention, words
-from framegauge.summary.sentence import Kind, Number
+from framegauge.summary.sentence import Number
 
 __all__ = ["page"]
 
-# The class of each kind, and the sign before the sentence.
-_LOOKS = {
-    Kind.YES: ("better", "✓"), Kind.NO: ("worse", "✗"), Kind.NO_DIFFERENCE: ("soft-box", "="),
-    Kind.DEPENDS: ("undecided", "±"), Kind.UNDECIDED: ("undecided", "?"), Kind.SUSPECT: ("worse", "!"),
-    Kind.NO_ANSWER: ("worse", "!"),
-}  # fmt: skip
 _HEADING = re.compile(r'<h2 id="([a-z]+)" tabindex="-1">([^<]*)</h2>')
 
 
@@ -37,7 +31,7 @@ def page(material: Material) -> str:
     scripts = [_asset("uplot.min.js"), _asset("study_page.js")] if material.courses else []
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
-    style = _asset("study_page.css") + (_asset("uplot.min.css") if scripts else "")
+    style = _asset("study_page.css") + _asset("decision.css") + (_asset("uplot.min.css") if scripts else "")
     question = text(material.summary["question"])
     data = f'<script type="application/json" id="courses-data">{courses_json(material)}</script>\n' if scripts else ""
     return "".join([
@@ -80,13 +74,11 @@ def _contents(sections: str) -> str:
 
 
 def _answer(material: Material) -> str:
-    look, sign = _LOOKS[material.answer.kind]
     label = words.interval_label(material.summary)
     numbers = "".join(_number(each, label) for each in material.numbers)
     beside = f'<p class="beside-answer">{text(said)}</p>\n' if (said := contention.beside(material.summary)) else ""
     return (
-        f'<p class="answer {look}"><span class="sign" aria-hidden="true">{sign}</span>'
-        f"<span>{text(material.answer.text)}</span></p>\n"
+        answered(material.answer)
         + beside
         + (f'<dl class="numbers">{numbers}</dl>\n' if numbers else "")
         + '<div class="beside"><section aria-labelledby="sure"><h2 id="sure">How sure is that?</h2>\n'

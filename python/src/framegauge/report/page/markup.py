@@ -7,10 +7,26 @@ from collections.abc import Iterable, Sequence
 from framegauge.plots import draw
 from framegauge.printable import escaped as text
 from framegauge.report.pictures.charts import Picture
+from framegauge.summary.sentence import Answer, Kind
 
-__all__ = ["Cell", "figure", "items", "lines", "section", "slug", "table", "text"]
+__all__ = ["Cell", "answered", "figure", "items", "lines", "section", "slug", "table", "text"]
 
 Cell = str | tuple[str, str]  # text, or text and the class of its cell
+# The class of each kind, and the sign before the sentence.
+_LOOKS = {
+    Kind.YES: ("better", "✓"), Kind.NO: ("worse", "✗"), Kind.NO_DIFFERENCE: ("soft-box", "="),
+    Kind.DEPENDS: ("undecided", "±"), Kind.UNDECIDED: ("undecided", "?"), Kind.SUSPECT: ("worse", "!"),
+    Kind.NO_ANSWER: ("worse", "!"),
+}  # fmt: skip
+
+
+def answered(answer: Answer) -> str:
+    """The answer in its box."""
+    look, sign = _LOOKS[answer.kind]
+    return (
+        f'<p class="answer {look}"><span class="sign" aria-hidden="true">{sign}</span>'
+        f"<span>{text(answer.text)}</span></p>\n"
+    )
 
 
 def lines(value: str) -> str:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from framegauge.report import causes, method
-from framegauge.report.page import changes as changes_page, flows as contention_page, web as web_page
+from framegauge.report.page import (
+    changes as changes_page,
+    decision as decision_page,
+    flows as contention_page,
+    web as web_page,
+)
 from framegauge.report.page.markup import Cell, figure, items, lines, section, table, text
 from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
@@ -268,4 +273,5 @@ def _repeat(material: Material) -> str:
 SECTIONS: Sequence[Callable[[Material], str]] = (
     _effects, _levels, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
     changes_page.section_of, web_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
+    decision_page.section_of,
 )  # fmt: skip

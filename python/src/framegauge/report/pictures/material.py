@@ -10,6 +10,8 @@ from typing import Any
 from framegauge import foreign
 from framegauge.errors import StudyError
 from framegauge.files import yaml as yaml_file
+from framegauge.report.decision import content
+from framegauge.report.decision.model import Decision, Risks
 from framegauge.report.pictures import (
     arms,
     changes as changes_charts,
@@ -39,6 +41,7 @@ class Material:
     summary: Mapping[str, Any]
     answer: Answer
     numbers: Sequence[Number]
+    decision: Decision
     looks: Mapping[str, Look]
     pictures: Sequence[Picture]
     courses: Sequence[series.Cell]
@@ -61,8 +64,8 @@ class Material:
         return arms.cell_title([run for run in self.saved.runs if run.cell == cell], self.cells)
 
 
-def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
-    """Reads the other files of the folder, and draws the charts."""
+def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None) -> Material:
+    """Reads the other files of the folder, and draws the charts; `risks` are those that a check found."""
     readings = records.read(saved)
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
@@ -73,6 +76,7 @@ def gather(saved: Saved, summary: Mapping[str, Any]) -> Material:
         summary=summary,
         answer=sentence.answer(summary),
         numbers=sentence.numbers(summary),
+        decision=content.decide(summary, saved.folder, risks),
         looks=looks,
         pictures=[
             *charts.pictures(saved, summary, readings),

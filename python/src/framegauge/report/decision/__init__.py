@@ -1,0 +1,1 @@
+"""What a reader needs to decide, on one page."""

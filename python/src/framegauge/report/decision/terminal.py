@@ -1,0 +1,41 @@
+"""A decision as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from framegauge.report import narrow
+from framegauge.report.decision.model import Decision, Part, split
+from framegauge.report.decision.sheet import shortened
+
+__all__ = ["show"]
+
+
+def show(found: Decision, console: Console) -> None:
+    """Prints what the page shows."""
+    short = shortened(found)
+    _print(console, short.goal, "bold")
+    for line in (short.answer.text, *short.beside):
+        _print(console, line)
+    for part in short.parts:
+        console.print()
+        _print(console, part.title, "bold")
+        for line in _lines(part, console.width):
+            _print(console, line)
+
+
+def _lines(part: Part, width: int) -> Iterator[str]:
+    if part.rows:
+        for line in narrow.aligned(part.head, part.rows, width - 2):
+            yield f"  {line}"
+    for text, command in map(split, part.lines):
+        yield from textwrap.wrap(text + (":" if command else ""), width, initial_indent="  ", subsequent_indent="    ")
+        if command:  # never broken: it is meant to be copied
+            yield f"    {command}"
+
+
+def _print(console: Console, line: str, style: str = "") -> None:
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)

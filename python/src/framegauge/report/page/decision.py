@@ -1,0 +1,84 @@
+"""The decision: a page of its own that prints on one sheet, and the last section of a study's page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from framegauge import __version__
+from framegauge.plots import draw
+from framegauge.report.decision.model import Decision, Line, Part, split
+from framegauge.report.decision.sheet import shortened
+from framegauge.report.page.markup import Cell, answered, items, section, table, text
+from framegauge.report.pictures.material import Material
+
+__all__ = ["page", "section_of"]
+
+_WIDE = ("verdicts", "next")
+_SCOPES: Mapping[str, str] = {
+    "measured": "measured on your own hosts", "emulated": "emulated, not your network",
+    "invented": "invented figures, no evidence about any network",
+}  # fmt: skip
+
+
+def page(found: Decision) -> str:
+    """The page of its own."""
+    short = shortened(found)
+    scope = _SCOPES.get(short.scope, short.scope)
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    colours = " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items())
+    return "".join([
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        f"<title>Decision: {text(short.goal)}</title>\n",
+        f"<style>\n:root {{ {colours} }}\n{_asset('study_page.css')}{_asset('decision.css')}</style>\n",
+        '</head>\n<body class="sheet">\n<header>\n',
+        f'<p class="soft brand">framegauge · decision · <strong>{text(scope)}</strong></p>\n</header>\n',
+        f'<main id="main">\n<h1>{text(short.goal)}</h1>\n',
+        _inside(short, "h2"),
+        f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}. The full report is report.html in the '
+        "study's folder, and all figures are in its summary.json.</p></footer>\n</body>\n</html>\n",
+    ])  # fmt: skip
+
+
+def section_of(material: Material) -> str:
+    """The same as a section, with nothing left out."""
+    whole = material.decision
+    return section("decision", "Decision", f"<p><strong>{text(whole.goal)}</strong></p>\n{_inside(whole, 'h3')}")
+
+
+def _inside(found: Decision, heading: str) -> str:
+    """Everything but the goal."""
+    tables = any(part.rows for part in found.parts if part.name == "competitors")
+    wide = (*_WIDE, *(("smallest",) if tables else ()))
+    parts = "".join(_part(each, heading, bool(each.rows) or each.name in wide) for each in found.parts)
+    return f'<div class="decision">\n{answered(found.answer)}{items(found.beside, "beside-answer")}{parts}</div>\n'
+
+
+def _part(part: Part, heading: str, is_wide: bool) -> str:
+    name = f"decision-{part.name.replace('_', '-')}"
+    rows: list[Sequence[Cell]] = [
+        [*row[:-1], (row[-1], _look(row[-1]))] if part.name == "verdicts" else list(row) for row in part.rows
+    ]
+    listed = "".join(f"<li>{_line(each)}</li>" for each in part.lines)
+    return (
+        f'<section aria-labelledby="{name}"{" class=wide" if is_wide else ""}>'
+        f'<{heading} id="{name}">{text(part.title)}</{heading}>\n'
+        + table(part.title, part.head, rows)
+        + f"<ul>{listed}</ul></section>\n"
+    )
+
+
+def _look(verdict: str) -> str:
+    """The class of a cell that holds one verdict, of one comparison or of all."""
+    return f"v {verdict.partition(' in all ')[0].replace(' ', '-')}" if verdict[:1].isalpha() else "v"
+
+
+def _line(line: Line) -> str:
+    said, command = split(line)
+    return f"{text(said)}: <code>{text(command)}</code>" if command else text(said)
+
+
+def _asset(name: str) -> str:
+    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
