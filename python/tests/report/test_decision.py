@@ -80,6 +80,18 @@ def test_undecided_says_so_and_how_to_go_on() -> None:
     assert "framegauge study --resume --blocks 13 --out results/rack" in lines(found, "next")[0]
 
 
+def test_a_study_that_ended_early_and_undecided_is_to_be_gone_on_with() -> None:
+    cut = {"stop": "blocks", "planned_blocks": 8, "blocks": 3}
+    found = decide(one(UNDECIDED), stopping=cut)
+    assert lines(found, "next")[0] == (
+        "Run the rest of the study: 3 of 8 planned blocks were run framegauge study --resume --out results/rack"
+    )
+    assert not any("more levels" in line for line in lines(found, "next"))
+    settled = lines(decide(one(BETTER), stopping=cut), "next")
+    assert not any("--resume" in line for line in settled)
+    assert any("more levels" in line for line in settled)
+
+
 def test_a_suspect_study_claims_nothing() -> None:
     reason = "an A/A control of this study differs from the identical baseline, so nothing is claimed"
     control = one("suspect", level=1500, warnings=(reason,))

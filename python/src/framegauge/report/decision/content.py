@@ -18,12 +18,12 @@ from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.summary import claims, competitors, judging, levels, words
-from framegauge.summary.sentence import answer
+from framegauge.summary.sentence import Kind, answer
 
 __all__ = ["decide"]
 
 NO_EVIDENCE = "This study is not evidence, so nothing is claimed"
-WORSE = "worse"
+WORSE, UNDECIDED = "worse", "undecided"
 RISKS = "Risks on the paths"
 NO_VERDICT = ("suspect", "not judged")
 
@@ -218,6 +218,8 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
     if (count := evidence.more_blocks(summary)) is not None:
         again = ["framegauge", "study", "--resume", "--blocks", str(count), "--out", str(place)]
         yield evidence.would_decide(count), shlex.join(again)
+    elif is_evidence:
+        yield from _go_on(summary, place)
     if evidence.lacks_cpu(summary):
         yield from (evidence.NO_TIME, evidence.LEAVE_TIME)
     if not is_evidence:
@@ -233,11 +235,21 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
         yield from _wider(summary)
 
 
+def _go_on(summary: Summary, place: Path) -> Iterator[Line]:
+    """What to do where something is open, and it is not known how many blocks would decide it."""
+    stopping = summary.get("stopping") or {}
+    blocks, planned = stopping.get("blocks", 0), stopping.get("planned_blocks") or 0
+    if blocks < planned and any(each["verdict"] == UNDECIDED for each in _treated(summary)):
+        resume = shlex.join(["framegauge", "study", "--resume", "--out", str(place)])
+        yield f"Run the rest of the study: {blocks} of {planned} planned blocks were run", resume
+
+
 def _wider(summary: Summary) -> Iterator[Line]:
     """What another study would have to vary."""
     if not any(words.is_control(each) for each in summary["verdicts"]):
         yield "Add control: true to the study, which shows what the experiment makes of no difference"
-    if _largest_mtu(summary) and not summary.get("smallest_levels"):
+    is_open = answer(summary).kind is Kind.UNDECIDED  # then more levels would be more that is open
+    if _largest_mtu(summary) and not summary.get("smallest_levels") and not is_open:
         yield (
             "Give mtu more levels, and the study names the smallest sufficient one",
             "framegauge study --preset levels",
