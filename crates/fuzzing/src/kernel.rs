@@ -2,7 +2,7 @@
 
 use framegauge_linux::tcp::TcpInfo;
 use framegauge_linux::{
-    links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag, tunnel, udp_error,
+    aggregates, links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag, tunnel, udp_error,
 };
 
 const KINDS: [&str; 11] = [
@@ -34,7 +34,7 @@ pub fn qdisc(bytes: &[u8]) {
 /// Interfaces, tunnels, addresses and remembered path MTUs.
 pub fn rtnetlink(bytes: &[u8]) {
     let _ = (links::parse_interface(bytes), links::parse_address(bytes), routes::parse_exception(bytes));
-    let _ = links_by_name::parse_link(bytes);
+    let _ = (links_by_name::parse_link(bytes), aggregates::parse(bytes));
     for kind in KINDS {
         if let Some(encapsulation) = tunnel::parse(kind, bytes).and_then(|tunnel| tunnel.encapsulation) {
             assert!(encapsulation.overhead_bytes() >= 20);

@@ -3,6 +3,7 @@
 //! says in its error which operation failed.
 #![allow(clippy::disallowed_methods)]
 
+pub mod aggregates;
 pub mod beneath;
 pub mod bridge;
 pub mod cgroup;

@@ -1,4 +1,4 @@
-//! Captures TCP handshakes on an interface (`packet(7)` with a BPF filter).
+//! Captures TCP handshakes on an interface, and counts its aggregates above 64 KiB (`packet(7)` with a BPF filter).
 
 use crate::error::{OsError, Result, check};
 use crate::rtnetlink;
@@ -46,50 +46,7 @@ impl HandshakeCapture {
     /// Starts to capture on `interface`.
     pub fn start(interface: &str) -> Result<Self> {
         let operation = format!("capture handshakes on {interface}");
-        let index = rtnetlink::link(interface)?.index;
-        let every = (libc::ETH_P_ALL as u16).to_be();
-        // Protocol 0 keeps the socket deaf until its filter is set and it is bound.
-        // SAFETY: no memory is passed.
-        let raw = check(
-            unsafe {
-                libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
-            },
-            &operation,
-        )?;
-        // SAFETY: `raw` is a descriptor that this function just opened.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
-        let mut filter = FILTER;
-        let code = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-        let room: libc::c_int = 8 << 20;
-        // SAFETY: `code` points at `filter`, `room` is a c_int; both live during the calls.
-        unsafe {
-            check(
-                libc::setsockopt(
-                    raw,
-                    libc::SOL_SOCKET,
-                    libc::SO_ATTACH_FILTER,
-                    (&raw const code).cast(),
-                    size_of::<libc::sock_fprog>() as u32,
-                ),
-                &operation,
-            )?;
-            libc::setsockopt(
-                raw,
-                libc::SOL_SOCKET,
-                libc::SO_RCVBUFFORCE,
-                (&raw const room).cast(),
-                size_of::<libc::c_int>() as u32,
-            );
-        }
-        // SAFETY: all-zero is a valid sockaddr_ll.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = every;
-        address.sll_ifindex = index;
-        // SAFETY: `address` is valid and its size is passed.
-        let bound =
-            unsafe { libc::bind(raw, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32) };
-        check(bound, &operation)?;
+        let descriptor = open(interface, libc::ETH_P_ALL as u16, &FILTER, 8 << 20, &operation)?;
         Ok(Self { descriptor })
     }
 
@@ -123,23 +80,137 @@ impl HandshakeCapture {
                 frame: buffer[..read as usize].to_vec(),
             });
         }
-        Ok((captured, self.lost()))
+        Ok((captured, statistics(&self.descriptor)[1]))
+    }
+}
+
+/// IP packets from this size on are BIG TCP: the length in an IP header has no more than 16 bits.
+pub const BIG_BYTES: u32 = 65_536;
+const FRAME_HEADER_BYTES: u32 = 14;
+/// Room for a few packets: of the others the kernel counts that there was none, which costs it next to nothing.
+const FEW_PACKETS: libc::c_int = 1 << 20;
+
+/// What a [`BigCount`] has seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BigSeen {
+    /// Packets of at least [`BIG_BYTES`].
+    pub count: u64,
+    /// The largest of the first few of them, in bytes.
+    pub largest_bytes: Option<u32>,
+}
+
+/// Counts the aggregates above 64 KiB that an interface hands to the stack, after GRO.
+pub struct BigCount {
+    sockets: Vec<OwnedFd>,
+}
+
+impl BigCount {
+    /// Starts to count on `interface`. Bound to IP packets, and not to all, the sockets are not shown what is sent.
+    pub fn start(interface: &str) -> Result<Self> {
+        let operation = format!("count aggregates on {interface}");
+        let filter = [
+            instruction(0x80, 0, 0, 0),                              // load the frame's length
+            instruction(0x35, 0, 1, BIG_BYTES + FRAME_HEADER_BYTES), // at least this, else leave it
+            instruction(0x06, 0, 0, u32::MAX),                       // whole: only then its length is told
+            instruction(0x06, 0, 0, 0),
+        ];
+        let kinds = [libc::ETH_P_IP as u16, libc::ETH_P_IPV6 as u16];
+        let sockets = kinds.iter().map(|kind| open(interface, *kind, &filter, FEW_PACKETS, &operation));
+        Ok(Self { sockets: sockets.collect::<Result<_>>()? })
     }
 
-    fn lost(&self) -> u32 {
-        const PACKET_STATISTICS: libc::c_int = 6;
-        let mut statistics = [0u32; 2];
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: pointer and length describe `statistics`.
-        unsafe {
-            libc::getsockopt(
-                self.descriptor.as_raw_fd(),
-                libc::SOL_PACKET,
-                PACKET_STATISTICS,
-                statistics.as_mut_ptr().cast(),
-                &mut length,
-            )
-        };
-        statistics[1]
+    /// What was seen so far, since the last call.
+    pub fn take(&self) -> BigSeen {
+        let mut seen = BigSeen::default();
+        for socket in &self.sockets {
+            // The kernel counts the lost ones among all.
+            seen.count += u64::from(statistics(socket)[0]);
+            while let Some(frame_bytes) = length_of_next(socket) {
+                seen.largest_bytes =
+                    seen.largest_bytes.max(Some(frame_bytes.saturating_sub(FRAME_HEADER_BYTES)));
+            }
+        }
+        seen
     }
+}
+
+/// The length of the next frame; `None` when there is no more.
+fn length_of_next(socket: &OwnedFd) -> Option<u32> {
+    let mut byte = 0u8;
+    // SAFETY: `byte` is one byte, as is said. MSG_TRUNC asks for the length of the frame.
+    let read = unsafe {
+        libc::recv(socket.as_raw_fd(), (&raw mut byte).cast(), 1, libc::MSG_TRUNC | libc::MSG_DONTWAIT)
+    };
+    u32::try_from(read).ok()
+}
+
+/// Opens a socket for the packets of one kind (`ETH_P_…`) that pass an interface and its filter.
+fn open(
+    interface: &str,
+    kind: u16,
+    filter: &[libc::sock_filter],
+    room_bytes: libc::c_int,
+    operation: &str,
+) -> Result<OwnedFd> {
+    let index = rtnetlink::link(interface)?.index;
+    // Protocol 0 keeps the socket deaf until its filter is set and it is bound.
+    // SAFETY: no memory is passed.
+    let raw = check(
+        unsafe {
+            libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
+        },
+        operation,
+    )?;
+    // SAFETY: `raw` is a descriptor that this function just opened.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
+    let mut filter = filter.to_vec();
+    let code = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: `code` points at `filter`, `room_bytes` is a c_int; both live during the calls.
+    unsafe {
+        check(
+            libc::setsockopt(
+                raw,
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const code).cast(),
+                size_of::<libc::sock_fprog>() as u32,
+            ),
+            operation,
+        )?;
+        libc::setsockopt(
+            raw,
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            (&raw const room_bytes).cast(),
+            size_of::<libc::c_int>() as u32,
+        );
+    }
+    // SAFETY: all-zero is a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = kind.to_be();
+    address.sll_ifindex = index;
+    // SAFETY: `address` is valid and its size is passed.
+    let bound =
+        unsafe { libc::bind(raw, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32) };
+    check(bound, operation)?;
+    Ok(descriptor)
+}
+
+/// Packets that passed the filter since the last call, and how many of them were lost for want of room.
+fn statistics(socket: &OwnedFd) -> [u32; 2] {
+    const PACKET_STATISTICS: libc::c_int = 6;
+    let mut statistics = [0u32; 2];
+    let mut length = size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: pointer and length describe `statistics`.
+    unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            PACKET_STATISTICS,
+            statistics.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    statistics
 }

@@ -6,6 +6,7 @@ use crate::netlink::{DUMP, Message, Socket, address_of, attribute, attribute_u32
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 
+const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
 const RTA_SRC: u16 = 2;
 const RTAX_MTU: u16 = 2;
@@ -95,12 +96,7 @@ pub fn path_mtu_exceptions() -> Result<Vec<PathMtuException>> {
     let socket = Socket::route()?.filtering();
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut header = [0u8; ROUTE_BYTES];
-        header[0] = family as u8;
-        header[8..12].copy_from_slice(&RTM_F_CLONED.to_ne_bytes());
-        let answers =
-            socket.request(Message::new(RTM_GETROUTE, DUMP, &header), "list the remembered path MTUs")?;
-        found.extend(answers.iter().filter_map(|body| parse_exception(body)));
+        found.extend(cloned(&socket, family)?.iter().filter_map(|body| parse_exception(body)));
     }
     // One route with several next hops lists its exceptions once for each.
     let mut unique: Vec<PathMtuException> = Vec::with_capacity(found.len());
@@ -110,6 +106,33 @@ pub fn path_mtu_exceptions() -> Result<Vec<PathMtuException>> {
         }
     }
     Ok(unique)
+}
+
+/// Makes the kernel forget every path MTU, of both IP versions.
+pub fn forget_path_mtus() -> Result<()> {
+    crate::sysctl::write("net.ipv4.route.flush", "1")?;
+    // IPv6 has no such switch: the entries are deleted one by one, as `ip -6 route flush cache` does.
+    let socket = Socket::route()?.filtering();
+    for body in cloned(&socket, libc::AF_INET6)? {
+        if parse_exception(&body).is_none() {
+            continue;
+        }
+        let operation = "forget a path MTU";
+        match socket.request(Message::new(RTM_DELROUTE, 0, &body), operation) {
+            // It may have expired meanwhile.
+            Err(error) if error.code() != libc::ESRCH => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The entries of one family that the kernel made by itself.
+fn cloned(socket: &Socket, family: i32) -> Result<Vec<Vec<u8>>> {
+    let mut header = [0u8; ROUTE_BYTES];
+    header[0] = family as u8;
+    header[8..12].copy_from_slice(&RTM_F_CLONED.to_ne_bytes());
+    socket.request(Message::new(RTM_GETROUTE, DUMP, &header), "list the remembered path MTUs")
 }
 
 /// Reads one answer; `None` if it is no exception with a path MTU, or damaged.

@@ -3,6 +3,7 @@
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, params};
+use framegauge_drivers::host::aggregates::{self, Asked as Aggregates};
 use framegauge_drivers::host::{
     Applied, HostSettings, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
 };
@@ -21,6 +22,8 @@ struct Apply {
     tso: bool,
     gro: bool,
     checksum: bool,
+    gso_bytes: Option<u32>,
+    gro_bytes: Option<u32>,
     congestion_control: String,
     shaping: Option<Shape>,
     sysctls: BTreeMap<String, String>,
@@ -116,6 +119,12 @@ pub fn run(call: &Call) -> Answer {
             return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
         }
     }
+    let aggregates = Aggregates { gso_bytes: asked.gso_bytes, gro_bytes: asked.gro_bytes };
+    for nic in &asked.nics {
+        if let Some((name, bytes, limit)) = aggregates.refused(&aggregates::read(&nic.interface)?) {
+            return Err(Failure::refused(&format!("{name} of {}", asked.host), bytes, limit));
+        }
+    }
     let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     *applied = Some(Applied::apply(HostSettings {
         nics: asked.nics.into_iter().map(Place::nic).collect(),
@@ -124,6 +133,7 @@ pub fn run(call: &Call) -> Answer {
         tso: asked.tso,
         gro: asked.gro,
         checksum: asked.checksum,
+        aggregates,
         congestion_control: asked.congestion_control,
         shaping: asked.shaping.map(|shape| Shaping {
             bits_per_second: shape.bits_per_second,

@@ -1,16 +1,29 @@
-//! `wire.begin` and `wire.end`: handshakes seen on the interfaces.
+//! `wire.begin` and `wire.end`: handshakes seen on the interfaces, and aggregates above 64 KiB.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::meters::handshakes as wire;
+use serde::Deserialize;
 use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    /// Also count aggregates above 64 KiB.
+    #[serde(default)]
+    aggregates: bool,
+}
 
 /// Starts to capture.
 pub fn begin(call: &Call) -> Answer {
-    let Nothing {} = params(&call.request)?;
-    let capture = call.session.host.with_applied(|applied| wire::start(&applied.used_interfaces()))?;
-    *lock(&call.session.host.capture) = Some(capture);
+    let Begin { aggregates } = params(&call.request)?;
+    let meter = call.session.host.with_applied(|applied| {
+        let interfaces = applied.used_interfaces();
+        let counts = aggregates.then(|| wire::count(&interfaces)).transpose()?;
+        Ok(wire::WireMeter { captures: wire::start(&interfaces)?, counts })
+    })?;
+    *lock(&call.session.host.capture) = Some(meter);
     Ok(json!({}))
 }
 
@@ -18,8 +31,8 @@ pub fn begin(call: &Call) -> Answer {
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
     let capture = lock(&call.session.host.capture).take();
-    let capture = capture.ok_or_else(|| Failure::state("wire.begin comes first"))?;
-    let (syns, lost) = wire::finish(&capture)?;
+    let meter = capture.ok_or_else(|| Failure::state("wire.begin comes first"))?;
+    let (syns, lost) = wire::finish(&meter.captures)?;
     let syns: Vec<Value> = syns
         .iter()
         .map(|syn| {
@@ -29,5 +42,9 @@ pub fn end(call: &Call) -> Answer {
                    "sack_permitted": syn.sack_permitted})
         })
         .collect();
-    Ok(json!({"syns": syns, "lost": lost}))
+    let mut answer = json!({"syns": syns, "lost": lost});
+    if let Some(seen) = meter.counts.as_deref().map(wire::counted) {
+        answer["aggregates"] = json!({"count": seen.count, "largest_bytes": seen.largest_bytes});
+    }
+    Ok(answer)
 }

@@ -16,16 +16,22 @@ pub fn run(call: &Call) -> Answer {
     answer["overlay_mtu"] = json!(reading.overlay_mtu);
     answer["sysctls"] = json!(reading.sysctls);
     answer["tcp_metrics_entries"] = json!(reading.tcp_metrics_entries);
+    let exceptions = reading.path_mtu_exceptions.iter();
+    let exceptions = exceptions.map(|each| json!({"destination": each.destination, "mtu": each.mtu}));
+    answer["path_mtu_exceptions"] = exceptions.collect();
     Ok(answer)
 }
 
 fn describe(nic: &NicReading) -> Value {
-    let qdisc = &nic.qdisc;
+    let (qdisc, sizes) = (&nic.qdisc, &nic.aggregates);
     json!({
         "interface": nic.interface,
         "mtu": nic.mtu,
         "maximum_mtu": nic.maximum_mtu,
         "offloads": nic.offloads,
+        "aggregates": {"gso_bytes": sizes.gso_bytes, "gso_ipv4_bytes": sizes.gso_ipv4_bytes,
+                       "gro_bytes": sizes.gro_bytes, "gro_ipv4_bytes": sizes.gro_ipv4_bytes,
+                       "tso_maximum_bytes": sizes.tso_maximum_bytes},
         "moderation_seconds": nic.moderation_seconds,
         "qdisc": {"kind": qdisc.kind, "default": qdisc.default, "bits_per_second": qdisc.bits_per_second, "burst_bytes": qdisc.burst_bytes,
                   "limit_bytes": qdisc.limit_bytes, "sent_bytes": qdisc.sent_bytes,

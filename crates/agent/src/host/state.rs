@@ -12,7 +12,7 @@ use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::host::Applied;
 use framegauge_drivers::host::names::Names;
 use framegauge_drivers::host::processes::Processes;
-use framegauge_drivers::meters::handshakes::HandshakeCapture;
+use framegauge_drivers::meters::handshakes::WireMeter;
 use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::meters::sockets::SocketWatch;
 use framegauge_drivers::{PortRange, Result, own};
@@ -25,8 +25,8 @@ pub struct HostState {
     pub applied: Mutex<Option<Applied>>,
     /// The names of the others that it shows.
     pub names: Mutex<Option<Names>>,
-    /// The captures under way, one an interface.
-    pub capture: Mutex<Option<Vec<HandshakeCapture>>>,
+    /// The captures and counts under way on the interfaces.
+    pub capture: Mutex<Option<WireMeter>>,
     /// The CPU meter at work.
     pub meter: Mutex<Option<Meter>>,
     /// The meter of held CPUs at work.

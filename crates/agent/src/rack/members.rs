@@ -131,6 +131,8 @@ impl Up {
             "tso": self.nic.tso && host.is_some(),
             "gro": self.nic.gro && host.is_some(),
             "checksum": self.nic.checksum,
+            "gso_bytes": self.nic.gso_bytes.filter(|_| host.is_some()),
+            "gro_bytes": self.nic.gro_bytes.filter(|_| host.is_some()),
             "congestion_control": self.congestion_control,
             "shaping": host.and_then(|_| self.shaping(member.packet_bytes)),
             "sysctls": self.sysctls,

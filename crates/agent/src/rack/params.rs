@@ -12,9 +12,13 @@ use framegauge_networks::{
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// What has room in a subnet.
 const MOST_MEMBERS: usize = 254;
+
+/// Bytes of an aggregate, up to what the kernel's largest holds.
+const AGGREGATES: RangeInclusive<u32> = 10_000..=524_280;
 
 /// All of it.
 #[derive(Deserialize)]
@@ -84,6 +88,8 @@ pub struct Nic {
     pub checksum: bool,
     pub moderation_seconds: f64,
     pub aggregate_bytes: u32,
+    pub gso_bytes: Option<u32>,
+    pub gro_bytes: Option<u32>,
 }
 
 const fn one() -> u64 {
@@ -126,6 +132,11 @@ impl Up {
         }
         if !(10_000..=65_536).contains(&self.nic.aggregate_bytes) {
             return wrong("nic.aggregate_bytes is 10000 to 65536");
+        }
+        let sizes = [self.nic.gso_bytes, self.nic.gro_bytes];
+        if let Some(bytes) = sizes.into_iter().flatten().find(|bytes| !AGGREGATES.contains(bytes)) {
+            let limit = format!("{} to {}", AGGREGATES.start(), AGGREGATES.end());
+            return Err(Failure::refused("nic.gso_bytes and nic.gro_bytes", bytes, limit));
         }
         if let Some(shaper) = &self.shaper
             && (!(0.01..=1.0).contains(&shaper.factor) || shaper.burst_bytes < 2000)

@@ -3,6 +3,7 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, params, requirement};
 use crate::rack::speed;
+use framegauge_drivers::host::aggregates::Asked;
 use framegauge_drivers::rack::requirements::probe;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,13 +23,15 @@ pub enum Testbed {
 struct Ask {
     testbed: Testbed,
     bits_per_second: Option<u64>,
+    gso_bytes: Option<u32>,
+    gro_bytes: Option<u32>,
 }
 
 /// Tries what the rack would do.
 pub fn run(call: &Call) -> Answer {
-    let Ask { testbed, bits_per_second } = params(&call.request)?;
+    let Ask { testbed, bits_per_second, gso_bytes, gro_bytes } = params(&call.request)?;
     let fabric = testbed == Testbed::Fabric;
-    let mut found = probe(fabric, bits_per_second.is_some());
+    let mut found = probe(fabric, bits_per_second.is_some(), Asked { gso_bytes, gro_bytes });
     if let Some(rate) = bits_per_second.filter(|_| fabric && found.missing.is_empty()) {
         found.missing.extend(speed::lacking(rate, call.session.rack.most_bits_per_second()));
     }

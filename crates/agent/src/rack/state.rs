@@ -5,6 +5,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::rack::child::ChildAgent;
 use framegauge_drivers::fabric::RunningFabric;
+use framegauge_drivers::host::aggregates::Asked;
 use framegauge_drivers::host::groups;
 use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::rack::cpus::CpuPlan;
@@ -83,8 +84,10 @@ impl RackState {
         if current.is_some() {
             return Err(Failure::state("a rack is up already; take it down first"));
         }
-        let found =
-            lock(&self.probed).entry((fabric, shaped)).or_insert_with(|| probe(fabric, shaped)).clone();
+        let found = lock(&self.probed)
+            .entry((fabric, shaped))
+            .or_insert_with(|| probe(fabric, shaped, Asked::default()))
+            .clone();
         if found.missing.is_empty() { Ok(current) } else { Err(Failure::missing(&found.missing)) }
     }
 

@@ -8,6 +8,7 @@ use crate::rack::params::{Host, Up};
 use crate::rack::requirements::Testbed;
 use crate::rack::speed;
 use crate::rack::state::Rack;
+use framegauge_drivers::host::aggregates::Asked as Aggregates;
 use framegauge_drivers::host::{Shaping, names};
 use framegauge_drivers::rack::cpus::plan_cpus;
 use framegauge_drivers::rack::join::{self, NicSpec};
@@ -96,6 +97,7 @@ impl Up {
             }),
             port_mtu: self.link.port_mtu,
             tso: self.nic.tso,
+            aggregates: self.aggregates(),
             family: self.family(),
             cpus: cpus.to_vec(),
         };
@@ -106,6 +108,10 @@ impl Up {
         };
         let members: Vec<_> = threads.iter().zip(&self.hosts).map(member).collect();
         Ok(KernelSwitch::build(&spec, &members)?)
+    }
+
+    fn aggregates(&self) -> Aggregates {
+        Aggregates { gso_bytes: self.nic.gso_bytes, gro_bytes: self.nic.gro_bytes }
     }
 
     fn family(&self) -> Family {

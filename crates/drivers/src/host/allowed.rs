@@ -9,6 +9,9 @@ const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 /// Below it the kernel takes IPv6 and its addresses from an interface (RFC 8200), and nobody puts them back.
 const LEAST_MTU: u32 = 1280;
 const MOST_MTU: u32 = 65_535;
+/// Bytes of an aggregate: several frames of any usual MTU, and what the kernel's largest holds (`GSO_MAX_SIZE`).
+const LEAST_AGGREGATE: u32 = 10_000;
+const MOST_AGGREGATE: u32 = 8 * 65_535;
 /// Bytes of an interface's name (`IFNAMSIZ`, less its end).
 const LONGEST_NAME: usize = 15;
 const LONGEST_VALUE: usize = 64;
@@ -61,6 +64,27 @@ pub fn mtu(value: &str) -> Result<(), String> {
     match value.parse::<u32>() {
         Ok(mtu) if (LEAST_MTU..=MOST_MTU).contains(&mtu) => Ok(()),
         _ => Err(format!("found the MTU {value:?}, expected {LEAST_MTU} to {MOST_MTU} bytes")),
+    }
+}
+
+/// The sizes of aggregates, IPv6's and IPv4's where there are two; `None` if it is neither one number nor two.
+pub fn two_sizes(value: &str) -> Option<(u32, Option<u32>)> {
+    let sizes: Vec<u32> = value.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    match sizes[..] {
+        [both] => Some((both, None)),
+        [ipv6, ipv4] => Some((ipv6, Some(ipv4))),
+        _ => None,
+    }
+}
+
+/// Whether an interface may have these largest aggregates, or what is wrong with them.
+pub fn aggregates(value: &str) -> Result<(), String> {
+    let fits = |bytes: u32| (LEAST_AGGREGATE..=MOST_AGGREGATE).contains(&bytes);
+    match two_sizes(value) {
+        Some((ipv6, ipv4)) if fits(ipv6) && ipv4.is_none_or(fits) => Ok(()),
+        _ => Err(format!(
+            "found the aggregates {value:?}, expected one or two numbers of {LEAST_AGGREGATE} to {MOST_AGGREGATE} bytes"
+        )),
     }
 }
 
@@ -124,6 +148,18 @@ mod tests {
             [("1279", false), ("1280", true), ("65535", true), ("65536", false), ("x", false)]
         {
             assert_eq!(mtu(value).is_ok(), good, "{value}");
+        }
+        for (value, good) in [
+            ("65536", true),
+            ("180000 524280", true),
+            ("524281", false),
+            ("65536 9999", false),
+            ("65536 65536 65536", false),
+            ("", false),
+            ("-1", false),
+            ("1e5", false),
+        ] {
+            assert_eq!(aggregates(value).is_ok(), good, "{value}");
         }
         assert!(qdisc("default").is_err() && qdisc("netem").is_err() && qdisc("../x").is_err());
     }

@@ -1,5 +1,6 @@
 //! A host's settings: applied in order, each old value remembered first, all put back at the end.
 
+pub mod aggregates;
 pub mod allowed;
 pub mod folder;
 pub mod groups;
@@ -16,11 +17,13 @@ pub(crate) mod shaping;
 mod subnet;
 pub mod visit;
 
+use aggregates::AggregateSizes;
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::qdisc::{self, QdiscReading};
+use framegauge_linux::routes::PathMtuException;
 use framegauge_linux::rtnetlink::{self, LinkChange};
-use framegauge_linux::{OsError, Result, sysctl};
+use framegauge_linux::{OsError, Result, routes, sysctl};
 use napi::thread_napi;
 pub use nics::Nic;
 pub use overlay::Overlay;
@@ -51,6 +54,8 @@ pub struct HostSettings {
     pub gro: bool,
     /// The device completes checksums.
     pub checksum: bool,
+    /// The largest aggregates of the NICs, where they are not the devices' own.
+    pub aggregates: aggregates::Asked,
     /// Congestion control of the route to the others.
     pub congestion_control: String,
     /// The shaper, if any.
@@ -80,6 +85,8 @@ pub struct HostReading {
     pub sysctls: BTreeMap<String, String>,
     /// Peers whose window and RTT the kernel remembers from earlier connections.
     pub tcp_metrics_entries: usize,
+    /// Path MTUs that it remembers of earlier connections.
+    pub path_mtu_exceptions: Vec<PathMtuException>,
 }
 
 /// What the kernel says of a NIC now.
@@ -93,6 +100,8 @@ pub struct NicReading {
     pub maximum_mtu: Option<u32>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: BTreeMap<&'static str, bool>,
+    /// The largest aggregates.
+    pub aggregates: AggregateSizes,
     /// Interrupt moderation in seconds, where it is the kernel's.
     pub moderation_seconds: Option<f64>,
     /// The root queue discipline.
@@ -164,6 +173,7 @@ impl Applied {
             tso: false,
             gro: false,
             checksum: false,
+            aggregates: aggregates::Asked::default(),
             congestion_control: String::new(),
             shaping: None,
             sysctls: BTreeMap::new(),
@@ -227,6 +237,7 @@ impl Applied {
             up: None,
         };
         rtnetlink::change_link(interface, change)?;
+        settings.aggregates.set(interface)?;
         self.switch_offloads(interface);
         if let Some(cpu) = settings.receive_cpu {
             receive_on(interface, cpu)?;
@@ -261,7 +272,8 @@ impl Applied {
         qdisc::set_token_bucket(&nic.interface, &bucket(&shaping, packet_bytes, family, tunnel_bytes)?)
     }
 
-    /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits.
+    /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits. What
+    /// the kernel remembers of paths was found with the old one, and is forgotten.
     pub fn change_mtu(&mut self, mtu: u32) -> Result<()> {
         if self.settings.overlay.is_some() {
             return Err(OsError::errno("change the MTU of a host in an overlay while it works", 95));
@@ -274,7 +286,8 @@ impl Applied {
             let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
             rtnetlink::change_link(&nic.interface, change)?;
             self.shape(nic)
-        })
+        })?;
+        routes::forget_path_mtus()
     }
 
     /// Lets the shapers count by packets of another size. They are put in anew, and drop what waits.
@@ -307,6 +320,7 @@ impl Applied {
             overlay_mtu: self.settings.overlay.as_ref().map(Overlay::mtu_now).transpose()?,
             sysctls,
             tcp_metrics_entries: framegauge_linux::genetlink::tcp_metrics_entries()?,
+            path_mtu_exceptions: routes::path_mtu_exceptions()?,
         })
     }
 
@@ -320,6 +334,7 @@ impl Applied {
             interface: interface.to_string(),
             mtu: link.mtu,
             maximum_mtu: link.maximum_mtu,
+            aggregates: aggregates::read(interface)?,
             offloads: Offload::NAMED.into_iter().map(on).collect(),
             moderation_seconds: moderated.map(|_| moderation(interface)).transpose()?,
             qdisc: qdisc::read(interface)?,

@@ -1,10 +1,12 @@
-//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
+//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `gso_size:eth0`, `qdisc:eth0`,
+//! `sysctl:net.ipv4.tcp_rmem`.
 
 use crate::host::allowed;
 use crate::{OsError, Result};
+use framegauge_linux::aggregates::{self as sizes, Direction};
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
-use framegauge_linux::{qdisc, sysctl};
+use framegauge_linux::{qdisc, routes, sysctl};
 use std::fmt;
 
 /// The queue discipline that the kernel chooses, with all its classes.
@@ -17,6 +19,8 @@ pub enum Setting {
     Mtu(String),
     /// An offload of an interface, "on" or "off".
     Offload(Switch, String),
+    /// The largest aggregates of an interface in bytes, "IPV6 IPV4"; a kernel older than 6.3 has one for both.
+    Aggregates(Direction, String),
     /// The root queue discipline of an interface, by its kind; "default" is whatever the kernel puts there.
     Qdisc(String),
     /// A setting under `/proc/sys`.
@@ -58,6 +62,8 @@ impl fmt::Display for Setting {
         match self {
             Self::Mtu(interface) => write!(out, "mtu:{interface}"),
             Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
+            Self::Aggregates(Direction::Sent, interface) => write!(out, "gso_size:{interface}"),
+            Self::Aggregates(Direction::Received, interface) => write!(out, "gro_size:{interface}"),
             Self::Qdisc(interface) => write!(out, "qdisc:{interface}"),
             Self::Sysctl(name) => write!(out, "sysctl:{name}"),
         }
@@ -67,8 +73,8 @@ impl fmt::Display for Setting {
 impl Setting {
     /// Reads a name such as `mtu:eth0`, if that may be changed; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        const EXPECTED: &str =
-            "expected mtu:IFACE, tso:, gso:, gro:, lro:, tx: or qdisc:IFACE, or sysctl:NAME";
+        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro:, lro:, tx:, gso_size:, gro_size: or \
+                                qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
         match kind {
@@ -77,6 +83,8 @@ impl Setting {
         }
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
+            ("gso_size", _) => Ok(Self::Aggregates(Direction::Sent, name.into())),
+            ("gro_size", _) => Ok(Self::Aggregates(Direction::Received, name.into())),
             ("qdisc", _) => Ok(Self::Qdisc(name.into())),
             ("sysctl", _) => Ok(Self::Sysctl(name.into())),
             (_, Some(switch)) => Ok(Self::Offload(switch, name.into())),
@@ -90,6 +98,7 @@ impl Setting {
             Self::Mtu(_) => allowed::mtu(value),
             Self::Offload(..) if matches!(value, "on" | "off") => Ok(()),
             Self::Offload(..) => Err(format!("found {self}={value:?}, expected on or off")),
+            Self::Aggregates(..) => allowed::aggregates(value),
             Self::Qdisc(_) if value == DEFAULT => Ok(()),
             Self::Qdisc(_) => allowed::qdisc(value),
             Self::Sysctl(name) => allowed::sysctl_value(name, value),
@@ -102,6 +111,11 @@ impl Setting {
             Self::Mtu(interface) => Ok(link(interface)?.mtu.to_string()),
             Self::Offload(switch, interface) => {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
+            }
+            Self::Aggregates(direction, interface) => {
+                let (ipv6, ipv4) = sizes::read(interface)?.of(*direction);
+                let known = [ipv6, ipv4].into_iter().flatten();
+                Ok(known.map(|bytes| bytes.to_string()).collect::<Vec<_>>().join(" "))
             }
             Self::Qdisc(interface) => {
                 let found = qdisc::read(interface)?;
@@ -128,7 +142,13 @@ impl Setting {
         match self {
             Self::Mtu(interface) => {
                 let mtu = value.parse().map_err(|_| wrong())?;
-                change_link(interface, LinkChange { mtu: Some(mtu), ..LinkChange::default() })
+                change_link(interface, LinkChange { mtu: Some(mtu), ..LinkChange::default() })?;
+                // What the kernel remembers of paths was found with the other MTU.
+                routes::forget_path_mtus()
+            }
+            Self::Aggregates(direction, interface) => {
+                let (ipv6, ipv4) = allowed::two_sizes(value).ok_or_else(wrong)?;
+                sizes::set(interface, *direction, ipv6, ipv4)
             }
             Self::Offload(switch, interface) => match value {
                 "on" => ethtool::set(interface, switch.row().1, true),
@@ -155,6 +175,8 @@ mod tests {
             "gro:e",
             "tx:e",
             "lro:e",
+            "gso_size:e",
+            "gro_size:bond0.7",
             "qdisc:e",
             "sysctl:net.ipv4.tcp_rmem",
         ] {
@@ -176,6 +198,8 @@ mod tests {
             "sysctl:kernel.core_pattern",
             "mtu:a=b",
             "mtu:lo",
+            "gso_size:lo",
+            "gso_size:",
             "gro:averylonginterface",
         ] {
             assert!(Setting::parse(text).is_err(), "{text}");

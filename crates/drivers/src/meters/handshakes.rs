@@ -1,7 +1,7 @@
-//! Captures the TCP handshakes on an interface.
+//! Captures the TCP handshakes on an interface, and counts its aggregates above 64 KiB.
 
 use framegauge_linux::Result;
-pub use framegauge_linux::packet_socket::HandshakeCapture;
+pub use framegauge_linux::packet_socket::{BigCount, BigSeen, HandshakeCapture};
 use framegauge_packets::{TcpFlags, parse};
 
 /// A SYN or SYN-ACK that passed the interface.
@@ -25,9 +25,30 @@ pub struct Syn {
     pub sack_permitted: bool,
 }
 
+/// What is at work on the interfaces of a host.
+pub struct WireMeter {
+    /// The captures of handshakes.
+    pub captures: Vec<HandshakeCapture>,
+    /// The counts of aggregates, where they were asked for.
+    pub counts: Option<Vec<BigCount>>,
+}
+
 /// Starts to capture handshakes, on each of these interfaces.
 pub fn start(interfaces: &[&str]) -> Result<Vec<HandshakeCapture>> {
     interfaces.iter().map(|interface| HandshakeCapture::start(interface)).collect()
+}
+
+/// Starts to count aggregates above 64 KiB, on each of these interfaces.
+pub fn count(interfaces: &[&str]) -> Result<Vec<BigCount>> {
+    interfaces.iter().map(|interface| BigCount::start(interface)).collect()
+}
+
+/// What was counted, over all interfaces.
+pub fn counted(counts: &[BigCount]) -> BigSeen {
+    counts.iter().map(BigCount::take).fold(BigSeen::default(), |all, one| BigSeen {
+        count: all.count + one.count,
+        largest_bytes: all.largest_bytes.max(one.largest_bytes),
+    })
 }
 
 /// Ends captures: what passed, and how many were lost for want of room.

@@ -1,6 +1,7 @@
 //! A switch made of the kernel's own parts: a bridge in a network namespace of its own, a veth pair to each host,
 //! and on the switch's end of each a token bucket whose queue is that port's buffer.
 
+use crate::host::aggregates;
 use crate::host::receive_path::receive_on;
 use crate::host::shaping::{Shaping, bucket};
 use crate::rack::addresses::{hardware, interface};
@@ -28,6 +29,8 @@ pub struct KernelSwitchSpec {
     pub port_mtu: u32,
     /// Aggregates pass whole.
     pub tso: bool,
+    /// The largest aggregates that they pass on.
+    pub aggregates: aggregates::Asked,
     /// What the hosts speak.
     pub family: Family,
     /// CPUs that may work for the switch.
@@ -144,6 +147,7 @@ fn attach(spec: &KernelSwitchSpec, switch: i32, index: usize, host: &Member) -> 
     let change =
         LinkChange { mtu: Some(spec.port_mtu), queue_packets: Some(QUEUE_PACKETS), ..LinkChange::default() };
     rtnetlink::change_link(&name, change)?;
+    spec.aggregates.set(&name)?;
     for offload in [Offload::Gso, Offload::Tso] {
         // A port that could pass aggregates whole would keep GRO from running at the host (`veth_xmit`).
         ethtool::set(&name, offload, spec.tso)?;

@@ -1,5 +1,6 @@
 //! What the emulated rack needs of this machine, found out without leaving a change behind.
 
+use crate::host::aggregates::{self, Asked};
 use crate::host::groups::cgroup_root;
 use framegauge_linux::process::Capability;
 use framegauge_linux::uring::Writes;
@@ -48,7 +49,7 @@ const RIGHTS: [(Capability, &str, &str, &str); 2] = [
 const SYSCTL: &str = "net.ipv4.tcp_congestion_control";
 
 /// Tries what the rack will do. Must be called by an agent started for nothing else.
-pub fn probe(fabric: bool, shaped: bool) -> Requirements {
+pub fn probe(fabric: bool, shaped: bool, sizes: Asked) -> Requirements {
     let mut all = Requirements::default();
     if process::effective_user() != 0 {
         all.missing.push(Requirement {
@@ -68,7 +69,7 @@ pub fn probe(fabric: bool, shaped: bool) -> Requirements {
         }
     }));
     probe_groups(&mut all);
-    let tried = std::thread::spawn(move || probe_devices(fabric, shaped)).join().unwrap_or_default();
+    let tried = std::thread::spawn(move || probe_devices(fabric, shaped, sizes)).join().unwrap_or_default();
     all.missing.extend(tried.missing);
     all.degraded.extend(tried.degraded);
     let cpus = sched::allowed_cpus().len();
@@ -144,7 +145,7 @@ fn probe_groups(all: &mut Requirements) {
 }
 
 /// Runs on a thread that then ends, so its namespace ends with it.
-fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
+fn probe_devices(fabric: bool, shaped: bool, sizes: Asked) -> Requirements {
     let mut all = Requirements::default();
     let missing = &mut all.missing;
     if let Err(error) = namespace::enter_fresh_network() {
@@ -174,7 +175,10 @@ fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
                 found: error.to_string(),
                 remedy: "modprobe tun; in a container, pass the device /dev/net/tun",
             }),
-            Ok(_) => missing.extend(probe_shaper(interface)),
+            Ok(_) => {
+                missing.extend(probe_shaper(interface));
+                missing.extend(probe_aggregates(interface, sizes));
+            }
         }
     } else {
         match rtnetlink::create_veth(interface, "fgprobe1", sched::thread_id() as u32) {
@@ -184,8 +188,10 @@ fn probe_devices(fabric: bool, shaped: bool) -> Requirements {
                 found: error.to_string(),
                 remedy: "modprobe veth",
             }),
-            Ok(()) if shaped => missing.extend(probe_shaper(interface)),
-            Ok(()) => {}
+            Ok(()) => {
+                missing.extend(shaped.then(|| probe_shaper(interface)).flatten());
+                missing.extend(probe_aggregates(interface, sizes));
+            }
         }
         let _ = rtnetlink::delete_link(interface);
         all.degraded.extend(bridge::create("fgprobe2").err().map(|error| Requirement {
@@ -204,5 +210,19 @@ fn probe_shaper(interface: &str) -> Option<Requirement> {
         needed_for: "bounding the sender's queue",
         found: error.to_string(),
         remedy: "modprobe sch_tbf (on Debian cloud kernels: install the full kernel image)",
+    })
+}
+
+/// What stands against these sizes on a device of this kind.
+fn probe_aggregates(interface: &str, sizes: Asked) -> Option<Requirement> {
+    let found = match aggregates::read(interface) {
+        Ok(now) => sizes.refused(&now).map(|(name, asked, limit)| format!("{name} {asked} above {limit}"))?,
+        Err(error) => error.to_string(),
+    };
+    Some(Requirement {
+        name: "aggregates",
+        needed_for: "BIG TCP",
+        found,
+        remedy: "levels up to that; the NICs of testbed kind: veth take larger aggregates than the TAPs of kind: rack",
     })
 }

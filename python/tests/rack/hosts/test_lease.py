@@ -86,6 +86,87 @@ def test_a_lease_changes_and_puts_back(namespace: str) -> None:
             agent.request("lease.renew")
 
 
+def sizes(agent: Agent) -> dict[str, int]:
+    """The largest aggregates of the interface, as the kernel has them."""
+    agent.request(
+        "host.adopt", {"interface": "v0", "address": "10.0.0.1", "sysctls": [], "count": False, "sudo": False}
+    )
+    found: dict[str, int] = agent.request("host.read")["aggregates"]
+    return found
+
+
+def test_the_sizes_of_aggregates_are_changed_and_put_back(namespace: str) -> None:
+    with agent_in(namespace) as agent:
+        before = sizes(agent)
+        settings = {"gso_size:v0": "180000 160000", "gro_size:v0": "65536 131072"}
+        answer = agent.request("lease.begin", {"settings": settings, "seconds": 60})
+        assert {each["setting"]: each["now"] for each in answer["held"]} == settings
+        now = sizes(agent)
+        assert [now[f"gso{key}_bytes"] for key in ("", "_ipv4")] == [180000, 160000]
+        assert [now[f"gro{key}_bytes"] for key in ("", "_ipv4")] == [65536, 131072]
+        agent.request("lease.end")
+        assert sizes(agent) == before
+        limit = before["tso_maximum_bytes"]
+        asked = {"settings": {"gso_size:v0": f"{limit + 1} {limit + 1}"}, "seconds": 60}
+        with pytest.raises(AgentError, match=r"nothing was changed: .*gso_size|found the aggregates"):
+            agent.request("lease.begin", asked)
+        assert sizes(agent) == before
+
+
+@contextlib.contextmanager
+def behind_a_router(namespace: str, near: str, router: str, far: str, bits: int) -> Iterator[None]:
+    """A router at the other end of the link, from which a link of MTU 1400 leads to `far`."""
+    other = f"{namespace}r"
+    subprocess.run(["ip", "netns", "add", other], check=True)
+    try:
+        for words in (
+            f"-n {namespace} link set v1 netns {other}",
+            f"-n {other} link add d0 mtu 1400 type veth peer name d1",
+            f"-n {other} link set d1 up",
+            f"-n {other} link set d0 up",
+            f"-n {other} link set v1 up",
+            f"-n {namespace} link set v0 up",
+            f"-n {other} addr add {router}/{bits} dev v1 nodad",
+            f"-n {namespace} addr add {near}/{bits} dev v0 nodad",
+            f"-n {other} route add {far} dev d0",
+            f"-n {namespace} route add {far} via {router}",
+        ):
+            subprocess.run(["ip", *words.split()], check=True)
+        for name in ("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"):
+            subprocess.run(["ip", "netns", "exec", other, "sysctl", "-qw", name], check=True)
+        # News of a link that came up, up to a second late, makes the kernel forget what it remembers of IPv4.
+        time.sleep(1.2)
+        # Too large for the second link: the router's answer is what the kernel remembers.
+        ping = ["ping", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", "1430", far]
+        subprocess.run(["ip", "netns", "exec", namespace, *ping], check=False, capture_output=True)
+        yield
+    finally:
+        subprocess.run(["ip", "netns", "del", other], check=True)
+
+
+def remembered(agent: Agent, address: str) -> object:
+    agent.request("host.adopt", {"interface": "v0", "address": address, "sysctls": [], "count": False, "sudo": False})
+    return agent.request("host.read")["path_mtu_exceptions"]
+
+
+@pytest.mark.parametrize(
+    ("near", "router", "far", "bits"),
+    [("10.9.0.1", "10.9.0.2", "192.0.2.7", 24), ("fd09::1", "fd09::2", "2001:db8::7", 64)],
+)
+def test_path_mtus_are_forgotten_when_the_mtu_changes(
+    namespace: str, near: str, router: str, far: str, bits: int
+) -> None:
+    with behind_a_router(namespace, near, router, far, bits), agent_in(namespace) as agent:
+        assert remembered(agent, near) == [{"destination": far, "mtu": 1400}]
+        if ":" in far:
+            # Of IPv6 the kernel itself keeps it when the MTU is raised.
+            subprocess.run(["ip", "-n", namespace, "link", "set", "v0", "mtu", "2000"], check=True)
+            assert remembered(agent, near) == [{"destination": far, "mtu": 1400}]
+        begin(agent, 30)
+        assert remembered(agent, near) == []
+        agent.request("lease.end")
+
+
 def test_it_lasts_while_it_is_renewed_and_no_longer(namespace: str) -> None:
     with agent_in(namespace) as agent:
         begin(agent)
