@@ -13,7 +13,7 @@ from framegauge.report import causes, evidence, method
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import contention, levels, words
+from framegauge.summary import big_tcp, contention, levels, words
 from framegauge.summary.interactions import sentences
 
 __all__ = ["decision", "markdown"]
@@ -45,6 +45,8 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     ]
     if said := list(levels.lines(material.summary)):
         parts += ["## The smallest level that is enough", _list(said)]
+    if said := list(big_tcp.lines(material.summary)):
+        parts += ["## What BIG TCP gives", _list(said)]
     faithful = material.summary["faithful"]
     if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
         parts += ["## What the effect depends on", _list(said)]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import contention, levels, words
+from framegauge.summary import big_tcp, contention, levels, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -40,6 +40,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     table(console, columns, left, titles, rows, [words.verdict(each) for each in verdicts])
     show_notes(console, notes)
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
+    _few(console, "what BIG TCP gives:", list(big_tcp.lines(summary)))
     if summary["faithful"]:
         _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
         _few(console, "why:", causes.lines(summary))

@@ -18,7 +18,7 @@ from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.worst_case import Bound
-from framegauge.summary import contention, flows, levels
+from framegauge.summary import big_tcp, contention, flows, levels
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -75,6 +75,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         },
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": [_verdict(each, saved.plan, degraded) for each in doubted(found)],
+        "big_tcp": big_tcp.entries(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),

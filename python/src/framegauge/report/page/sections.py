@@ -19,7 +19,7 @@ from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
-from framegauge.summary import levels, units, words
+from framegauge.summary import big_tcp, levels, units, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.units import unit_scale
 
@@ -65,6 +65,15 @@ def _levels(material: Material) -> str:
     )
     inside = items(said) + _grid(material, "levels") + key
     return section("levels", "The smallest level that is enough", inside)
+
+
+def _big_tcp(material: Material) -> str:
+    said = list(big_tcp.lines(material.summary))
+    intro = (
+        '<p class="soft">Shares are of the logarithm of the effect (Fieller\'s intervals). These figures are '
+        "descriptive, and hold all together; verdicts apply to comparisons only.</p>\n"
+    )
+    return section("big-tcp", "What BIG TCP gives", items(said) + intro) if said else ""
 
 
 def _interactions(material: Material) -> str:
@@ -271,7 +280,7 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _levels, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    _effects, _levels, _big_tcp, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
     changes_page.section_of, web_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
     decision_page.section_of,
 )  # fmt: skip
