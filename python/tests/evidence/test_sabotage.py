@@ -43,6 +43,9 @@ CAUGHT_BY = {
     "router_mtu": "proof: MTU of router r1: requested 9000, found 8999",
     "router_icmp": "proof: ICMP errors of router r1: requested filtered, found on",
     "router_missing": "proof: routers: requested r1, found none",
+    "sizes": "proof: gso_size of h2 before the run for IPv4: requested 20000, found 65535",
+    "big": "proof: aggregates above 64 KiB at h1: expected none, found 3 (the first up to 180000 bytes)",
+    "path_mtu": "proof: path MTU that h1 remembered to h1 (10.77.0.1) before the run: expected none, found 1400",
 }  # fmt: skip
 
 
@@ -70,6 +73,7 @@ NEEDS = {
     "calls": {"size: 10 MB": "size: 10 MB, sizes: {message: 16384}"},
     **{fault: {"{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}"} for fault in ("second_nic", "nic_missing")},
     **{fault: {"{kind: fake}": ROUTED} for fault in ("router_mtu", "router_icmp", "router_missing")},
+    **{fault: {"factors: {": "factors: {gso_size: 20000, "} for fault in ("sizes", "big")},
     "change_late": CHANGED, "change_refused": CHANGED, "old_mss": CHANGED,
 }  # fmt: skip
 

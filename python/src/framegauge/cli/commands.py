@@ -30,6 +30,7 @@ from framegauge.metrics import declared
 from framegauge.report.decision.model import Decision
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
+from framegauge.study.aggregates import largest_aggregates
 from framegauge.study.blocks import order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.summary import document as summary, judging
@@ -207,7 +208,7 @@ def _fill(
     say_cost: Say | None,
 ) -> Outcome:
     """Runs what is left of a study on an open testbed; `say_cost` is there if the study is extended."""
-    lacks = bed.requirements(study.testbed.link.rate)
+    lacks = bed.requirements(study.testbed.link.rate, largest_aggregates(study.factors))
     lacks["missing"] += lacking(study, bed.standing()) if not lacks["missing"] else []
     if lacks["missing"]:
         raise MissingRequirement(lacks["missing"])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from framegauge.evidence import nic as proof_nic
+from framegauge.evidence.aggregates import aggregate_failures, aggregate_readings, unproved_aggregates
 from framegauge.evidence.changes import change_failures, opened_after, paths
 from framegauge.evidence.network import handshake_range, network_failures, network_readings, own_rates, through
 from framegauge.evidence.nic import (
@@ -23,6 +24,7 @@ from framegauge.evidence.nic import (
     overlay_bytes,
     segment_bytes,
 )
+from framegauge.evidence.remembered import remembered_failures, unproved_probing
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
@@ -44,14 +46,15 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
 
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
+    found = [*unproved_aggregates(conditions, record), *unproved_probing(record)]
     if conditions.capabilities.delays and _repeated_every_syn(record):
-        return ["RTT by a handshake: every connection repeated its SYN"]
-    return []
+        found.append("RTT by a handshake: every connection repeated its SYN")
+    return found
 
 
 def readings(record: Json) -> dict[str, Any]:
     """Further readings for the report."""
-    return {**proof_nic.readings(record), **network_readings(record)}
+    return {**proof_nic.readings(record), **network_readings(record), **aggregate_readings(record)}
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -364,10 +367,11 @@ def _repeated_every_syn(record: Json) -> bool:
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _live_segments, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures,
-    _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures,
+    _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
+    remembered_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _live_segments, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures,
-    _sysctls,
+    _sysctls, aggregate_failures, remembered_failures,
 )  # fmt: skip

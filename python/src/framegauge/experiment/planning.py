@@ -15,6 +15,7 @@ from framegauge.experiment.web import web_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
+from framegauge.study.aggregates import PROBING, USUAL_BYTES
 from framegauge.study.blocks import Slot, block_order, order
 from framegauge.study.changes import changes_as_json
 from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
@@ -43,6 +44,7 @@ HOST_OVERHEAD_SECONDS = 0.05  # for each further host
 # The names in conditions and verdicts of factors whose value has a unit.
 _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+    "gso_size": "gso_size_bytes", "gro_size": "gro_size_bytes",
 }  # fmt: skip
 _ECN = "net.ipv4.tcp_ecn"  # for both IP families; 1: requests ECN, and grants it
 _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
@@ -73,18 +75,26 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         buffer_bytes=bed.link.buffer if factors["buffer"] is None else factors["buffer"],
         port_mtu=bed.link.port_mtu,
         moderation_seconds=factors["moderation"] or 0.0,
-        aggregate_bytes=bed.nic.aggregate,
+        aggregate_bytes=bed.nic.aggregate if factors["gso_size"] is None else min(factors["gso_size"], USUAL_BYTES),
         shaper_factor=bed.shaper.factor,
         shaper_burst_bytes=bed.shaper.burst,
         family=bed.family,
-        sysctls=study.sysctls if factors["ecn"] is None else {**study.sysctls, _ECN: str(int(factors["ecn"]))},
+        sysctls={**study.sysctls, **_own_sysctls(factors)},
         nagle=factors["nagle"],
         qdisc=factors["qdisc"],
         network=_network(study, slot, factors),
         shaping=factors["shaping"] is not False,
         overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
         changes=changes_as_json(study.changes, bed.host_names),
+        gso_bytes=factors["gso_size"],
+        gro_bytes=factors["gro_size"],
     )
+
+
+def _own_sysctls(factors: Mapping[str, Any]) -> dict[str, str]:
+    """The sysctls that are factors."""
+    levels = {_ECN: factors["ecn"], PROBING: factors["mtu_probing"]}
+    return {name: str(int(level)) for name, level in levels.items() if level is not None}
 
 
 def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +175,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
-    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK)
+    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing")
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()

@@ -24,6 +24,7 @@ from framegauge.errors import (
     ProgramFailure,
 )
 from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
+from framegauge.evidence.aggregates import is_asked
 from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
 from framegauge.experiment.standing import Standing
 from framegauge.files.tables import Unfit, table
@@ -234,7 +235,9 @@ class Runner:
         meters = self._study.meters
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
-            _ask(hosts, "wire.begin")  # before `prepared`, so that connections of that time show their MSS, too
+            # Before `prepared`, so that connections of that time show their MSS, too. The count of aggregates looks at
+            # every packet, so it is asked for only where it proves something.
+            _ask(hosts, "wire.begin", {"aggregates": True} if is_asked(conditions) else None)
         workload = self._standing.ready(workload, hosts)
         with workload.prepared(hosts, secrets.token_hex(16)) as go:
             if meters.cpu:
@@ -298,8 +301,8 @@ def _few(lines: Sequence[str]) -> list[str]:
     return [one_line(line) for line in lines[:MOST_LINES]] + more
 
 
-def _ask(hosts: Sequence[Host], method: str) -> Json:
-    return {host.name: host.agent.request(method) for host in hosts}
+def _ask(hosts: Sequence[Host], method: str, params: Mapping[str, Any] | None = None) -> Json:
+    return {host.name: host.agent.request(method, params) for host in hosts}
 
 
 def _checked(

@@ -32,6 +32,7 @@ from framegauge.errors import QuantityError
 from framegauge.files import settings
 
 __all__ = [
+    "Aggregate",
     "Bytes",
     "Durations",
     "Factor",
@@ -59,6 +60,10 @@ __all__ = [
 MTU_EXPECTED = (
     "an MTU in bytes between 68 and 65535, such as 9000, or one per host, such as {h1: 9000, h2: 1500} "
     "or {default: 9000, h2: 1500}"
+)
+LEAST_AGGREGATE, MOST_AGGREGATE = 10_000, 524_280  # the kernel's own limit (GSO_MAX_SIZE)
+AGGREGATE_EXPECTED = (
+    f"the largest aggregate in bytes between {LEAST_AGGREGATE} and {MOST_AGGREGATE}, such as 65536 or 180000"
 )
 MOST_NAMED = 40  # known words that one line lists
 HOST = re.compile(r"h[1-9][0-9]*")
@@ -96,6 +101,16 @@ def _mtu_bytes(value: object) -> int:
     if not 68 <= mtu <= 65535:  # IPv4's smallest MTU (RFC 791) and its largest packet
         raise QuantityError(value, MTU_EXPECTED)
     return mtu
+
+
+def _aggregate_bytes(value: object) -> int:
+    try:
+        size = quantities.parse_bytes(value)
+    except QuantityError:
+        raise QuantityError(value, AGGREGATE_EXPECTED) from None
+    if not LEAST_AGGREGATE <= size <= MOST_AGGREGATE:
+        raise QuantityError(value, AGGREGATE_EXPECTED)
+    return size
 
 
 def _names_hosts(value: Mapping[Any, Any]) -> bool:
@@ -151,6 +166,17 @@ Bytes = Annotated[
 # An MTU is written as a plain number: 9216, not 9 KiB.
 FrameLimit = Annotated[
     int, PlainValidator(quantities.parse_bytes), WithJsonSchema(_QUANTITY | {"description": quantities.BYTES_EXPECTED})
+]
+# As with an MTU, a plain number.
+Aggregate = Annotated[
+    int,
+    PlainValidator(_aggregate_bytes),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": LEAST_AGGREGATE, "maximum": MOST_AGGREGATE}, {"type": "string"}],
+            "description": AGGREGATE_EXPECTED,
+        }
+    ),
 ]
 Seconds = Annotated[
     float,

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from framegauge.files.machines import Machine, full
+from framegauge.study.aggregates import PROBING
 from framegauge.study.model import Study, host_mtus
-from framegauge.testbeds.leases import CONGESTION_CONTROL, SWITCHES
+from framegauge.testbeds.leases import CONGESTION_CONTROL, SIZES, SWITCHES
 
 __all__ = ["changes_of", "counts"]
 
@@ -48,11 +49,16 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         for name, switches in SWITCHES.items():
             if factors.levels(name) != [None] or factors.offloads is not None:
                 words += [f"{switch}:{interface}=on|off" for switch in switches]
+        for name in SIZES:
+            sizes = [size for size in factors.levels(f"{name}_size") if size is not None]
+            words += [f"{name}_size:{interface}={'|'.join(f'{size} {size}' for size in sizes)}"] if sizes else []
         if factors.qdisc is not None:
             words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
         words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
         if factors.ecn is not None:
             words.append(f"sysctl:net.ipv4.tcp_ecn={'|'.join(str(int(level)) for level in factors.ecn.levels)}")
+        if factors.mtu_probing is not None:
+            words.append(f"sysctl:{PROBING}={'|'.join(map(str, factors.mtu_probing.levels))}")
         if factors.congestion_control is not None:
             words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")
         yield words

@@ -10,6 +10,7 @@ __all__ = ["FACTOR_KEYS", "LARGEST", "is_sound"]
 # The names of factors among the conditions of a run, with the unit where the value has one.
 FACTOR_KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
+    "gso_size": "gso_size_bytes", "gro_size": "gro_size_bytes",
 }  # fmt: skip
 LARGEST = 1e18
 SMALLEST = 1e-18

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import StrictBool, StrictStr, model_validator
 
-from framegauge.files.types import Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
+from framegauge.files.types import Aggregate, Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
 from framegauge.study.queue import QueueFactor
 
 __all__ = ["NETWORK", "OFFLOADS", "Factors", "Meters", "host_mtus", "nic_of"]
@@ -16,6 +16,7 @@ __all__ = ["NETWORK", "OFFLOADS", "Factors", "Meters", "host_mtus", "nic_of"]
 OFFLOADS = ("tso", "lro", "gro", "checksum")
 # Factors of the network. Without a level, the testbed's setting holds; for ECN, the kernel's.
 NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
+Probing = Literal[0, 1, 2]
 Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
 
 
@@ -24,7 +25,9 @@ class Factors(Model):
 
     `tso`, `lro`, `gro` and `checksum` default to `offloads`. On the user's own hosts, factors that are not given stay
     unchanged; `qdisc` exists only there. `queue` and `buffer` apply to every switch port, `skew` is how much faster the
-    switches' ports to hosts are than all others, `shaping: off` leaves a host's queue unbounded.
+    switches' ports to hosts are than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and
+    `gro_size` are the largest aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl
+    net.ipv4.tcp_mtu_probing.
     """
 
     mtu: Factor[Mtu]
@@ -45,6 +48,9 @@ class Factors(Model):
     shaping: Factor[StrictBool] | None = None
     ecn: Factor[StrictBool] | None = None
     overlay: Factor[Literal["none", "vxlan"]] | None = None
+    gso_size: Factor[Aggregate] | None = None
+    gro_size: Factor[Aggregate] | None = None
+    mtu_probing: Factor[Probing] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """The levels of one factor; [None] if it is not given."""

@@ -18,6 +18,7 @@ from framegauge.errors import InputError
 from framegauge.files import settings
 from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
+from framegauge.study.aggregates import aggregate_problems, probing_problems
 from framegauge.study.changes import Change, change_problems
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
 from framegauge.study.margins import Margins, usual
@@ -45,7 +46,7 @@ MODERATION = "50 us"
 
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
-    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay",
+    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
 ]  # fmt: skip
 
 
@@ -102,7 +103,7 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
-            _primary_problems, _sysctl_problems,
+            _primary_problems, _sysctl_problems, _aggregate_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -221,6 +222,12 @@ def _sysctl_problems(study: Study) -> Iterator[Problem]:
     for name, value in study.sysctls.items():
         if problem := settings.sysctl(name, value):
             yield Problem(("sysctls", name), *problem)
+
+
+def _aggregate_problems(study: Study) -> Iterator[Problem]:
+    bed = study.testbed
+    yield from aggregate_problems(study.factors, bed.capabilities, bed.kind, bed.link.rate)
+    yield from probing_problems(study.factors.levels("mtu_probing"), study.sysctls)
 
 
 def _on(value: bool) -> str:

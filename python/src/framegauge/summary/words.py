@@ -42,8 +42,10 @@ _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
-    "nics": "NICs", "changes": "",
+    "nics": "NICs", "changes": "", "gso_size_bytes": "GSO size", "gro_size_bytes": "GRO size",
+    "mtu_probing": "MTU probing",
 }  # fmt: skip
+_AGGREGATES = ("gso_size_bytes", "gro_size_bytes")
 _SIZES = {"socket_buffer_bytes", "message_bytes"}
 # Conditions that make one phrase together.
 _PHRASES = (
@@ -219,7 +221,7 @@ def change_interval(interval: Sequence[float] | None) -> str:
 
 def condition(name: str, value: Any) -> str:
     """One condition at one level: "RTT 1.2 ms", "size 1 MB", "TSO off"."""
-    if name in ("buffer_bytes", "skew_ppm"):
+    if name in ("buffer_bytes", "skew_ppm", *_AGGREGATES):
         return f"{word(name)} {'-' if value is None else _of(name, value)}"
     if name == "nics":
         return f"{value} NIC{'' if value == 1 else 's'}"
@@ -310,7 +312,8 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield str(given["congestion_control"])
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
-    for name in ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay"):
+    network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
+    for name in (*network, *_AGGREGATES, "mtu_probing"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from framegauge.agents.pipe import Json, Pending, Progress, Requests
@@ -13,6 +14,7 @@ from framegauge.networks import topologies
 from framegauge.networks.capabilities import BUILT, Capabilities
 
 __all__ = [
+    "NO_AGGREGATES",
     "PLACES",
     "Conditions",
     "Host",
@@ -26,6 +28,7 @@ __all__ = [
     "is_qdisc",
 ]
 
+NO_AGGREGATES: Mapping[str, int] = MappingProxyType({})
 # The folders in which an agent finds programs to start in a host, in addition to its PATH
 # (crates/linux/src/process.rs).
 PLACES = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -55,7 +58,8 @@ class Conditions:
     None means that a setting is left unchanged, which happens only on the user's own hosts. `network` has the keys of
     `rack.up` that describe how hosts are joined and differ from their defaults (pipe/README.md). `shaping` False: no
     shaper bounds the hosts' queues. `changes` are made during the run, in this order: `at_seconds` from the start of
-    the measurement, and `set`, the params of `rack.set`.
+    the measurement, and `set`, the params of `rack.set`. `gso_bytes` and `gro_bytes` are the largest aggregates that
+    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -81,6 +85,8 @@ class Conditions:
     shaping: bool = True
     overlay: str | None = None
     changes: Sequence[Mapping[str, Any]] = ()
+    gso_bytes: int | None = None
+    gro_bytes: int | None = None
 
     def mtus(self, host: str) -> list[int]:
         """All MTUs that a host has in a run, in order: one, unless it is changed."""
@@ -141,8 +147,9 @@ class Testbed(Protocol):
     is_private: bool  # no other traffic crosses its hosts' interfaces
     outlives_agents: bool  # a run that lost a host's agent is only a gap: the next may reach the host again
 
-    def requirements(self, bits_per_second: int | None) -> Json:
-        """The missing and the degraded requirements: `{"missing": […], "degraded": […]}`."""
+    def requirements(self, bits_per_second: int | None, aggregates: Mapping[str, int] = NO_AGGREGATES) -> Json:
+        """The missing and the degraded requirements: `{"missing": […], "degraded": […]}`. `aggregates`: the largest
+        gso_size and gro_size that will be asked for, if they are BIG TCP."""
         ...
 
     def standing(self) -> Mapping[str, Requests]:

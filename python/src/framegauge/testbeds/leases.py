@@ -13,7 +13,7 @@ from framegauge.errors import AgentError, AgentFailure, MissingRequirement
 from framegauge.printable import one_line
 from framegauge.testbeds.base import is_qdisc
 
-__all__ = ["CONGESTION_CONTROL", "SWITCHES", "Change", "Leases", "settings"]
+__all__ = ["CONGESTION_CONTROL", "SIZES", "SWITCHES", "Change", "Leases", "settings", "too_large"]
 
 CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
 OTHER = "another lease under way"  # the agent's wording
@@ -21,6 +21,9 @@ RETRY_SECONDS = 0.5
 SLACK_SECONDS = 5.0
 RENEWALS = 5  # within the time of a lease, which ends a little early, so that three may be lost
 SWITCHES = {"tso": ("tso", "gso"), "lro": ("lro",), "gro": ("gro",), "checksum": ("tx",)}
+SIZES = ("gso", "gro")
+USUAL_BYTES = 65_536  # of an aggregate, where a device names no limit
+MOST_MERGED_BYTES = 524_280  # what GRO merges at most (GRO_MAX_SIZE)
 READ_AS = {"tx": "tx_checksum"}
 
 
@@ -44,12 +47,30 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
         for switch in switches if wanted is not None else ():
             if now["offloads"][READ_AS.get(switch, switch)] is not wanted:
                 found[f"{switch}:{interface}"] = "on" if wanted else "off"
+    for name in SIZES:
+        size = asked.get(f"{name}_bytes")
+        sizes = [now["aggregates"][f"{name}{version}_bytes"] for version in ("", "_ipv4")] if size is not None else []
+        if any(each not in (size, None) for each in sizes):
+            # IPv6's, then IPv4's, where the kernel has one of its own.
+            found[f"{name}_size:{interface}"] = " ".join(str(size) for each in sizes if each is not None)
     if (qdisc := asked["qdisc"]) is not None and not is_qdisc(now["qdisc"], str(qdisc)):
         found[f"qdisc:{interface}"] = str(qdisc)
     for name, value in sysctls.items():
         if (now["sysctls"].get(name) or "").split() != value.split():
             found[f"sysctl:{name}"] = value
     return found
+
+
+def too_large(largest: Mapping[str, int], now: Mapping[str, int | None]) -> str | None:
+    """Why a host cannot have aggregates as large as a study will ask for: its reading of sizes, against those."""
+    for name, size in largest.items():
+        limit = now["tso_maximum_bytes"] if name == "gso_size" else MOST_MERGED_BYTES
+        if size > (limit or USUAL_BYTES):
+            whose = "tso_max_size" if name == "gso_size" else "a limit"
+            return f"found {whose} {limit or USUAL_BYTES}, expected {size} or more for {name}"
+        if now["gso_ipv4_bytes"] is None:
+            return f"found a kernel without sizes for IPv4, expected Linux 6.3 or later for {name} {size}"
+    return None
 
 
 class Leases:

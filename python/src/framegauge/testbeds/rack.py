@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from framegauge.agents.spools import read_spool
 from framegauge.errors import AgentFailure
 from framegauge.testbeds import changing
-from framegauge.testbeds.base import Conditions, Host, Json, Pending, Progress, Requests
+from framegauge.testbeds.base import NO_AGGREGATES, Conditions, Host, Json, Pending, Progress, Requests
 
 __all__ = ["RackAgent", "RackTestbed", "Relay"]
 
@@ -58,9 +58,10 @@ class RackTestbed:
         self._hosts: list[Host] = []
         self._standing: tuple[Conditions, Json] | None = None
 
-    def requirements(self, bits_per_second: int | None) -> Json:
+    def requirements(self, bits_per_second: int | None, aggregates: Mapping[str, int] = NO_AGGREGATES) -> Json:
         """What this machine lacks, as reported by the agent."""
-        return self._agent.request("requirements", {"testbed": self.kind, "bits_per_second": bits_per_second})
+        sizes = {name.replace("size", "bytes"): size for name, size in aggregates.items()}
+        return self._agent.request("requirements", {"testbed": self.kind, "bits_per_second": bits_per_second, **sizes})
 
     def standing(self) -> Mapping[str, Requests]:
         """None: every run has fresh hosts."""
@@ -72,6 +73,7 @@ class RackTestbed:
 
     def up(self, conditions: Conditions) -> Json:
         """The result of `rack.up` under these conditions."""
+        sizes = {"gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes}
         asked = {
             "testbed": self.kind,
             "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
@@ -88,6 +90,8 @@ class RackTestbed:
                 "checksum": conditions.checksum,
                 "moderation_seconds": conditions.moderation_seconds,
                 "aggregate_bytes": conditions.aggregate_bytes,
+                # Left out if not given, as the overlay is.
+                **{name: size for name, size in sizes.items() if size is not None},
             },
             "shaper": {"factor": conditions.shaper_factor, "burst_bytes": conditions.shaper_burst_bytes}
             if conditions.shaping

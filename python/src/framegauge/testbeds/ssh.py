@@ -12,8 +12,8 @@ from framegauge.agents.ssh import host_words, open_agent
 from framegauge.errors import AgentFailure, BadAnswer, Lapsed, Refused
 from framegauge.files.machines import Machine
 from framegauge.printable import one_line
-from framegauge.testbeds.base import Conditions, Host, Place
-from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings
+from framegauge.testbeds.base import NO_AGGREGATES, Conditions, Host, Place
+from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings, too_large
 from framegauge.testbeds.listed import ListedHosts, of_machine
 from framegauge.testbeds.logins import Unreachable
 
@@ -21,6 +21,8 @@ __all__ = ["Reach", "SshTestbed"]
 
 MOST_LISTED = 20  # old connections that are listed per host
 NO_METRICS = "net.ipv4.tcp_no_metrics_save"  # read with every run: whether connections inherit windows (tcp(7))
+# With which MSS connections begin: a host that probes path MTUs from the start is named with its runs.
+PROBED = ("net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_base_mss")
 
 Say = Callable[[str], None]
 
@@ -71,9 +73,16 @@ class SshTestbed:
         self._now: dict[str, Json] = {}
         self._carried: list[Mapping[str, int]] = []
         self._begun = 0.0
+        self._sizes: Mapping[str, int] = NO_AGGREGATES
 
-    def requirements(self, bits_per_second: int | None) -> Json:  # noqa: ARG002
-        """The missing requirements: hosts that cannot be reached. The hosts' facts are read here, once."""
+    def requirements(
+        self,
+        bits_per_second: int | None,  # noqa: ARG002
+        aggregates: Mapping[str, int] = NO_AGGREGATES,
+    ) -> Json:
+        """The missing requirements: hosts that cannot be reached. The hosts' facts are read here, once. The limits of
+        aggregates are those of interfaces, which are known only once the hosts have found each other."""
+        self._sizes = aggregates
         missing = []
         for name, agent in self._agents.items():
             try:
@@ -97,7 +106,7 @@ class SshTestbed:
         """Reaches every host, changes settings that differ, and keeps them only if full-size packets pass both ways."""
         self._connect()
         self._places = self._places or self._reach.ways(self._reached(), self._family)
-        watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL]
+        watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL, *PROBED]
         for name, place in self._places.items():
             agent = self._agents[name]
             asked = {
@@ -166,8 +175,11 @@ class SshTestbed:
             asked = {
                 "mtu": conditions.mtu[name], "tso": conditions.tso, "gro": conditions.gro,
                 "checksum": conditions.checksum, "lro": conditions.lro, "qdisc": conditions.qdisc,
+                "gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes,
             }  # fmt: skip
             self._now[name] = agent.request("host.read")
+            if self._sizes and (problem := too_large(self._sizes, self._now[name]["aggregates"])):
+                raise Refused(f"{name}: {place.interface}: {problem}")
             wanted = settings(place.interface, asked, sysctls, self._now[name])
             if not wanted:
                 continue

@@ -36,7 +36,7 @@ _EVERY = {
     "frames.wire": "mtu encapsulations bits_per_second",
 }
 _RACK = {
-    "requirements": "testbed bits_per_second",
+    "requirements": "testbed bits_per_second gso_bytes? gro_bytes?",
     "rack.up": "testbed hosts link nic shaper congestion_control family sysctls topology? queue? shared_buffer? links? "
     "routing? background? seed?",
     "rack.bare": "hosts",

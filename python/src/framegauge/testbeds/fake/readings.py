@@ -10,7 +10,9 @@ from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import network as fake_network
 from framegauge.testbeds.fake.model import AGGREGATE_FRAMES, BuiltRack, FakeModel
 
-__all__ = ["FakeReadings", "ceilings"]
+__all__ = ["USUAL_AGGREGATE", "FakeReadings", "ceilings"]
+
+USUAL_AGGREGATE = 65_536  # an invented NIC takes no more, as a TAP
 
 
 def ceilings(up: Json, mtu: int) -> Json:
@@ -59,6 +61,7 @@ class FakeReadings:
             "mtu": 1500 if self.fault("mtu") and last else rack.mtus_at(math.inf)[host],
             "maximum_mtu": self.model.largest_mtu,
             "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
+            "aggregates": self._sizes(up["nic"], last),
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
             "qdisc": qdisc,
             "congestion_control_route": up["congestion_control"],
@@ -71,7 +74,20 @@ class FakeReadings:
             ],
             "sysctls": sysctls,
             "tcp_metrics_entries": int(self.fault("metrics_cache")),
+            "path_mtu_exceptions": self._exceptions(),
         }
+
+    def _exceptions(self) -> list[Json]:
+        """A path MTU from an earlier arm, if that is the sabotage."""
+        rack = self.rack
+        return [{"destination": rack.address(rack.names[0]), "mtu": 1400}] if self.fault("path_mtu") else []
+
+    def _sizes(self, nic: Json, last: bool) -> Json:
+        """The largest aggregates; sabotage resets those of IPv4, as setting IPv6's may."""
+        sizes = {f"{name}_bytes": nic.get(f"{name}_bytes", USUAL_AGGREGATE) for name in ("gso", "gro")}
+        reset = self.fault("sizes") and last
+        ipv4 = {key.replace("_", "_ipv4_"): USUAL_AGGREGATE - 1 if reset else size for key, size in sizes.items()}
+        return {**sizes, **ipv4, "tso_maximum_bytes": USUAL_AGGREGATE}
 
     def _other(self, nic: Json) -> Json:
         """The values in which a second NIC differs: none, unless it is sabotaged."""
@@ -134,7 +150,7 @@ class FakeReadings:
         }  # fmt: skip
 
     def wire(self, host: str) -> Json:
-        """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to."""
+        """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to, and aggregates above 64 KiB."""
         rack, syns = self.rack, []
         headers = 40 if rack.up["family"] == 4 else 60
         for client, server, mtus in self._opened():
@@ -154,7 +170,11 @@ class FakeReadings:
                         "sack_permitted": True,
                     }
                 )
-        return {"syns": syns, "lost": 0}
+        found: Json = {"syns": syns, "lost": 0}
+        if {"gso_bytes", "gro_bytes"} & rack.up["nic"].keys():
+            count = 3 if self.fault("big") else 0
+            found["aggregates"] = {"count": count, "largest_bytes": 180_000 if count else None}
+        return found
 
     def _opened(self) -> Iterator[tuple[str, str, dict[str, int]]]:
         """The connections of every pair, one for each state of its hosts' MTUs, in order."""

@@ -26,7 +26,7 @@ from framegauge.testbeds import changing
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import network as fake_network
 from framegauge.testbeds.fake.model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
-from framegauge.testbeds.fake.readings import FakeReadings, ceilings
+from framegauge.testbeds.fake.readings import USUAL_AGGREGATE, FakeReadings, ceilings
 from framegauge.testbeds.fake.traffic import FakeTraffic
 from framegauge.testbeds.rack import RackTestbed
 
@@ -67,7 +67,7 @@ class FakeRack(Requests):
     def answer(self, method: str, params: Json) -> Json:
         """The result of one request; FakeError for an error answer."""
         known: dict[str, Callable[[Json], Json]] = {
-            "requirements": lambda _: {"missing": list(self.model.missing), "degraded": list(self.model.degraded)},
+            "requirements": self._requirements,
             "frames.predict": _predict,
             "frames.wire": _wire,
             "rack.up": self._up,
@@ -85,6 +85,18 @@ class FakeRack(Requests):
             raise FakeError(-32601, f"there is no method {method}", {"method": method})
         with self._lock:  # hosts may be asked by several threads
             return known[method](params)
+
+    def _requirements(self, params: Json) -> Json:
+        """Those of the model, and the aggregates that an invented NIC does not take."""
+        asked = {name: params[f"{name}_bytes"] for name in ("gso", "gro") if f"{name}_bytes" in params}
+        sizes = [
+            {
+                "name": "aggregates", "needed_for": "BIG TCP",
+                "found": f"{name}_size {size} above {USUAL_AGGREGATE} (invented)", "remedy": "levels up to that",
+            }
+            for name, size in asked.items()
+        ]  # fmt: skip
+        return {"missing": [*self.model.missing, *sizes], "degraded": list(self.model.degraded)}
 
     def _up_now(self) -> BuiltRack:
         if self._rack is None:

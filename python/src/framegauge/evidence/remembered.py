@@ -1,0 +1,49 @@
+"""Proof that hosts began a run without beliefs about path MTUs: record in, failures out.
+
+A path MTU that the kernel remembers from another arm, or from before the study, bounds the segments of new connections
+whatever the MTU of the interface is. And a host that probes path MTUs from the start (`tcp_mtu_probing` 2) begins each
+connection at `tcp_base_mss`, so that short flows never see the MTU of the arm. The first spoils a run; the second is
+named with it, because a host may be meant to be like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framegauge.testbeds.base import Conditions, Json
+
+__all__ = ["BASE_MSS", "PROBING", "remembered_failures", "unproved_probing"]
+
+PROBING, BASE_MSS = "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_base_mss"
+FROM_THE_START = "2"
+USUAL_BASE_MSS = "1024"  # of Linux, since 4.1
+
+
+def remembered_failures(conditions: Conditions, record: Json) -> Iterator[str]:
+    """One line for each path MTU to another host of the study that a host remembered when the run began."""
+    rack: Json = record["rack"]
+    addresses = {
+        address: host["name"]
+        for host in rack["hosts"]
+        for address in (host["address"], *(nic["address"] for nic in host.get("nics", ())))
+    }
+    for host, reading in record["before"].items():
+        for each in reading.get("path_mtu_exceptions", ()):
+            other = addresses.get(each["destination"])
+            # Elsewhere than to the study's hosts it bears on nothing; hosts that are built know nobody else.
+            if other is not None or conditions.capabilities.builds_hosts:
+                to = each["destination"] if other is None else f"{other} ({each['destination']})"
+                yield f"path MTU that {host} remembered to {to} before the run: expected none, found {each['mtu']}"
+
+
+def unproved_probing(record: Json) -> list[str]:
+    """A line if hosts begin connections below the MTU of the arm, because they probe path MTUs from the start."""
+    sysctls = {host: reading["sysctls"] for host, reading in record.get("before", {}).items()}
+    hosts = [host for host, found in sysctls.items() if found.get(PROBING) == FROM_THE_START]
+    if not hosts:
+        return []
+    base = ", ".join(sorted({sysctls[host].get(BASE_MSS) or USUAL_BASE_MSS for host in hosts}))
+    return [
+        f"the MTU of short flows: {', '.join(hosts)} probe path MTUs from the start ({PROBING} {FROM_THE_START}), so "
+        f"connections begin at an MSS of {base} ({BASE_MSS}) at any MTU"
+    ]
