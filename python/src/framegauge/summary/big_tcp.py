@@ -154,22 +154,27 @@ def _said(entry: Mapping[str, Any]) -> str:
     whole, alone, both = (effects[each] for each in EFFECTS)
     gains = (whole["ratio"] > 1) == METRICS[entry["metric"]].higher_is_better
     if not whole["sure"] or not gains:
-        what = "makes it worse" if whole["sure"] else "neither helps nor harms beyond chance"
-        text = f"{mtu} alone {what} ({_change(whole)}), so nothing is a share of its gain"
-        return f"{text}; {name} {_change(alone)}; both together {_change(both)}"
-    gain = f"what {mtu} alone gives ({_change(whole)})"
+        what = "makes it worse" if whole["sure"] else "makes no sure difference"
+        text = f"{mtu} alone {what} ({_inside(whole)}), so there is no gain to compare with"
+        return f"{text}; {name}: {_change(alone)}; both together: {_change(both)}"
+    gain = f"what {mtu} alone gives ({_inside(whole)})"
     if not alone["sure"]:
-        text = f"whether {name} gives any of {gain} is open ({_change(alone)})"
+        text = f"whether {name} gives any of {gain} is open ({_inside(alone)})"
     elif alone["share"] is None or alone["share"][0] < 0:
-        text = f"{name} gives nothing of {gain}, but makes it worse ({_change(alone)})"
+        text = f"{name} gives nothing of {gain}, but makes it worse ({_inside(alone)})"
     else:
         text = f"{name} gives {_part(alone)} of {gain}"
     if both["sure"] and both["share"] is not None and both["share"][0] > 0:
         return f"{text}; both together {_part(both)} of it"
-    return f"{text}; both together {_change(both)}"
+    return f"{text}; both together: {_change(both)}"
 
 
 def _change(effect: Mapping[str, Any]) -> str:
+    return f"{words.change(effect['ratio'], effect['interval'])} ({words.change_interval(effect['interval'])})"
+
+
+def _inside(effect: Mapping[str, Any]) -> str:
+    """The same within parentheses."""
     return f"{words.change(effect['ratio'], effect['interval'])}, {words.change_interval(effect['interval'])}"
 
 

@@ -82,6 +82,30 @@ def test_queue_disciplines_over_ssh(there: Site, tmp_path: Path) -> None:
         assert "noqueue" in sshd.run("tc", "-n", host.namespace, "qdisc", "show", "dev", "eth0", "root")
 
 
+def test_sizes_of_aggregates_and_probing_over_ssh(there: Site, tmp_path: Path) -> None:
+    """Read back on both hosts for both IP families, and put back; without a capture, BIG TCP itself is not proved."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    sizes = {"levels": [65536, 180000], "baseline": 65536}
+    study["factors"] = {"mtu": 1500, "gso_size": sizes, "gro_size": 131072, "mtu_probing": 2}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"treatment": "gso_size"}))
+    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
+    ended(process, tmp_path / "out")
+    for run in read(tmp_path / "out").runs:
+        record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
+        for reading in (*record["before"].values(), *record["after"].values()):
+            found = reading["aggregates"]
+            assert {found["gso_bytes"], found["gso_ipv4_bytes"]} == {run.level}
+            assert {found["gro_bytes"], found["gro_ipv4_bytes"]} == {131072}
+            assert reading["sysctls"]["net.ipv4.tcp_mtu_probing"] == "2"
+            assert reading["path_mtu_exceptions"] == []
+        assert any(line.startswith("not proved: the MTU of short flows: alpha, beta probe") for line in run.degraded)
+        assert any("64 KiB: not counted (meters.wire is off)" in line for line in run.degraded)
+    for host in there.hosts.values():
+        shown = sshd.run("ip", "-n", host.namespace, "-d", "link", "show", "eth0")
+        assert "gso_max_size 65536" in shown
+        assert "gro_max_size 65536" in shown
+
+
 @pytest.mark.needs("sudo")
 @pytest.mark.parametrize("rules", [None, "", f"{sshd.GUEST} ALL=(root) NOPASSWD: ALL"])
 def test_instructions_of_whole_hosts_are_counted_or_it_is_said_why_not(
