@@ -101,7 +101,8 @@ def test_only_a_path_to_the_studys_own_hosts_counts_on_hosts_of_ones_own():
     near = {"destination": "10.77.0.2", "mtu": 1492}
     found = record(before=reading(exceptions=[other, near]))
     own = replace(BIG, testbed="hosts")
-    line = "path MTU that h1 remembered to h2 (10.77.0.2) before the run: expected none, found 1492"
+    line = "path MTU that h1 remembered to h2 (10.77.0.2) before the run: expected none, found 1492 (ip route "
+    line += "flush cache forgets it)"
     assert next(remembered_failures(own, found)) == line
     assert len(list(remembered_failures(own, found))) == 2  # on both hosts
     assert len(list(remembered_failures(BIG, found))) == 4

@@ -33,7 +33,9 @@ def remembered_failures(conditions: Conditions, record: Json) -> Iterator[str]:
             # Elsewhere than to the study's hosts it bears on nothing; hosts that are built know nobody else.
             if other is not None or conditions.capabilities.builds_hosts:
                 to = each["destination"] if other is None else f"{other} ({each['destination']})"
-                yield f"path MTU that {host} remembered to {to} before the run: expected none, found {each['mtu']}"
+                line = f"path MTU that {host} remembered to {to} before the run: expected none, found {each['mtu']}"
+                version = "-6 " if ":" in each["destination"] else ""
+                yield f"{line} (ip {version}route flush cache forgets it)"
 
 
 def unproved_probing(record: Json) -> list[str]:
