@@ -4,9 +4,8 @@
 
 It needs what a study of these workloads needs: root, the agent, iperf3, vsftpd and curl. A name is that of a recording;
 without one all are made, which takes some minutes. Each is a study of one block. Of each of its runs the conversation
-with the agent is kept, and the record. A run that a busy machine has spoilt is tried again; if none is faithful the
-best is kept, for the programs have done the same. Any other failed check ends it. `python/tests/helpers/recorded.py`
-replays recordings.
+with the agent is kept, and the record. A run that a busy machine has spoilt is tried again; if none is faithful, or
+another check fails, nothing is kept. `python/tests/helpers/recorded.py` replays recordings.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from helpers.recorded import NAMES, Exchange, Recorded, Recorder, Recording, pat
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
-from framegauge.results.journal import Run
 from framegauge.testbeds.rack import RackTestbed
 
 PAIR = {"kind": "rack", "link": {"rate": "200 Mb/s"}}
@@ -63,18 +61,18 @@ def make(agent: Agent, name: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         results = Path(place, "out")
         runs = run(agent, asked, results, RackTestbed(recorder))
-        kept: dict[str, tuple[Run, Recorded]] = {}
+        kept: dict[str, Recorded] = {}
         for each, said in zip(runs, split(recorder.heard), strict=True):
             if wrong := [line for line in each.excluded if not line.startswith("fidelity: ")]:
                 raise SystemExit(f"{name}: {'; '.join(wrong)}")
-            record = json.loads((results / "runs" / str(each.number) / "record.json").read_text())
-            best, _ = kept.get(each.arm, (None, None))
-            if best is None or len(each.excluded) < len(best.excluded):
-                kept[each.arm] = each, Recorded(said, record)
+            if not each.excluded:
+                record = json.loads((results / "runs" / str(each.number) / "record.json").read_text())
+                kept[each.arm] = Recorded(said, record)
+        if kept.keys() != {each.arm for each in runs}:
+            raise SystemExit(f"{name}: the machine was too busy: {'; '.join(runs[-1].excluded)}; try again")
     # A study file must ask for two blocks.
-    save(Recording(name, asked.model_copy(update={"blocks": 2}), [one for _, one in kept.values()]))
-    spoilt = sum(bool(each.excluded) for each, _ in kept.values())
-    print(f"{name}: {len(kept)} runs, {spoilt} of a busy machine, {path_of(name).stat().st_size / 1000:.0f} kB")
+    save(Recording(name, asked.model_copy(update={"blocks": 2}), list(kept.values())))
+    print(f"{name}: {len(kept)} runs, {path_of(name).stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

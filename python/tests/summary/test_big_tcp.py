@@ -1,4 +1,4 @@
-"""What competes with the MTU: BIG TCP alone, jumbo frames alone, both: the figures, and what is said of them."""
+"""What larger aggregates give: BIG TCP alone, jumbo frames alone, both: the figures, and what is said of them."""
 
 from __future__ import annotations
 
@@ -110,5 +110,5 @@ def test_summary_page_and_markdown_say_it(execute, tmp_path):
     assert list(big_tcp.lines({**summary, "faithful": False})) == []
     assert list(big_tcp.lines({**summary, "suspect": ["a control differs"]})) == []
     material = gather(saved, summary)
-    assert "What competes with the MTU" in [each.text for each in pages.check(page(material)).all("h2")]
-    assert "## What competes with the MTU" in markdown(material)
+    assert "What larger aggregates give" in [each.text for each in pages.check(page(material)).all("h2")]
+    assert "## What larger aggregates give" in markdown(material)

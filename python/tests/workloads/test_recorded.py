@@ -49,11 +49,6 @@ def replayed(name: str, folder: Path, spoil: Spoil | None = None) -> list[tuple[
     return found
 
 
-def reasons(run: Run) -> list[str]:
-    """Why a run is no evidence. That the machine was busy when it was recorded says nothing of its programs."""
-    return [line for line in run.excluded if not line.startswith("fidelity: ")]
-
-
 def jain(values: list[float]) -> float:
     return sum(values) ** 2 / len(values) / sum(value**2 for value in values)
 
@@ -63,7 +58,7 @@ def test_an_honest_run_passes_every_check_and_leaves_the_record_it_left(name: st
     found = replayed(name, tmp_path)
     assert len(found) == 2
     for run, of, record in found:
-        assert reasons(run) == []
+        assert run.excluded == []
         assert record == of.record
         assert set(run.metrics) == MEASURED[name] | COSTS
         assert all(value > 0 for value in run.metrics.values())
@@ -306,7 +301,7 @@ def test_what_a_program_gets_wrong_discards_its_run_with_the_reason(what: str, t
         if 9000 in record["conditions"]["mtu"].values():
             assert any(line.startswith(reason) for line in run.excluded), run.excluded
         else:
-            assert reasons(run) == []
+            assert run.excluded == []
 
 
 def test_what_cannot_be_proved_is_said_with_every_verdict(tmp_path: Path) -> None:

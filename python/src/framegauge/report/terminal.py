@@ -40,7 +40,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     table(console, columns, left, titles, rows, [words.verdict(each) for each in verdicts])
     show_notes(console, notes)
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
-    _few(console, "what BIG TCP gives:", list(big_tcp.lines(summary)))
+    _few(console, "what larger aggregates give:", list(big_tcp.lines(summary)))
     if summary["faithful"]:
         _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
         _few(console, "why:", causes.lines(summary))

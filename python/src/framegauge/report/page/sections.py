@@ -73,7 +73,7 @@ def _big_tcp(material: Material) -> str:
         '<p class="soft">Shares are of the logarithm of the effect (Fieller\'s intervals). These figures are '
         "descriptive, and hold all together; verdicts apply to comparisons only.</p>\n"
     )
-    return section("big-tcp", "What BIG TCP gives", items(said) + intro) if said else ""
+    return section("big-tcp", "What larger aggregates give", items(said) + intro) if said else ""
 
 
 def _interactions(material: Material) -> str:
