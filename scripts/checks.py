@@ -36,10 +36,9 @@ BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4_000_000_000
 RACK = "python/tests/rack"
-CHECK = [f"{RACK}/check/test_{each}.py" for each in ("check", "commands", "echo", "facts", "wire_truth")]
 # They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
 # its hosts.
-HOSTS = [f"{RACK}/hosts", f"{RACK}/study/test_hadoop.py", *CHECK, "python/tests/browser", "python/tests/install"]
+HOSTS = [f"{RACK}/hosts", f"{RACK}/study/test_hadoop.py", "python/tests/browser", "python/tests/install"]
 SLOWEST = 40
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
