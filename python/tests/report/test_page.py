@@ -179,8 +179,16 @@ def test_any_text_is_read_as_it_is(text: str) -> None:
     seen, escaped = printable(text).strip(), markdown._text(text)
     assert html_of(reader.render(escaped)).strip() == seen
     assert html_of(reader.render(f"x{escaped}x")).strip() == f"x{seen}x"
-    rendered = reader.render(markdown._table(("a", "b"), [(text, "x")]))
+    rendered = reader.render(markdown._table(("a", text), [(text, "x")]))
+    assert [html_of(each) for each in re.findall("<th>(.*?)</th>", rendered)] == ["a", seen]
     assert [html_of(each) for each in re.findall("<td>(.*?)</td>", rendered)] == [seen, "x"]
+
+
+@pytest.mark.parametrize("text", ["one", "a ``` b", "```` \n```\nc"])
+def test_no_text_ends_its_block_of_code(text: str) -> None:
+    rendered = MarkdownIt("commonmark").render(f"{markdown._fenced('sh', text)}\n\nafter")
+    assert [html_of(each) for each in re.findall("<pre>(.*?)</pre>", rendered, re.DOTALL)] == [f"{text}\n"]
+    assert rendered.endswith("<p>after</p>\n")
 
 
 def html_of(rendered: str) -> str:
