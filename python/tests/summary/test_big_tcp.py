@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -89,6 +90,22 @@ def test_the_figures_are_those_of_the_runs():
     assert effects["both"]["share"] == pytest.approx([1.25] * 3, abs=1e-6)
     assert effects["mtu"]["share"] is None
     assert (entry["mtu"], entry["gso_size_bytes"], entry["blocks"]) == ([1500, 9000], [65536, 180000], 10)
+
+
+def test_it_is_the_same_where_the_size_is_the_treatment():
+    """Each run with MTU and size in each other's place."""
+    turned = [
+        replace(
+            row, cell=row.level == 9000, level=row.conditions["gso_size_bytes"],
+            conditions={"mtu": row.level, "rtt_seconds": 0.0},
+            arm="baseline" if row.conditions["gso_size_bytes"] == 65536 else "180000",
+            role="baseline" if row.conditions["gso_size_bytes"] == 65536 else "treatment",
+        )
+        for row in rows(0.2, 0.1, 0.25) if row.role != "control"
+    ]  # fmt: skip
+    straight = [row for row in rows(0.2, 0.1, 0.25) if row.role != "control"]
+    expected = big_tcp.entries(straight, ["transactions"], "mtu")
+    assert big_tcp.entries(turned, ["transactions"], "gso_size_bytes") == expected
 
 
 def test_no_study_without_both_factors_has_any():

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framegauge.evidence.nic import deltas, nic_readings
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["aggregate_failures", "aggregate_readings", "is_asked", "unproved_aggregates"]
 
-BIG_BYTES = 65_536  # an IP header names no more than one byte less
 _KEYS = {"gso": "gso_size", "gro": "gro_size"}
 
 
@@ -27,7 +27,7 @@ def is_asked(conditions: Conditions) -> bool:
 
 
 def _is_big(conditions: Conditions) -> bool:
-    return max(conditions.gso_bytes or 0, conditions.gro_bytes or 0) > BIG_BYTES
+    return max(conditions.gso_bytes or 0, conditions.gro_bytes or 0) > USUAL_BYTES
 
 
 def _can_send(conditions: Conditions, record: Json) -> bool:
@@ -35,8 +35,8 @@ def _can_send(conditions: Conditions, record: Json) -> bool:
     work: Record = record["workload"]
     amount = work["transfer_bytes"] if work["transfer_bytes"] is not None else work["bytes"]
     message = (work.get("sizes") or {}).get("message_bytes")
-    return (conditions.gso_bytes or 0) > BIG_BYTES and conditions.tso is not False and amount > BIG_BYTES and (
-        message is None or message > BIG_BYTES
+    return (conditions.gso_bytes or 0) > USUAL_BYTES and conditions.tso is not False and amount > USUAL_BYTES and (
+        message is None or message > USUAL_BYTES
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def aggregate_failures(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def unproved_aggregates(conditions: Conditions, record: Json) -> list[str]:
     """Why BIG TCP that was asked for is neither proved nor disproved."""
-    if not _is_big(conditions) or _largest_mean(record) > BIG_BYTES:
+    if not _is_big(conditions) or _largest_mean(record) > USUAL_BYTES:
         return []
     seen = _counted(record)
     if not seen:

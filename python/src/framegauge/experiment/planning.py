@@ -13,9 +13,10 @@ from framegauge.experiment.cluster import mapreduce_of
 from framegauge.experiment.programs import INSTALL, command_of, programs_of
 from framegauge.experiment.web import web_of
 from framegauge.networks import disciplines, topologies
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
-from framegauge.study.aggregates import PROBING, USUAL_BYTES
+from framegauge.study.aggregates import PROBING
 from framegauge.study.blocks import Slot, block_order, order
 from framegauge.study.changes import changes_as_json
 from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of

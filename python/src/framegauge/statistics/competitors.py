@@ -17,7 +17,7 @@ from framegauge.statistics.effects import mean_ratio
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
 
-__all__ = ["Competitor", "competitors"]
+__all__ = ["Competitor", "Sides", "alike", "competitors", "logs"]
 
 Sides = Mapping[int, Mapping[int, tuple[float, float]]]  # by cell and block: the baseline's value, the treatment's
 
@@ -47,13 +47,13 @@ def competitors(
             {json.dumps(conditions[cell][name], sort_keys=True): conditions[cell][name] for cell in mine}.values()
         )
         for level in levels[1:]:
-            pairs = list(_pairs(conditions, mine, name, levels[0], level))
+            pairs = list(alike(conditions, mine, name, levels[0], level))
             found = _against(sides, pairs, rule) if pairs else None
             if found is not None:
                 yield Competitor(name, levels[0], level, *found, len(pairs))
 
 
-def _pairs(
+def alike(
     conditions: Mapping[int, Mapping[str, Any]], cells: Sequence[int], name: str, first: Any, level: Any
 ) -> Iterator[tuple[int, int]]:
     """The cells at the first level, each with the one at the other level that is like it in all else."""
@@ -67,8 +67,9 @@ def _pairs(
             yield cell, others[rest(cell)]
 
 
-def _against(sides: Sides, pairs: Sequence[tuple[int, int]], rule: StoppingRule) -> tuple[Ratio, Ratio, Ratio] | None:
-    """The three ratios; None without a block that has everything."""
+def logs(sides: Sides, pairs: Sequence[tuple[int, int]]) -> tuple[list[float], list[float], list[float]]:
+    """The log ratios to neither, by block: of the setting alone, of the treatment alone, and of both together. Only
+    blocks count that have all pairs on both sides."""
     blocks = set.intersection(*(set(sides[cell]) for pair in pairs for cell in pair))
     alone, treatment, together = [], [], []
     for block in sorted(blocks):
@@ -76,9 +77,15 @@ def _against(sides: Sides, pairs: Sequence[tuple[int, int]], rule: StoppingRule)
         alone.append(_mean(math.log(other / neither) for neither, _, other, _ in values))
         treatment.append(_mean(math.log(treated / neither) for neither, treated, _, _ in values))
         together.append(_mean(math.log(both / neither) for neither, _, _, both in values))
-    if not blocks:
+    return alone, treatment, together
+
+
+def _against(sides: Sides, pairs: Sequence[tuple[int, int]], rule: StoppingRule) -> tuple[Ratio, Ratio, Ratio] | None:
+    """The three ratios; None without a block that has everything."""
+    alone, treatment, together = logs(sides, pairs)
+    if not alone:
         return None
-    level = rule.nominal(ALPHA, len(blocks))
+    level = rule.nominal(ALPHA, len(alone))
     return mean_ratio(alone, level), mean_ratio(treatment, level), mean_ratio(together, level)
 
 

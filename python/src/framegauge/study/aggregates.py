@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.files.types import Problem
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.networks.capabilities import Capabilities
 from framegauge.study.factors import Factors, nic_of
 
-__all__ = ["PROBING", "USUAL_BYTES", "aggregate_problems", "largest_aggregates", "probing_problems"]
+__all__ = ["PROBING", "aggregate_problems", "largest_aggregates", "probing_problems"]
 
-USUAL_BYTES = 65_536  # what every device takes; above it is BIG TCP
 PROBING = "net.ipv4.tcp_mtu_probing"  # for both IP families
 
 

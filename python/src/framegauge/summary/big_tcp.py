@@ -8,15 +8,16 @@ of them is claimed by chance, all entries of a study share one level (Bonferroni
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics.pairs import Row
-from framegauge.statistics.ratio import ALPHA, Ratio, estimate
+from framegauge.networks.aggregates import USUAL_BYTES
+from framegauge.statistics.competitors import alike, logs
+from framegauge.statistics.effects import mean_ratio
+from framegauge.statistics.pairs import Row, sides_by_cell
+from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.shares import Share, share
 from framegauge.summary import words
@@ -24,32 +25,20 @@ from framegauge.summary import words
 __all__ = ["entries", "lines"]
 
 SIZES = ("gso_size_bytes", "gro_size_bytes")
-BIG_BYTES = 65_536
 LEAST_BLOCKS = 3
 EFFECTS = ("mtu", "aggregates", "both")
 
-Logs = Mapping[int, float]  # by block
-
 
 @dataclass(frozen=True)
-class _Corners:
-    """One metric in one place: its mean log values by block, at (larger MTU, larger aggregates)."""
+class _Crossed:
+    """One metric in one place: the log ratios of EFFECTS to the smallest of both, by block."""
 
     metric: str
     workload: str
     conditions: Mapping[str, Any]
     size: str
     levels: Mapping[str, tuple[int, int]]  # of `mtu` and of the size: the smallest and the largest
-    logs: Mapping[tuple[bool, bool], Logs]
-
-    def effects(self) -> dict[str, list[float]]:
-        """The log ratios to the corner that has neither, by block."""
-        blocks = sorted(set.intersection(*(set(each) for each in self.logs.values())))
-        places = dict(zip(EFFECTS, ((True, False), (False, True), (True, True)), strict=True))
-        return {
-            name: [self.logs[place][block] - self.logs[False, False][block] for block in blocks]
-            for name, place in places.items()
-        }
+    logs: Mapping[str, Sequence[float]]
 
 
 def entries(
@@ -57,62 +46,49 @@ def entries(
 ) -> list[dict[str, Any]]:
     """One entry per metric, workload and other condition of a study in which MTU and size were crossed; `key` names
     the treatment."""
-    found = [each for metric in metrics if metric in METRICS for each in _corners(rows, metric, key)]
-    found = [each for each in found if len(next(iter(each.effects().values()))) >= LEAST_BLOCKS]
+    found = [each for metric in metrics if metric in METRICS for each in _crossed(rows, metric, key)]
+    found = [each for each in found if len(each.logs["mtu"]) >= LEAST_BLOCKS]
     level = ALPHA / (len(EFFECTS) * len(found)) if found else ALPHA
     return [_entry(each, rule or StoppingRule(), level) for each in found]
 
 
-def _corners(rows: Sequence[Row], metric: str, key: str) -> Iterator[_Corners]:
-    places: dict[str, list[tuple[dict[str, Any], Row]]] = {}
-    for row in rows:
-        if not row.excluded and row.metrics.get(metric, 0.0) > 0:
-            levels = {**row.conditions, key: row.level}
-            size = next((name for name in SIZES if _varies(rows, key, name)), None)
-            if size is None or not all(isinstance(levels.get(name), int) for name in ("mtu", size)):
-                return
-            other = {name: value for name, value in levels.items() if name not in ("mtu", size)}
-            places.setdefault(json.dumps([row.workload, other], sort_keys=True), []).append((levels, row))
-    for mine in places.values():
-        size = next(name for name in SIZES if _varies(rows, key, name))
-        ends = {name: (min(seen), max(seen)) for name in ("mtu", size) if (seen := {each[name] for each, _ in mine})}
-        logs: dict[tuple[bool, bool], dict[int, list[float]]] = {}
-        for levels, row in mine:
-            if all(levels[name] in ends[name] for name in ends):
-                corner = (levels["mtu"] == ends["mtu"][1], levels[size] == ends[size][1])
-                logs.setdefault(corner, {}).setdefault(row.block, []).append(math.log(row.metrics[metric]))
-        if len(logs) == 4 and all(low < high for low, high in ends.values()):
-            means = {corner: _means(each) for corner, each in logs.items()}
-            row = mine[0][1]
-            other = {name: value for name, value in mine[0][0].items() if name not in ("mtu", size)}
-            yield _Corners(metric, row.workload, other, size, ends, means)
+def _crossed(rows: Sequence[Row], metric: str, key: str) -> Iterator[_Crossed]:
+    settings = SIZES if key == "mtu" else ("mtu",) if key in SIZES else ()
+    arms = {row.level: row.arm for row in rows if row.role == "treatment" and isinstance(row.level, int)}
+    low = next((row.level for row in rows if row.role == "baseline"), None)
+    if not settings or not arms or not isinstance(low, int) or low >= max(arms):
+        return
+    for workload in dict.fromkeys(row.workload for row in rows):
+        mine = [row for row in rows if row.workload == workload]
+        sides = sides_by_cell(mine, metric, arms[max(arms)])
+        conditions = {row.cell: row.conditions for row in mine if row.cell in sides}
+        for name in settings:
+            seen = {level for each in conditions.values() if isinstance(level := each.get(name), int)}
+            if len(seen) < 2:
+                continue
+            ends = {key: (low, max(arms)), name: (min(seen), max(seen))}
+            cells = [cell for cell, each in conditions.items() if name in each]
+            for pair in alike(conditions, cells, name, *ends[name]):
+                other = {one: value for one, value in conditions[pair[0]].items() if one != name}
+                by_setting, by_treatment, both = logs(sides, [pair])
+                mtu, size = (by_treatment, by_setting) if key == "mtu" else (by_setting, by_treatment)
+                values = dict(zip(EFFECTS, (mtu, size, both), strict=True))
+                yield _Crossed(metric, workload, other, name if key == "mtu" else key, ends, values)
 
 
-def _varies(rows: Sequence[Row], key: str, name: str) -> bool:
-    """Whether a study has several levels of this size, and of the MTU."""
-    seen = [{**row.conditions, key: row.level} for row in rows]
-    return all(len({json.dumps(each.get(one)) for each in seen}) > 1 for one in (name, "mtu"))
-
-
-def _means(values: Mapping[int, Sequence[float]]) -> dict[int, float]:
-    """The mean of a corner's runs in each block: the baseline's and its control's count as one."""
-    return {block: math.fsum(each) / len(each) for block, each in values.items()}
-
-
-def _entry(corners: _Corners, rule: StoppingRule, level: float) -> dict[str, Any]:
-    effects = corners.effects()
-    count = len(effects["mtu"])
-    alpha = rule.nominal(level, count)
-    ratios = {name: estimate([1.0] * count, list(map(math.exp, logs)), alpha) for name, logs in effects.items()}
-    parts = {name: share(effects["mtu"], effects[name], alpha) for name in EFFECTS[1:]}
+def _entry(crossed: _Crossed, rule: StoppingRule, level: float) -> dict[str, Any]:
+    whole = crossed.logs["mtu"]
+    alpha = rule.nominal(level, len(whole))
+    ratios = {name: mean_ratio(found, alpha) for name, found in crossed.logs.items()}
+    parts = {name: share(whole, crossed.logs[name], alpha) for name in EFFECTS[1:]}
     sure = {name: _is_sure(ratio) for name, ratio in ratios.items()}
     return {
-        "metric": corners.metric,
-        "workload": corners.workload,
-        "conditions": dict(corners.conditions),
-        "mtu": list(corners.levels["mtu"]),
-        corners.size: list(corners.levels[corners.size]),
-        "blocks": count,
+        "metric": crossed.metric,
+        "workload": crossed.workload,
+        "conditions": dict(crossed.conditions),
+        "mtu": list(crossed.levels["mtu"]),
+        crossed.size: list(crossed.levels[crossed.size]),
+        "blocks": len(whole),
         "effects": {
             name: {
                 "ratio": ratios[name].ratio,
@@ -149,7 +125,7 @@ def _said(entry: Mapping[str, Any]) -> str:
     size = next(name for name in SIZES if name in entry)
     largest, effects = entry[size][1], entry["effects"]
     level = words.levels({size: largest})
-    name = f"BIG TCP alone ({level})" if largest > BIG_BYTES else f"{level} alone"
+    name = f"BIG TCP alone ({level})" if largest > USUAL_BYTES else f"{level} alone"
     mtu = words.levels({"mtu": entry["mtu"][1]})
     whole, alone, both = (effects[each] for each in EFFECTS)
     gains = (whole["ratio"] > 1) == METRICS[entry["metric"]].higher_is_better

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from framegauge.agents.pipe import Json, Requests
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.printable import one_line
 from framegauge.testbeds.base import is_qdisc
 
@@ -22,8 +23,6 @@ SLACK_SECONDS = 5.0
 RENEWALS = 5  # within the time of a lease, which ends a little early, so that three may be lost
 SWITCHES = {"tso": ("tso", "gso"), "lro": ("lro",), "gro": ("gro",), "checksum": ("tx",)}
 SIZES = ("gso", "gro")
-USUAL_BYTES = 65_536  # of an aggregate, where a device names no limit
-MOST_MERGED_BYTES = 524_280  # what GRO merges at most (GRO_MAX_SIZE)
 READ_AS = {"tx": "tx_checksum"}
 
 
@@ -64,10 +63,9 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
 def too_large(largest: Mapping[str, int], now: Mapping[str, int | None]) -> str | None:
     """Why a host cannot have aggregates as large as a study will ask for: its reading of sizes, against those."""
     for name, size in largest.items():
-        limit = now["tso_maximum_bytes"] if name == "gso_size" else MOST_MERGED_BYTES
-        if size > (limit or USUAL_BYTES):
-            whose = "tso_max_size" if name == "gso_size" else "a limit"
-            return f"found {whose} {limit or USUAL_BYTES}, expected {size} or more for {name}"
+        limit = now["tso_maximum_bytes"] or USUAL_BYTES  # of what is built; any device takes what is merged
+        if name == "gso_size" and size > limit:
+            return f"found tso_max_size {limit}, expected {size} or more for {name}"
         if now["gso_ipv4_bytes"] is None:
             return f"found a kernel without sizes for IPv4, expected Linux 6.3 or later for {name} {size}"
     return None

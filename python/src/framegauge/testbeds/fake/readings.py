@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import network as fake_network
 from framegauge.testbeds.fake.model import AGGREGATE_FRAMES, BuiltRack, FakeModel
 
-__all__ = ["USUAL_AGGREGATE", "FakeReadings", "ceilings"]
-
-USUAL_AGGREGATE = 65_536  # an invented NIC takes no more, as a TAP
+__all__ = ["FakeReadings", "ceilings"]
 
 
 def ceilings(up: Json, mtu: int) -> Json:
@@ -84,10 +83,10 @@ class FakeReadings:
 
     def _sizes(self, nic: Json, last: bool) -> Json:
         """The largest aggregates; sabotage resets those of IPv4, as setting IPv6's may."""
-        sizes = {f"{name}_bytes": nic.get(f"{name}_bytes", USUAL_AGGREGATE) for name in ("gso", "gro")}
+        sizes = {f"{name}_bytes": nic.get(f"{name}_bytes", USUAL_BYTES) for name in ("gso", "gro")}
         reset = self.fault("sizes") and last
-        ipv4 = {key.replace("_", "_ipv4_"): USUAL_AGGREGATE - 1 if reset else size for key, size in sizes.items()}
-        return {**sizes, **ipv4, "tso_maximum_bytes": USUAL_AGGREGATE}
+        ipv4 = {key.replace("_", "_ipv4_"): USUAL_BYTES - 1 if reset else size for key, size in sizes.items()}
+        return {**sizes, **ipv4, "tso_maximum_bytes": USUAL_BYTES}
 
     def _other(self, nic: Json) -> Json:
         """The values in which a second NIC differs: none, unless it is sabotaged."""

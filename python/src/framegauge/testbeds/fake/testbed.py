@@ -22,11 +22,12 @@ import pyarrow.ipc
 from framegauge import __version__
 from framegauge.agents.pipe import ANSWER_SECONDS, PROTOCOL, Requests
 from framegauge.errors import from_agent
+from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.testbeds import changing
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import network as fake_network
 from framegauge.testbeds.fake.model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
-from framegauge.testbeds.fake.readings import USUAL_AGGREGATE, FakeReadings, ceilings
+from framegauge.testbeds.fake.readings import FakeReadings, ceilings
 from framegauge.testbeds.fake.traffic import FakeTraffic
 from framegauge.testbeds.rack import RackTestbed
 
@@ -92,7 +93,7 @@ class FakeRack(Requests):
         sizes = [
             {
                 "name": "aggregates", "needed_for": "BIG TCP",
-                "found": f"{name}_size {size} above {USUAL_AGGREGATE} (invented)", "remedy": "levels up to that",
+                "found": f"{name}_size {size} above {USUAL_BYTES} (invented)", "remedy": "levels up to that",
             }
             for name, size in asked.items()
         ]  # fmt: skip
