@@ -12,9 +12,9 @@ import pytest
 
 BEGINNING = """
 import faulthandler, signal, threading
-def interrupt(*_): raise KeyboardInterrupt
-signal.signal(signal.SIGALRM, interrupt)
+from framegauge.cli.interrupts import interruptible
 faulthandler.dump_traceback_later(45, exit=True)
+def soon(seconds): signal.setitimer(signal.ITIMER_REAL, seconds)
 """
 LOGINS = """
 from framegauge.agents.ssh import Remote
@@ -27,11 +27,20 @@ logins.open_agent, logins.SAY_SECONDS = silent, 0.01
 hosts = [Remote(f"h{number}", f"h{number}", ()) for number in range(70)]  # more than log in at a time
 interrupted = 0
 for step in range(60):
-    say = lambda _: signal.setitimer(signal.ITIMER_REAL, (1 + step) * 7e-6)
     try:
-        listed.ListedHosts(hosts, say)
+        with interruptible([signal.SIGALRM]):
+            listed.ListedHosts(hosts, lambda _: soon((1 + step) * 7e-6))
     except KeyboardInterrupt:
         interrupted += 1
+# And while they begin.
+for step in range(60):
+    try:
+        with interruptible([signal.SIGALRM]):
+            soon((1 + step) * 100e-6)
+            listed.ListedHosts(hosts, lambda _: None)
+    except KeyboardInterrupt:
+        interrupted += 1
+assert not [thread for thread in threading.enumerate() if thread.name == "login"], "logins go on"
 print(interrupted)
 """
 CALLS = """
@@ -40,9 +49,10 @@ interrupted = 0
 for step in range(2000):
     once = Once()
     try:
-        signal.setitimer(signal.ITIMER_REAL, (1 + step % 50) * 1e-6)
-        while not once.wait(0.0):
-            pass
+        with interruptible([signal.SIGALRM]):
+            soon((1 + step % 50) * 1e-6)
+            while not once.wait(0.0):
+                pass
     except KeyboardInterrupt:
         interrupted += 1
     setter = threading.Thread(target=once.set, daemon=True)
@@ -53,7 +63,28 @@ print(interrupted)
 """
 
 
-@pytest.mark.parametrize(("program", "times"), [(LOGINS, 60), (CALLS, 2000)], ids=["logins", "calls"])
+DESTRUCTORS = """
+import os, time, weakref
+class Slow:
+    def __del__(self): os.kill(os.getpid(), signal.SIGALRM); [None for _ in range(1000)]
+def late(_): os.kill(os.getpid(), signal.SIGALRM); [None for _ in range(1000)]
+interrupted = 0
+for step in range(20):
+    one = Slow()
+    kept = weakref.ref(one, late) if step % 2 else None
+    try:
+        with interruptible([signal.SIGALRM]):
+            del one
+            time.sleep(20)
+    except KeyboardInterrupt:
+        interrupted += 1
+print(interrupted)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "times"), [(LOGINS, 120), (CALLS, 2000), (DESTRUCTORS, 20)], ids=["logins", "calls", "destructors"]
+)
 def test_whoever_waits_may_be_interrupted_at_any_moment(program: str, times: int) -> None:
     command = [sys.executable, "-c", BEGINNING + program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -58,7 +58,7 @@ class Unsteady(RackTestbed):
     does once a second."""
 
     def up(self, conditions: Conditions) -> Json:
-        time.sleep(0.4 * random.random())
+        time.sleep(random.random())
         return super().up(conditions)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb
+from framegauge.cli.interrupts import interruptible
 from framegauge.errors import FramegaugeError, Interrupted
 
 __all__ = ["PLANNED", "VERBS", "main", "parser", "verb"]
@@ -114,10 +114,21 @@ def parser(whole: bool = False) -> Verb:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    then = None
     output.prepare()
+    # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
+    with interruptible():
+        then = _guarded(words)
+    if isinstance(then, int):
+        return then
+    if then is not None:
+        from framegauge.rack import hand
+
+        hand.become(then)
+    return 0
+
+
+def _guarded(words: list[str]) -> list[str] | int | None:
+    """As `_run`; the exit code of an error, which has been printed."""
     try:
         then = _run(words)
         output.finish()
@@ -130,16 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         output.give_up()
         return 1
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if isinstance(then, int):
-        return then
-    if then is not None:
-        from framegauge.rack import hand
-
-        hand.become(then)
-    return 0
+    return then
 
 
 def _run(words: list[str]) -> list[str] | int | None:
@@ -154,10 +156,3 @@ def _run(words: list[str]) -> list[str] | int | None:
         top.error(f"verb '{words[0]}' is planned, and not there yet")
     top.parse_args(words[:1])
     return None
-
-
-def _interrupt(*_: object) -> None:
-    """Once: a second Ctrl-C would interrupt the putting back, which ends by itself within seconds."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

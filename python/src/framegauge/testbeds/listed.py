@@ -33,7 +33,8 @@ class ListedHosts:
         here: dict[str, Agent] = {}
         far = Logins([each for each in hosts if isinstance(each, Remote)], say)
         try:
-            # Logins mostly wait for the network, so they run beside; agents on this machine may need a password.
+            # They mostly wait for the network, so they run beside; agents on this machine may need a password.
+            far.begin()
             for each in hosts:
                 if isinstance(each, str):
                     here[each] = Agent.open(_command(each, say))

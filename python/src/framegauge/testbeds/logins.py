@@ -41,7 +41,7 @@ class Unreachable:
 
 
 class Logins:
-    """Logins that have begun. `found` has the agent of each host, or the reason why there is none.
+    """Logins on some hosts. `found` has the agent of each that has ended, or the reason why there is none.
 
     The thread that waits can be interrupted at any moment. So it shares a SimpleQueue with the others and no Condition
     or Future: a signal's exception between taking their lock and entering the block would leave the lock held, and all
@@ -56,6 +56,9 @@ class Logins:
         self._threads = [
             threading.Thread(target=self._run, name="login", daemon=True) for _ in range(min(AT_ONCE, len(remotes)))
         ]
+
+    def begin(self) -> None:
+        """Begins them; from then on `give_up` must be called if they are not all awaited."""
         for thread in self._threads:
             thread.start()
 
@@ -78,7 +81,8 @@ class Logins:
         self._left.clear()
         self._ending.set()
         for thread in self._threads:
-            thread.join()
+            if thread.ident is not None:  # else it was not started
+                thread.join()
         late = [self._ended.get()[1] for _ in range(self._ended.qsize())]
         return [each for each in (*self.found.values(), *late) if isinstance(each, Agent)]
 

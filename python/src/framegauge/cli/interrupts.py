@@ -1,0 +1,65 @@
+"""Ctrl-C as one KeyboardInterrupt in the main thread, where it does no harm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from _thread import start_new_thread
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["interruptible"]
+
+# What is raised between taking one of their locks and entering its block leaves the lock held, and whoever needs it
+# waits for ever; what is raised in the callback of a weak reference ends there.
+FRAGILE = {"threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "weakref", "_weakrefset"}
+AGAIN_SECONDS = 0.002
+# They leave such a place within microseconds, or wait in it: then it may be raised.
+MOST_PUT_OFF = 10
+
+
+@contextmanager
+def interruptible(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+    """Raises KeyboardInterrupt at the first of these signals, and ignores all further ones until the block is left: a
+    second Ctrl-C would interrupt the putting back, which ends by itself within seconds.
+
+    It is put off for some milliseconds where it would do harm, and raised again if a destructor has swallowed it.
+    """
+    put_off, is_over = 0, False
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        nonlocal put_off
+        if put_off < MOST_PUT_OFF and frame is not None and frame.f_globals.get("__name__") in FRAGILE:
+            put_off += 1
+            start_new_thread(again, ())  # and no Thread, whose locks may be those that are held
+            return
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    def again() -> None:
+        time.sleep(AGAIN_SECONDS)
+        if not is_over:
+            os.kill(os.getpid(), signals[0])  # of the whole process, so that it wakes the main thread
+
+    def swallowed(found: sys.UnraisableHookArgs) -> None:
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            hook(found)
+            return
+        for number in signals:
+            signal.signal(number, interrupt)
+        start_new_thread(again, ())
+
+    hook = sys.unraisablehook
+    before = {number: signal.signal(number, interrupt) for number in signals}
+    sys.unraisablehook = swallowed
+    try:
+        yield
+    finally:
+        is_over = True
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
