@@ -24,7 +24,9 @@ from typing import Any
 import yaml
 from bench.common import say, spread, warn_if_busy
 
+from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, read
+from framegauge.summary import words
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 OVER_SECONDS = 3600
@@ -43,8 +45,8 @@ APPLICATIONS = {
     "iperf3": Application("ftp", "goodput", {"iperf3": {"duration": "1 s"}}),
     "ftp": Application("ftp", "completion_time", {"ftp": {"size": "1 MB"}}),
     "command, Redis": Application("command", "gets"),
-    "command, nginx": Application("command-nginx", "requests"),
-    "command, PostgreSQL": Application("command-postgresql", "transactions"),
+    "command, nginx": Application("command-nginx", "pages"),
+    "command, PostgreSQL": Application("command-postgresql", "transactions_done"),
     "web": Application("web", "operations", {"web": {"users": 10, "think": "1 s", "ramp_up": "2 s", "steady": "10 s"}}),
     "mapreduce": Application("terasort-short", "job_time"),
 }
@@ -77,8 +79,8 @@ def line(name: str, metric: str, runs: Sequence[Run]) -> str:
     """A line of the table."""
     values = []
     for mtu in (1500, 9000):
-        found = [run.metrics[metric] for run in runs if run.level == mtu and metric in run.metrics]
-        values.append(f"{statistics.fmean(found):.4g}" if found else "not measured")
+        found = [run.metrics[metric] for run in runs if run.level == mtu and metric in run.metrics and not run.excluded]
+        values.append(words.quantity(statistics.fmean(found), METRICS[metric].unit) if found else "no faithful run")
     counted = sum(not run.excluded for run in runs)
     seconds = spread([run.seconds for run in runs], ".3g")
     return f"| {name} | {seconds} | {metric} | {' | '.join(values)} | {counted} of {len(runs)} |"
