@@ -21,7 +21,7 @@ from framegauge.printable import one_line
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema, SchemaValidator
 
-__all__ = ["LINE_BYTES", "error_of", "message_of", "progress_of", "result_of", "shape"]
+__all__ = ["LINE_BYTES", "error_of", "load", "message_of", "progress_of", "result_of", "shape"]
 
 SCHEMA = Path(__file__).with_name("pipe.schema.json")  # a link to pipe/schema.json
 # The longest honest line is a check's answer: 126 paths of 1,024 flows are 14 MB, with 650,000 values. A value takes
@@ -34,6 +34,11 @@ MOST_SHOWN = 60  # characters of what was found
 LEAST, MOST = -(1 << 63), (1 << 64) - 1
 
 Json = dict[str, Any]
+
+
+def load() -> None:
+    """Import the checker and build what the first answer needs, which takes some 60 ms once in a process."""
+    _validator("hello.result")
 
 
 def message_of(line: bytes) -> Json:

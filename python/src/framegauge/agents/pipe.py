@@ -152,6 +152,7 @@ class Agent(Requests):
         finally:
             if self._words is not None:
                 os.close(self._words.input)
+        answers.load()  # while the agent starts, and a login is under way
         self._reader = threading.Thread(target=self._read, name="agent reader", daemon=True)
         if meet is not None:
             self._meet(meet)
