@@ -11,6 +11,7 @@
 
 #[cfg(feature = "build")]
 pub mod build;
+pub mod capture;
 pub mod checksum;
 mod coalesce;
 mod ecn;

@@ -1,0 +1,200 @@
+//! What acknowledgements tell: windows, RTT, SACK and D-SACK, and the end of a silence.
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use crate::flight::Acknowledged;
+use crate::half::{Episode, Silence};
+use crate::kinds::Kind;
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+impl Connection {
+    /// Takes an acknowledgement that `from` sent, of data of the other end.
+    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+        let sender = from.other();
+        let shift = self.window_shift(segment, from);
+        let half = self.half_mut(sender);
+        let ack = half.places.near(segment.ack);
+        if half.high == 0 {
+            // Nothing of the other direction was seen yet: it begins here.
+            half.places.place(segment.ack);
+            half.high = ack;
+            half.una = ack;
+        }
+        if ack > half.high {
+            self.take_ack_of_unseen(ack, sender, now, segment.number, limits);
+        }
+        let half = self.half_mut(sender);
+        if let Some(episode) = &mut half.episode {
+            episode.heard = true;
+        }
+        let same_window = u64::from(segment.window) << shift.min(14) == half.window;
+        if ack > half.una {
+            let before = half.una;
+            let taken = half.flight.acknowledge(ack);
+            half.una = ack;
+            half.duplicate_acks = 0;
+            self.take_progress(&taken, before, sender, now, segment.number, limits);
+        } else if ack == half.una
+            && same_window
+            && segment.payload_bytes == 0
+            && !half.flight.is_empty()
+            && !segment.flags.contains(TcpFlags::SYN)
+            && !segment.flags.contains(TcpFlags::FIN)
+        {
+            half.duplicate_acks += 1;
+        }
+        self.take_sack(segment, ack, sender, now);
+        let half = self.half_mut(sender);
+        match shift {
+            UNKNOWN_SHIFT => half.window_is_known = half.window_is_known && segment.window == 0,
+            _ => {
+                half.window_is_known = true;
+                half.set_window(segment, ack, shift);
+            }
+        }
+        if segment.window == 0 {
+            half.window = 0;
+            half.edge = ack;
+            half.window_is_known = true;
+        }
+        let (flight, una, high) = (half.flight.bytes(), half.una, half.high);
+        half.rounds.take(flight, una, high);
+    }
+
+    /// How far the windows of this end are scaled; those in a SYN never are (RFC 7323 section 2.2).
+    fn window_shift(&self, segment: &Segment, from: Side) -> u8 {
+        if segment.flags.contains(TcpFlags::SYN) {
+            return 0;
+        }
+        match (self.half(from).syn, self.half(from.other()).syn) {
+            (Some(own), Some(their)) => match (own.window_scale, their.window_scale) {
+                (Some(shift), Some(_)) => shift,
+                _ => 0,
+            },
+            _ => UNKNOWN_SHIFT,
+        }
+    }
+
+    /// An acknowledgement of what the capture has not: it lacks packets, or it has one direction only.
+    fn take_ack_of_unseen(&mut self, ack: u64, sender: Side, now: i64, number: u64, limits: &Thresholds) {
+        let half = self.half_mut(sender);
+        let unseen = ack - half.high;
+        half.places.place((ack as u32).wrapping_sub(1));
+        let was_seen = half.counts.segments > 0;
+        half.high = ack;
+        half.counts.unseen_bytes += unseen;
+        let _ = limits;
+        if was_seen {
+            self.note(Kind::CaptureLoss, now, now, 0, &[number]);
+        }
+    }
+
+    fn take_progress(
+        &mut self,
+        taken: &Acknowledged,
+        before: u64,
+        sender: Side,
+        now: i64,
+        number: u64,
+        limits: &Thresholds,
+    ) {
+        let half = self.half_mut(sender);
+        if let Some(sent) = taken.sent {
+            half.round_trip.sample(now - sent);
+        }
+        if taken.closed_hole {
+            self.note(Kind::Reordering, now, now, 0, &[number]);
+        }
+        let half = self.half_mut(sender);
+        half.delivered = half.delivered.max(taken.largest_piece);
+        if let Some(silence) = &mut half.silence {
+            silence.acknowledged = now;
+        }
+        if half.episode.as_ref().is_some_and(|episode| episode.una <= before || half.una > episode.una) {
+            let una = half.una;
+            if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
+                self.end_episode(episode, sender, now, Some(taken.largest_piece), limits);
+            }
+        }
+    }
+
+    fn take_sack(&mut self, segment: &Segment, ack: u64, sender: Side, now: i64) {
+        let blocks = segment.sack.as_slice();
+        let Some(first) = blocks.first() else { return };
+        let half = self.half_mut(sender);
+        let place = |number| half.places.near(number);
+        let (begin, end) = (place(first.0), place(first.1));
+        let within = |outer: &(u32, u32)| place(outer.0) <= begin && end <= place(outer.1);
+        let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
+        let resent = half.counts.resent_segments > 0;
+        for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
+            let (begin, end) = (half.places.near(*begin), half.places.near(*end));
+            if begin >= ack {
+                half.flight.sack(begin, end);
+            }
+        }
+        if is_duplicate && resent {
+            self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
+        }
+    }
+
+    /// Names the cause of a silence that has ended, or whose connection has.
+    pub(crate) fn end_episode(
+        &mut self,
+        episode: Episode,
+        sender: Side,
+        now: i64,
+        arrived: Option<u32>,
+        limits: &Thresholds,
+    ) {
+        let end = episode.begin + episode.lost;
+        let give = |connection: &mut Connection, kind| {
+            connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
+        };
+        let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
+        let never_so_large = episode.delivered < episode.largest;
+        if episode.resends >= 2 && never_so_large && by_smaller && !episode.revealed && episode.heard {
+            return give(self, Kind::PmtuBlackHole);
+        }
+        self.stalls.push((episode.begin, sender));
+        if episode.revealed && episode.repaired_before {
+            return give(self, Kind::DoubleLoss);
+        }
+        if episode.revealed || episode.resends >= 3 {
+            return give(self, Kind::RtoStall);
+        }
+        // Whether more was waiting behind what was lost, only the next data will tell.
+        let _ = limits;
+        self.settle_silence(sender);
+        self.half_mut(sender).silence = Some(Silence {
+            high: episode.high,
+            begin: episode.begin,
+            end,
+            lost: episode.lost,
+            acknowledged: now,
+            packets: episode.packets,
+        });
+    }
+
+    /// New data after a silence: if it comes at once, it had been waiting.
+    pub(crate) fn tell_silence(&mut self, sender: Side, now: i64) {
+        let at_once = (self.path_rtt() * 2).max(AT_ONCE);
+        let Some(silence) = self.half_mut(sender).silence.take() else { return };
+        let waited = now - silence.acknowledged <= at_once;
+        let kind = if waited { Kind::RtoStall } else { Kind::TailLoss };
+        self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+    }
+
+    /// Nothing followed a silence.
+    pub(crate) fn settle_silence(&mut self, sender: Side) {
+        if let Some(silence) = self.half_mut(sender).silence.take() {
+            self.note(Kind::TailLoss, silence.begin, silence.end, silence.lost, &silence.packets);
+        }
+    }
+}
+
+/// Without both SYNs nobody knows the scale.
+const UNKNOWN_SHIFT: u8 = u8::MAX;
+/// What leaves so soon after an acknowledgement was ready.
+const AT_ONCE: i64 = 5_000_000;

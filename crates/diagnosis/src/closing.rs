@@ -1,0 +1,238 @@
+//! The end of a connection: what was kept aside gets its cause, and what only the whole life tells gets its name.
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use crate::findings::{Ends, Finding};
+use crate::half::Half;
+use crate::kinds::Kind;
+use crate::words;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A connection of the capture.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConnectionReport {
+    /// Its number, from 1 in the order of the first packets.
+    pub connection: u64,
+    /// Its ends.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// Since the capture's first packet, in seconds.
+    pub begin_seconds: f64,
+    /// Its last packet.
+    pub end_seconds: f64,
+    /// The RTT between the ends, in seconds: the smallest that was seen.
+    pub rtt_seconds: f64,
+    /// The MSS that each end announced, client and server.
+    pub mss: [Option<u16>; 2],
+    /// How far the ends scale their windows; null: the option was missing.
+    pub window_scale: [Option<u8>; 2],
+    /// Both ends permit SACK.
+    pub sack: bool,
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Multipath TCP was among the options.
+    pub multipath: bool,
+    /// The capture has its handshake.
+    pub has_handshake: bool,
+    /// Bytes that each end sent, resends not counted.
+    pub bytes: [u64; 2],
+    /// Segments with data.
+    pub data_segments: [u64; 2],
+    /// Segments that were sent again.
+    pub resent_segments: [u64; 2],
+    /// Bytes that were sent again.
+    pub resent_bytes: [u64; 2],
+    /// The most bytes under way at a time.
+    pub largest_flight_bytes: [u64; 2],
+    /// The time of its life by cause, in seconds; they add up to it.
+    pub time: BTreeMap<&'static str, f64>,
+}
+
+/// A connection that ended, with what was found in it.
+pub(crate) struct Ended {
+    pub(crate) report: ConnectionReport,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) stalls: Vec<(i64, Side)>,
+    pub(crate) ends: Ends,
+    pub(crate) rtt: i64,
+    pub(crate) reset_by: Option<Side>,
+    pub(crate) last: i64,
+}
+
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+impl Connection {
+    /// Ends it. `origin`: the time of the capture's first packet.
+    pub(crate) fn end(mut self, origin: i64, limits: &Thresholds) -> Ended {
+        let last = self.last;
+        for side in SIDES {
+            if let Some(episode) = self.half_mut(side).episode.take() {
+                self.end_episode(episode, side, last, None, limits);
+            }
+            self.settle_silence(side);
+        }
+        if let Some(held) = self.held.take() {
+            self.note(Kind::ApplicationLimited, held.begin, held.end, held.end - held.begin, &[held.data, held.ack]);
+        }
+        self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
+        self.judge_handshake();
+        self.judge_windows(limits);
+        self.judge_slow_start(limits);
+        self.judge_capture(limits);
+        let time = self.time();
+        let findings = self.findings(origin, limits);
+        Ended {
+            report: self.report(origin, time),
+            findings,
+            stalls: std::mem::take(&mut self.stalls),
+            ends: self.ends,
+            rtt: self.path_rtt(),
+            reset_by: self.reset_by.or(self.refused.then_some(Side::Server)),
+            last,
+        }
+    }
+
+    /// A pattern that was seen too seldom to have its name.
+    fn rename_rare(&mut self, kind: Kind, least: u32, other: Kind) {
+        if self.tallies.iter().any(|tally| tally.kind == kind && tally.count < u64::from(least)) {
+            self.rename(kind, other);
+        }
+    }
+
+    fn rename(&mut self, kind: Kind, other: Kind) {
+        if let Some(place) = self.tallies.iter().position(|tally| tally.kind == kind) {
+            let tally = self.tallies.swap_remove(place);
+            self.note(other, tally.begin, tally.end, tally.lost, &tally.packets);
+        }
+    }
+
+    fn lost(&self, kind: Kind) -> i64 {
+        self.tallies.iter().filter(|tally| tally.kind == kind).map(|tally| tally.lost).sum()
+    }
+
+    fn judge_handshake(&mut self) {
+        let announced = |half: &Half| half.syn.and_then(|syn| syn.mss);
+        if let (Some(one), Some(other)) = (announced(&self.halves[0]), announced(&self.halves[1]))
+            && one != other
+        {
+            let (first, number) = (self.first, 0);
+            self.note(Kind::MssMismatch, first, first, 0, &[number]);
+        }
+    }
+
+    fn judge_windows(&mut self, limits: &Thresholds) {
+        let unscaled = self.halves.iter().any(|half| half.syn.is_some_and(|syn| syn.window_scale.is_none()));
+        let life = (self.last - self.first).max(1);
+        let limited = self.lost(Kind::ReceiverLimited);
+        let both = self.halves.iter().all(|half| half.syn.is_some());
+        if unscaled && both && limited as f64 > limits.share_of_life * life as f64 {
+            self.rename(Kind::ReceiverLimited, Kind::WindowScalingOff);
+        }
+    }
+
+    /// A transfer that ended while the bytes under way still grew from RTT to RTT, and that nothing else held back.
+    fn judge_slow_start(&mut self, limits: &Thresholds) {
+        let life = (self.last - self.first).max(1);
+        let waited = self.lost(Kind::NetworkLimited);
+        let grew = self.halves.iter().any(|half| {
+            let rounds = half.rounds;
+            rounds.growing >= limits.slow_start_rounds
+                && rounds.growing + 2 >= rounds.count
+                && half.counts.resent_segments == 0
+        });
+        if grew && waited * 2 > life {
+            self.rename(Kind::NetworkLimited, Kind::ShortFlowSlowStart);
+        }
+    }
+
+    fn judge_capture(&mut self, limits: &Thresholds) {
+        let (first, last) = (self.first, self.last);
+        for side in SIDES {
+            let counts = self.half(side).counts;
+            let heard = self.half(side.other()).counts;
+            if counts.segments == 0 && heard.segments >= 10 && heard.data_segments + heard.bytes > 0 {
+                self.note(Kind::HalfCapture, first, last, 0, &[]);
+                self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
+            }
+            if counts.aggregates > 0 {
+                self.note(Kind::Aggregates, first, last, 0, &[]);
+            }
+            if counts.wrong_checksums > 0 {
+                self.note(Kind::ChecksumOffload, first, last, 0, &[]);
+            }
+        }
+        let unseen: u64 = self.halves.iter().map(|half| half.counts.unseen_bytes).sum();
+        let bytes: u64 = self.halves.iter().map(|half| half.counts.bytes).sum();
+        // One packet at the capture's edge is no loss.
+        if (unseen as f64) < limits.capture_loss * (bytes + unseen) as f64 {
+            self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
+        }
+    }
+
+    /// The time by cause, in nanoseconds.
+    fn time(&self) -> BTreeMap<&'static str, i64> {
+        let mut found = BTreeMap::new();
+        if self.handshake > 0 {
+            found.insert("handshake", self.handshake);
+        }
+        for tally in self.tallies.iter().filter(|tally| tally.lost > 0) {
+            *found.entry(words::name(tally.kind)).or_insert(0) += tally.lost;
+        }
+        found
+    }
+
+    fn findings(&self, origin: i64, limits: &Thresholds) -> Vec<Finding> {
+        let seconds = |at: i64| (at - origin) as f64 / 1e9;
+        let life = (self.last - self.first).max(1);
+        let worth = |kind: Kind, lost: i64| match kind {
+            Kind::ApplicationLimited | Kind::NetworkLimited | Kind::ReceiverLimited | Kind::Bufferbloat => {
+                lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
+            }
+            _ => true,
+        };
+        let mut found: Vec<Finding> = self
+            .tallies
+            .iter()
+            .filter(|tally| worth(tally.kind, tally.lost))
+            .map(|tally| Finding {
+                kind: tally.kind,
+                connection: Some(self.number),
+                begin_seconds: seconds(tally.begin),
+                end_seconds: seconds(tally.end),
+                count: tally.count,
+                lost_seconds: tally.lost as f64 / 1e9,
+                packets: tally.packets.clone(),
+                text: words::text(self, tally),
+                remedy: tally.kind.remedy(),
+            })
+            .collect();
+        found.sort_by(|one, other| other.lost_seconds.total_cmp(&one.lost_seconds).then(one.kind.cmp(&other.kind)));
+        found
+    }
+
+    fn report(&self, origin: i64, time: BTreeMap<&'static str, i64>) -> ConnectionReport {
+        let seconds = |at: i64| (at - origin) as f64 / 1e9;
+        let both = |test: fn(&Half) -> bool| self.halves.iter().all(test);
+        let each = |take: fn(&Half) -> u64| [take(&self.halves[0]), take(&self.halves[1])];
+        ConnectionReport {
+            connection: self.number,
+            ends: self.ends,
+            begin_seconds: seconds(self.first),
+            end_seconds: seconds(self.last),
+            rtt_seconds: self.path_rtt() as f64 / 1e9,
+            mss: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.mss)),
+            window_scale: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.window_scale)),
+            sack: both(|half| half.syn.is_some_and(|syn| syn.sack_permitted)),
+            timestamps: both(|half| half.syn.is_some_and(|syn| syn.timestamps)),
+            multipath: self.multipath,
+            has_handshake: both(|half| half.syn.is_some()),
+            bytes: each(|half| half.counts.bytes),
+            data_segments: each(|half| half.counts.data_segments),
+            resent_segments: each(|half| half.counts.resent_segments),
+            resent_bytes: each(|half| half.counts.resent_bytes),
+            largest_flight_bytes: each(|half| half.rounds.largest_peak),
+            time: time.into_iter().map(|(name, lost)| (name, lost as f64 / 1e9)).collect(),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! A connection: both directions, the time of its life by cause, and what happened in it.
+//!
+//! ```text
+//!   time ──┬────┬──┬─────────────┬──┬───▶      each gap between two packets belongs to one cause,
+//!        SYN  data ack  silence  resend         so the causes' times add up to the connection's life
+//! ```
+//!
+//! A gap is judged when the packet that ends it arrives, from the state before that packet (`stretches.rs`). Where only
+//! what follows can tell (was more data waiting? was the sender held by Nagle's algorithm?), its time is kept aside
+//! until then, and given to a cause at the latest when the connection ends.
+
+use crate::Thresholds;
+use crate::findings::{Ends, Tally, count};
+use crate::flight::Piece;
+use crate::half::Half;
+use crate::kinds::Kind;
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+/// A sender may have waited for a delayed acknowledgement; what follows it will tell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) sender: Side,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+    pub(crate) data: u64,
+    pub(crate) ack: u64,
+}
+
+/// The newest packets of a direction, to know again what the capture has twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Print {
+    seq: u32,
+    ack: u32,
+    payload: u32,
+    flags: u8,
+    window: u16,
+    timestamps: Option<(u32, u32)>,
+    identification: Option<u16>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) number: u64,
+    pub(crate) ends: Ends,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) last_number: u64,
+    pub(crate) halves: [Half; 2],
+    pub(crate) tallies: Vec<Tally>,
+    /// Time of the handshake that is no fault, in nanoseconds.
+    pub(crate) handshake: i64,
+    pub(crate) established: bool,
+    pub(crate) closed: bool,
+    pub(crate) reset_by: Option<Side>,
+    pub(crate) refused: bool,
+    /// From SYN to SYN-ACK, and from there to the ACK.
+    pub(crate) syn_answer: Option<i64>,
+    pub(crate) ack_answer: Option<i64>,
+    pub(crate) held: Option<Held>,
+    /// When the silences began that ended by a timeout, with the sender.
+    pub(crate) stalls: Vec<(i64, Side)>,
+    pub(crate) multipath: bool,
+    pub(crate) hops: [u8; 2],
+    prints: [[Option<(i64, Print)>; 2]; 2],
+}
+
+impl Connection {
+    pub(crate) fn new(number: u64, segment: &Segment) -> Connection {
+        let answers = segment.flags.contains(TcpFlags::SYN.with(TcpFlags::ACK));
+        let (client, server) = match answers {
+            true => (segment.destination, segment.source),
+            false => (segment.source, segment.destination),
+        };
+        Connection {
+            number,
+            ends: Ends { client, server },
+            first: segment.nanoseconds,
+            last: segment.nanoseconds,
+            last_number: segment.number,
+            halves: Default::default(),
+            tallies: Vec::new(),
+            handshake: 0,
+            established: !segment.flags.contains(TcpFlags::SYN),
+            closed: false,
+            reset_by: None,
+            refused: false,
+            syn_answer: None,
+            ack_answer: None,
+            held: None,
+            stalls: Vec::new(),
+            multipath: false,
+            hops: [0; 2],
+            prints: Default::default(),
+        }
+    }
+
+    pub(crate) fn half(&self, side: Side) -> &Half {
+        &self.halves[side as usize]
+    }
+
+    pub(crate) fn half_mut(&mut self, side: Side) -> &mut Half {
+        &mut self.halves[side as usize]
+    }
+
+    pub(crate) fn mss(&self, side: Side) -> u32 {
+        self.half(side).mss(self.half(side.other()))
+    }
+
+    pub(crate) fn note(&mut self, kind: Kind, begin: i64, end: i64, lost: i64, packets: &[u64]) {
+        count(&mut self.tallies, kind, begin, end, lost, packets);
+    }
+
+    /// The RTT from end to end: of the handshake, or what the smallest samples of both directions add up to.
+    pub(crate) fn path_rtt(&self) -> i64 {
+        let of_handshake = match (self.syn_answer, self.ack_answer) {
+            (Some(first), Some(second)) => Some(first + second),
+            _ => None,
+        };
+        let least = |side| self.half(side).round_trip.minimum;
+        let of_data = match (least(Side::Client), least(Side::Server)) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        match (of_handshake, of_data) {
+            (Some(one), Some(other)) => one.min(other),
+            (one, other) => one.or(other).unwrap_or(0),
+        }
+    }
+
+    /// Whether the tap is nearer to the receiver of this side's data than to its sender.
+    pub(crate) fn is_near_receiver(&self, sender: Side) -> bool {
+        let half = self.half(sender).round_trip.minimum;
+        half.is_some_and(|least| least * 2 < self.path_rtt())
+    }
+
+    /// Takes the next segment, in the order of the capture.
+    pub(crate) fn take(&mut self, segment: &Segment, limits: &Thresholds) {
+        let from = if segment.source == self.ends.client { Side::Client } else { Side::Server };
+        let mut now = segment.nanoseconds;
+        if now < self.last {
+            self.note(Kind::CaptureMisordered, now, self.last, 0, &[segment.number]);
+            now = self.last;
+        }
+        if self.is_duplicate(segment, from, now, limits) {
+            self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
+            return;
+        }
+        self.attribute(segment, from, now, limits);
+        self.last = now;
+        self.last_number = segment.number;
+        self.half_mut(from).counts.segments += 1;
+        self.hops[from as usize] = segment.hops;
+        self.multipath |= segment.multipath;
+        if segment.flags.contains(TcpFlags::SYN) {
+            self.take_syn(segment, from, now);
+        } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
+            self.established = true;
+            self.ack_answer = self.ack_answer.or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));
+        }
+        self.take_data(segment, from, now, limits);
+        if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
+            self.take_ack(segment, from, now, limits);
+        }
+        if segment.flags.contains(TcpFlags::RST) {
+            self.take_reset(segment, from, now);
+        }
+    }
+
+    fn is_duplicate(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) -> bool {
+        let print = Print {
+            seq: segment.seq,
+            ack: segment.ack,
+            payload: segment.payload_bytes,
+            flags: segment.flags.0,
+            window: segment.window,
+            timestamps: segment.timestamps,
+            identification: segment.identification,
+        };
+        // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
+        let marked = segment.identification.is_some_and(|id| id != 0);
+        let prints = &mut self.prints[from as usize];
+        let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= limits.duplicate_nanoseconds);
+        prints[1] = prints[0];
+        prints[0] = Some((now, print));
+        again && (marked || (segment.payload_bytes > 0 && segment.timestamps.is_some()))
+    }
+
+    /// Both ends have finished and heard so, or one has reset.
+    pub(crate) fn is_over(&self) -> bool {
+        self.closed || self.halves.iter().all(|half| half.finished && half.flight.is_empty())
+    }
+
+    /// Whether a SYN opens another connection with the same ends: it has another sequence number, and this one was used.
+    pub(crate) fn is_another(&self, segment: &Segment) -> bool {
+        let same_client = segment.source == self.ends.client;
+        let half = self.half(Side::Client);
+        !same_client || half.syns == 0 || half.places.near(segment.seq) != half.syn_place
+    }
+
+    fn take_syn(&mut self, segment: &Segment, from: Side, now: i64) {
+        let first = now == self.first;
+        let other = self.half(from.other()).last_data;
+        let half = self.half_mut(from);
+        half.syns += 1;
+        if half.syns == 1 {
+            half.syn = segment.syn;
+            half.syn_place = half.places.place(segment.seq);
+            half.high = half.syn_place + 1;
+            half.una = half.syn_place;
+        }
+        // Until data is sent, its time is that of the SYN.
+        half.last_data = now;
+        let once = half.syns == 1 && self.half(from.other()).syns == 1;
+        if segment.flags.contains(TcpFlags::ACK) && once && !first {
+            self.syn_answer = Some(now - other);
+        }
+    }
+
+    fn take_data(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+        let fin = segment.flags.contains(TcpFlags::FIN);
+        let mss = self.mss(from);
+        let half = &mut self.halves[from as usize];
+        if segment.checksum_is_right == Some(false) {
+            half.counts.wrong_checksums += 1;
+        }
+        if segment.payload_bytes == 0 && !fin {
+            return;
+        }
+        let syn = u64::from(segment.flags.contains(TcpFlags::SYN));
+        let begin = half.places.near(segment.seq) + syn;
+        let end = begin + u64::from(segment.payload_bytes) + u64::from(fin);
+        if half.high == 0 {
+            // The capture began in the middle.
+            half.high = begin;
+            half.una = half.una.max(begin);
+        }
+        half.counts.data_segments += u64::from(segment.payload_bytes > 0);
+        half.counts.aggregates += u64::from(segment.payload_bytes > mss);
+        half.finished |= fin;
+        let fresh = end.saturating_sub(half.high.max(begin));
+        if end <= half.high {
+            self.take_resend(segment, from, (begin, end), now, limits);
+        } else {
+            let begin = begin.max(half.high);
+            half.places.place((end as u32).wrapping_sub(1));
+            half.high = end;
+            half.counts.bytes += fresh - u64::from(fin);
+            let number = segment.number;
+            half.flight.push(Piece { begin, end, first: now, last: now, number, times: 1, sacked: false });
+            self.tell_silence(from, now);
+        }
+        let half = &mut self.halves[from as usize];
+        half.largest = half.largest.max(segment.payload_bytes.min(mss.max(half.largest)));
+        half.last_data = now;
+        half.last_payload = segment.payload_bytes;
+        half.last_number = segment.number;
+        half.unpushed = segment.payload_bytes >= mss && !segment.flags.contains(TcpFlags::PSH);
+        let (flight, una, high) = (half.flight.bytes(), half.una, half.high);
+        half.rounds.take(flight, una, high);
+        self.watch_storm(segment, from, now, limits);
+    }
+
+    fn take_reset(&mut self, segment: &Segment, from: Side, now: i64) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        let begin = self.last;
+        if !self.established && from == Side::Server && self.half(Side::Server).syns == 0 {
+            self.refused = true;
+            self.note(Kind::ConnectionRefused, begin, now, 0, &[segment.number]);
+        } else {
+            self.reset_by = Some(from);
+            // After both ends have finished it cuts nothing off.
+            if !(self.half(Side::Client).finished && self.half(Side::Server).finished) {
+                self.note(Kind::Reset, begin, now, 0, &[segment.number]);
+            }
+        }
+    }
+}

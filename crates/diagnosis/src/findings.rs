@@ -1,0 +1,66 @@
+//! What was found, in the form in which it is told.
+
+use crate::Kind;
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// Packets that are named as evidence; more are counted only.
+const MOST_PACKETS: usize = 20;
+
+/// A named problem of one connection, or of the capture.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Its name.
+    pub kind: Kind,
+    /// The connection's number, from 1; `None` for a finding about the capture or several connections.
+    pub connection: Option<u64>,
+    /// When it begins, in seconds since the capture's first packet.
+    pub begin_seconds: f64,
+    /// When it ends.
+    pub end_seconds: f64,
+    /// How often it happened.
+    pub count: u64,
+    /// The time that was lost by it, in seconds.
+    pub lost_seconds: f64,
+    /// The numbers of packets that show it.
+    pub packets: Vec<u64>,
+    /// What happened, in plain words.
+    pub text: String,
+    /// What helps.
+    pub remedy: &'static str,
+}
+
+/// One kind of finding of one connection, while it is being collected.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tally {
+    pub(crate) kind: Kind,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+    pub(crate) count: u64,
+    pub(crate) lost: i64,
+    pub(crate) packets: Vec<u64>,
+}
+
+/// Adds an occurrence to those of its kind.
+pub(crate) fn count(tallies: &mut Vec<Tally>, kind: Kind, begin: i64, end: i64, lost: i64, packets: &[u64]) {
+    let place = tallies.iter().position(|tally| tally.kind == kind).unwrap_or_else(|| {
+        tallies.push(Tally { kind, begin, end, count: 0, lost: 0, packets: Vec::new() });
+        tallies.len() - 1
+    });
+    let tally = &mut tallies[place];
+    tally.begin = tally.begin.min(begin);
+    tally.end = tally.end.max(end);
+    tally.count += 1;
+    tally.lost += lost;
+    let room = MOST_PACKETS.saturating_sub(tally.packets.len());
+    tally.packets.extend(packets.iter().filter(|number| **number > 0).take(room));
+}
+
+/// The two ends of a connection: that which sent the first SYN, or else the first packet, is the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Ends {
+    /// Who opened it.
+    pub client: SocketAddr,
+    /// The other end.
+    pub server: SocketAddr,
+}

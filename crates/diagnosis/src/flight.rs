@@ -1,0 +1,270 @@
+//! What one end has sent and the other has not acknowledged, in order of sequence.
+
+use std::collections::VecDeque;
+
+/// A piece of the stream that left in one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Its first byte.
+    pub(crate) begin: u64,
+    /// The byte after it.
+    pub(crate) end: u64,
+    /// When it was seen first, in nanoseconds.
+    pub(crate) first: i64,
+    /// When it was seen last.
+    pub(crate) last: i64,
+    /// The packet that carried it first.
+    pub(crate) number: u64,
+    /// How often it was sent.
+    pub(crate) times: u32,
+    /// The receiver has it, by SACK.
+    pub(crate) sacked: bool,
+}
+
+/// The pieces that are under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flight {
+    pieces: VecDeque<Piece>,
+    sacked_bytes: u64,
+}
+
+/// Pieces that are kept; of a capture without any acknowledgement the older ones are forgotten.
+const MOST_PIECES: usize = 1 << 16;
+
+impl Flight {
+    /// Bytes that are neither acknowledged nor SACKed.
+    pub(crate) fn bytes(&self) -> u64 {
+        match (self.pieces.front(), self.pieces.back()) {
+            (Some(front), Some(back)) => (back.end - front.begin).saturating_sub(self.sacked_bytes),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that the receiver has above a hole.
+    pub(crate) fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// Nothing is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The oldest piece.
+    pub(crate) fn front(&self) -> Option<&Piece> {
+        self.pieces.front()
+    }
+
+    /// The newest piece.
+    pub(crate) fn back(&self) -> Option<&Piece> {
+        self.pieces.back()
+    }
+
+    /// Adds a piece of new data, which begins at or after the end of all others.
+    pub(crate) fn push(&mut self, piece: Piece) {
+        if self.pieces.len() == MOST_PIECES
+            && let Some(old) = self.pieces.pop_front()
+            && old.sacked
+        {
+            self.sacked_bytes -= old.end - old.begin;
+        }
+        self.pieces.push_back(piece);
+    }
+
+    /// Takes in data that was sent before: the pieces within `[begin, end)` count once more. How often the first of
+    /// them has now been sent, when it was sent before, and whether all of it was SACKed already; `None` if it is
+    /// acknowledged already.
+    pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64) -> Option<Resent> {
+        self.cut(begin);
+        self.cut(end);
+        let mut found: Option<Resent> = None;
+        let from = self.pieces.partition_point(|piece| piece.end <= begin);
+        for piece in self.pieces.range_mut(from..) {
+            if piece.begin >= end {
+                break;
+            }
+            let before = piece.last;
+            piece.times += 1;
+            piece.last = now;
+            let all = found.is_none_or(|found| found.was_sacked) && piece.sacked;
+            let first = found.unwrap_or(Resent { times: piece.times, before, first: piece.first, number: piece.number, was_sacked: all });
+            found = Some(Resent { was_sacked: all, ..first });
+        }
+        found
+    }
+
+    /// Takes off what is acknowledged below `una`. The newest piece that was sent once only, from which the RTT
+    /// follows (Karn), and whether any was acknowledged that had been resent.
+    pub(crate) fn acknowledge(&mut self, una: u64) -> Acknowledged {
+        let mut found = Acknowledged::default();
+        while let Some(front) = self.pieces.front_mut() {
+            if front.begin >= una {
+                break;
+            }
+            if front.end > una {
+                if front.sacked {
+                    self.sacked_bytes -= una - front.begin;
+                }
+                found.bytes += una - front.begin;
+                front.begin = una;
+                break;
+            }
+            let piece = *front;
+            self.pieces.pop_front();
+            found.bytes += piece.end - piece.begin;
+            if piece.sacked {
+                self.sacked_bytes -= piece.end - piece.begin;
+            }
+            found.resent |= piece.times > 1;
+            found.closed_hole |= piece.times == 1 && !piece.sacked && self.sacked_bytes > 0;
+            found.largest_piece = found.largest_piece.max((piece.end - piece.begin) as u32);
+            if piece.times == 1 && !piece.sacked {
+                found.sent = Some(piece.first);
+            }
+        }
+        found
+    }
+
+    /// Marks `[begin, end)` as received. Bytes that were not marked before.
+    pub(crate) fn sack(&mut self, begin: u64, end: u64) -> u64 {
+        let mut news = 0;
+        let from = self.pieces.partition_point(|piece| piece.begin < begin);
+        for piece in self.pieces.range_mut(from..) {
+            if piece.end > end {
+                break;
+            }
+            if !piece.sacked {
+                piece.sacked = true;
+                news += piece.end - piece.begin;
+            }
+        }
+        self.sacked_bytes += news;
+        news
+    }
+
+    /// Makes `place` a border between two pieces.
+    fn cut(&mut self, place: u64) {
+        let at = self.pieces.partition_point(|piece| piece.end <= place);
+        let Some(piece) = self.pieces.get_mut(at) else { return };
+        if piece.begin >= place {
+            return;
+        }
+        let rest = Piece { begin: place, ..*piece };
+        piece.end = place;
+        self.pieces.insert(at + 1, rest);
+    }
+}
+
+/// What a resend repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resent {
+    /// How often its first piece has been sent by now.
+    pub(crate) times: u32,
+    /// When that piece was sent before.
+    pub(crate) before: i64,
+    /// When that piece was sent first.
+    pub(crate) first: i64,
+    /// The packet that carried it first.
+    pub(crate) number: u64,
+    /// All of it had been SACKed.
+    pub(crate) was_sacked: bool,
+}
+
+/// What an acknowledgement took off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// When the newest piece left that was sent once only.
+    pub(crate) sent: Option<i64>,
+    /// A piece had been resent.
+    pub(crate) resent: bool,
+    /// A hole below SACKed data was closed by a piece that was sent once only: the network had reordered it.
+    pub(crate) closed_hole: bool,
+    /// The largest piece, in bytes.
+    pub(crate) largest_piece: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn piece(begin: u64, end: u64, at: i64) -> Piece {
+        Piece { begin, end, first: at, last: at, number: 1, times: 1, sacked: false }
+    }
+
+    fn three() -> Flight {
+        let mut flight = Flight::default();
+        for (place, begin) in [100, 200, 300].into_iter().enumerate() {
+            flight.push(piece(begin, begin + 100, place as i64));
+        }
+        flight
+    }
+
+    #[test]
+    fn a_part_that_is_resent_counts_alone() {
+        let mut flight = three();
+        let found = flight.resend(250, 300, 9).expect("it is under way");
+        assert_eq!((found.times, found.before, found.was_sacked), (2, 1, false));
+        assert_eq!(flight.resend(200, 300, 10).expect("it is under way").times, 2);
+        assert_eq!(flight.resend(250, 300, 11).expect("it is under way").times, 4);
+        assert_eq!(flight.resend(0, 100, 12), None);
+        assert_eq!(flight.bytes(), 300);
+    }
+
+    #[test]
+    fn karn_takes_no_sample_of_what_was_resent() {
+        let mut flight = three();
+        flight.resend(100, 200, 9);
+        let found = flight.acknowledge(200);
+        assert_eq!((found.bytes, found.sent, found.resent), (100, None, true));
+        assert_eq!(flight.acknowledge(400).sent, Some(2));
+        assert!(flight.is_empty());
+    }
+
+    #[test]
+    fn a_hole_that_closes_without_a_resend_was_reordered() {
+        let mut flight = three();
+        assert_eq!(flight.sack(200, 400), 200);
+        assert_eq!(flight.sack(200, 400), 0);
+        assert_eq!(flight.bytes(), 100);
+        assert!(flight.acknowledge(400).closed_hole);
+        assert_eq!(flight.sacked_bytes(), 0);
+    }
+
+    proptest! {
+        /// Bytes are conserved: what was sent is acknowledged, or under way.
+        #[test]
+        fn no_byte_is_lost_or_counted_twice(
+            steps in proptest::collection::vec((0u8..4, 1u64..5000, 1u64..5000), 1..200)
+        ) {
+            let (mut flight, mut high, mut una, mut taken) = (Flight::default(), 1u64, 1u64, 0u64);
+            for (now, (kind, first, second)) in steps.into_iter().enumerate() {
+                match kind {
+                    0 => {
+                        flight.push(piece(high, high + first, now as i64));
+                        high += first;
+                    }
+                    1 => {
+                        let begin = (una + first).min(high);
+                        flight.resend(begin, (begin + second).min(high), now as i64);
+                    }
+                    2 => {
+                        let begin = una + first;
+                        flight.sack(begin, begin + second);
+                    }
+                    _ => {
+                        una = (una + first).min(high);
+                        taken += flight.acknowledge(una).bytes;
+                    }
+                }
+                prop_assert_eq!(taken, una - 1);
+                prop_assert_eq!(flight.bytes() + flight.sacked_bytes(), high - una);
+                let sacked: u64 = flight.pieces.iter().filter(|p| p.sacked).map(|p| p.end - p.begin).sum();
+                prop_assert_eq!(sacked, flight.sacked_bytes());
+                prop_assert!(flight.pieces.iter().zip(flight.pieces.iter().skip(1)).all(|(a, b)| a.end == b.begin));
+            }
+        }
+    }
+}

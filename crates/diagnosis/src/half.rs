@@ -1,0 +1,175 @@
+//! One direction of a connection: what one end sent, and what the other let it send.
+
+use crate::flight::Flight;
+use crate::rtt::RoundTrip;
+use crate::sequence::Unwrapper;
+use framegauge_packets::SynOptions;
+use framegauge_packets::capture::Segment;
+
+/// Without a SYN and before any data: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
+const MSS_DEFAULT: u32 = 536;
+
+/// The state of one direction. Places are those of `Unwrapper`; 0 means none yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Half {
+    pub(crate) places: Unwrapper,
+    /// Its SYN's options, and the place of the SYN.
+    pub(crate) syn: Option<SynOptions>,
+    pub(crate) syn_place: u64,
+    pub(crate) syns: u32,
+    pub(crate) flight: Flight,
+    /// The place after all that was seen.
+    pub(crate) high: u64,
+    /// The place up to which the other end has acknowledged.
+    pub(crate) una: u64,
+    pub(crate) round_trip: RoundTrip,
+    /// The right edge of the other end's window, and the window itself, in bytes.
+    pub(crate) edge: u64,
+    pub(crate) window: u64,
+    pub(crate) window_is_known: bool,
+    pub(crate) largest_window: u64,
+    /// The largest payload of one segment that was sent, and that arrived.
+    pub(crate) largest: u32,
+    pub(crate) delivered: u32,
+    pub(crate) duplicate_acks: u32,
+    pub(crate) last_data: i64,
+    pub(crate) last_payload: u32,
+    pub(crate) last_number: u64,
+    /// The last data was a full segment without PSH: more was there (Linux).
+    pub(crate) unpushed: bool,
+    pub(crate) finished: bool,
+    pub(crate) episode: Option<Episode>,
+    pub(crate) silence: Option<Silence>,
+    /// A repair by SACK or duplicate acknowledgements goes on until this place.
+    pub(crate) recovery: u64,
+    pub(crate) rounds: Rounds,
+    pub(crate) counts: Counts,
+    pub(crate) storm: Second,
+    pub(crate) storm_resends_before: u64,
+}
+
+/// What a direction carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) segments: u64,
+    pub(crate) data_segments: u64,
+    pub(crate) bytes: u64,
+    pub(crate) resent_segments: u64,
+    pub(crate) resent_bytes: u64,
+    /// Acknowledged bytes that the capture has not.
+    pub(crate) unseen_bytes: u64,
+    pub(crate) aggregates: u64,
+    pub(crate) wrong_checksums: u64,
+}
+
+/// The resends of one second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Second {
+    pub(crate) begin: i64,
+    pub(crate) bytes: u64,
+    pub(crate) resent_bytes: u64,
+    pub(crate) resends: u32,
+}
+
+/// Silence that resends of the same data ended, until that data is acknowledged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Episode {
+    pub(crate) una: u64,
+    pub(crate) high: u64,
+    pub(crate) begin: i64,
+    pub(crate) lost: i64,
+    pub(crate) resends: u32,
+    /// The largest payload that was resent, and the largest that had ever arrived before.
+    pub(crate) largest: u32,
+    pub(crate) delivered: u32,
+    /// SACK or three duplicate acknowledgements had revealed the loss.
+    pub(crate) revealed: bool,
+    /// The data had been resent before the silence.
+    pub(crate) repaired_before: bool,
+    /// The other end was heard meanwhile.
+    pub(crate) heard: bool,
+    pub(crate) packets: Vec<u64>,
+}
+
+/// A silence that is over, and of which the next new data will tell whether more was waiting.
+#[derive(Debug, Clone)]
+pub(crate) struct Silence {
+    pub(crate) high: u64,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+    pub(crate) lost: i64,
+    pub(crate) acknowledged: i64,
+    pub(crate) packets: Vec<u64>,
+}
+
+/// How the bytes under way grow from RTT to RTT.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rounds {
+    /// The round ends when this place is acknowledged.
+    pub(crate) end: u64,
+    pub(crate) count: u32,
+    pub(crate) growing: u32,
+    pub(crate) peak: u64,
+    pub(crate) last_peak: u64,
+    pub(crate) largest_peak: u64,
+}
+
+impl Rounds {
+    /// Takes the bytes under way after data left or was acknowledged.
+    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) {
+        self.peak = self.peak.max(flight);
+        self.largest_peak = self.largest_peak.max(flight);
+        if una < self.end {
+            return;
+        }
+        if self.end > 0 && self.peak > 0 {
+            self.count += 1;
+            if self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3 {
+                self.growing += 1;
+            }
+            self.last_peak = self.peak;
+        }
+        self.peak = flight;
+        self.end = high;
+    }
+}
+
+impl Half {
+    /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else the largest payload.
+    pub(crate) fn mss(&self, other: &Half) -> u32 {
+        match (self.syn.and_then(|syn| syn.mss), other.syn.and_then(|syn| syn.mss)) {
+            (Some(own), Some(their)) => {
+                let options = if self.has_timestamps(other) { 12 } else { 0 };
+                u32::from(own.min(their)).saturating_sub(options).max(1)
+            }
+            _ if self.largest > 0 => self.largest,
+            _ => MSS_DEFAULT,
+        }
+    }
+
+    fn has_timestamps(&self, other: &Half) -> bool {
+        let offered = |half: &Half| half.syn.is_some_and(|syn| syn.timestamps);
+        offered(self) && offered(other)
+    }
+
+    /// Bytes that the other end's window still allows.
+    pub(crate) fn room(&self) -> u64 {
+        self.edge.saturating_sub(self.high)
+    }
+
+    /// Whether the loss at `una` is revealed, by SACK or duplicate acknowledgements.
+    pub(crate) fn is_revealed(&self, duplicate_acks: u32) -> bool {
+        self.duplicate_acks >= duplicate_acks || self.flight.sacked_bytes() > 0
+    }
+
+    /// Takes the window in an acknowledgement. `shift`: how far it is scaled.
+    pub(crate) fn set_window(&mut self, segment: &Segment, ack: u64, shift: u8) {
+        self.window = u64::from(segment.window) << shift.min(14);
+        self.largest_window = self.largest_window.max(self.window);
+        self.edge = self.edge.max(ack + self.window);
+        // A window may shrink, although it should not (RFC 9293 section 3.8.6).
+        if ack >= self.una {
+            self.edge = ack + self.window;
+        }
+    }
+}

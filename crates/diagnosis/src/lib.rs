@@ -1,0 +1,31 @@
+//! Names what makes TCP connections slow, from captured segments.
+//!
+//! A [`Table`] takes [`Segment`](framegauge_packets::capture::Segment)s in the order of their capture, one at a time, and
+//! in the end tells the connections and the named problems of each, with the packets that prove them. Nothing here
+//! captures, opens a file or looks at a clock: the time is that of the stamps.
+//!
+//! Every nanosecond of a connection's life belongs to exactly one cause ([`ConnectionReport::time`]): the gap between two
+//! packets is judged by what was under way, what the receiver allowed, and what ended it.
+
+mod acknowledgements;
+mod closing;
+mod connection;
+mod findings;
+mod flight;
+mod half;
+mod kinds;
+mod resends;
+mod rtt;
+mod sequence;
+mod stretches;
+mod table;
+mod thresholds;
+mod together;
+mod words;
+
+pub use closing::ConnectionReport;
+pub use findings::{Ends, Finding};
+pub use kinds::Kind;
+pub use table::{Diagnosis, Table};
+pub use thresholds::Thresholds;
+pub use words::name;

@@ -1,0 +1,63 @@
+//! Data that is sent again: repairs, and storms of them.
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use crate::half::Second;
+use crate::kinds::Kind;
+use framegauge_packets::capture::Segment;
+
+const SECOND: i64 = 1_000_000_000;
+
+impl Connection {
+    /// Takes data of which all had been seen before. `range`: its places.
+    pub(crate) fn take_resend(
+        &mut self,
+        segment: &Segment,
+        from: Side,
+        range: (u64, u64),
+        now: i64,
+        limits: &Thresholds,
+    ) {
+        let half = self.half_mut(from);
+        let is_probe = segment.payload_bytes <= 1 && (half.window == 0 || half.una >= half.high);
+        if is_probe || range.0 == range.1 {
+            return;
+        }
+        let revealed = half.is_revealed(limits.duplicate_acks);
+        let in_episode = half.episode.is_some();
+        half.counts.resent_segments += 1;
+        half.counts.resent_bytes += range.1 - range.0;
+        let found = half.flight.resend(range.0, range.1, now);
+        let is_first = range.0 >= half.recovery || half.recovery <= half.una;
+        if let Some(found) = found
+            && revealed
+            && !in_episode
+            && found.times == 2
+            && is_first
+        {
+            half.recovery = half.high;
+            self.note(Kind::FastRetransmit, found.before, now, 0, &[found.number, segment.number]);
+        }
+    }
+
+    /// Counts a second's bytes, and notes one in which much of them was sent again.
+    pub(crate) fn watch_storm(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+        let half = self.half_mut(from);
+        let resent = half.counts.resent_bytes;
+        if now - half.storm.begin >= SECOND {
+            let over = half.storm;
+            half.storm = Second { begin: now, bytes: half.counts.bytes, resent_bytes: resent, resends: 0 };
+            half.storm_resends_before = half.counts.resent_segments;
+            let _ = over;
+            return;
+        }
+        let resends = half.counts.resent_segments - half.storm_resends_before;
+        let bytes = half.counts.bytes - half.storm.bytes + (resent - half.storm.resent_bytes);
+        let share = (resent - half.storm.resent_bytes) as f64 / bytes.max(1) as f64;
+        if resends >= u64::from(limits.storm_resends) && share > limits.storm_share && half.storm.resends == 0 {
+            half.storm.resends = resends as u32;
+            let begin = half.storm.begin.max(self.first);
+            self.note(Kind::RetransmitStorm, begin, now, 0, &[segment.number]);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! All connections of a capture, in one pass; memory is bounded by those that live.
+
+use crate::closing::{ConnectionReport, Ended};
+use crate::connection::Connection;
+use crate::findings::Finding;
+use crate::together::{self, Silenced};
+use crate::{Thresholds, words};
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+use serde::Serialize;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::net::{IpAddr, SocketAddr};
+
+/// A connection that was closed may still repeat its last packets for so long, in nanoseconds of the capture.
+const LINGER: i64 = 60_000_000_000;
+
+/// What a capture tells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// Its connections, in the order of their first packets.
+    pub connections: Vec<ConnectionReport>,
+    /// What was found, the most time lost first.
+    pub findings: Vec<Finding>,
+    /// TCP segments.
+    pub segments: u64,
+    /// From the first segment to the last, in seconds.
+    pub seconds: f64,
+}
+
+/// Takes segments in the order of their capture.
+#[derive(Debug)]
+pub struct Table {
+    limits: Thresholds,
+    living: HashMap<Key, Connection, BuildHasherDefault<Mix>>,
+    closing: VecDeque<(i64, Key)>,
+    ended: Vec<ConnectionReport>,
+    findings: Vec<Finding>,
+    silenced: Vec<Silenced>,
+    resets: Vec<(i64, IpAddr)>,
+    origin: Option<i64>,
+    last: i64,
+    segments: u64,
+    connections: u64,
+}
+
+impl Table {
+    /// Begins a capture.
+    pub fn new(limits: Thresholds) -> Table {
+        Table {
+            limits,
+            living: HashMap::default(),
+            closing: VecDeque::new(),
+            ended: Vec::new(),
+            findings: Vec::new(),
+            silenced: Vec::new(),
+            resets: Vec::new(),
+            origin: None,
+            last: i64::MIN,
+            segments: 0,
+            connections: 0,
+        }
+    }
+
+    /// Takes the next segment.
+    pub fn take(&mut self, segment: &Segment) {
+        let now = segment.nanoseconds;
+        self.origin.get_or_insert(now);
+        self.last = self.last.max(now);
+        self.segments += 1;
+        let key = Key::of(segment);
+        let opens = segment.flags.contains(TcpFlags::SYN) && !segment.flags.contains(TcpFlags::ACK);
+        if opens && self.living.get(&key).is_some_and(|old| old.is_another(segment)) {
+            self.end(key);
+        }
+        let number = self.connections + 1;
+        let limits = self.limits;
+        let mut is_new = false;
+        let connection = self.living.entry(key).or_insert_with(|| {
+            is_new = true;
+            Connection::new(number, segment)
+        });
+        let was_closed = connection.is_over();
+        connection.take(segment, &limits);
+        if connection.is_over() && !was_closed {
+            self.closing.push_back((now, key));
+        }
+        if is_new {
+            self.connections = number;
+            self.sweep(now);
+        }
+    }
+
+    /// Ends connections that were closed long ago.
+    fn sweep(&mut self, now: i64) {
+        while let Some((at, key)) = self.closing.front().copied() {
+            if now - at < LINGER {
+                break;
+            }
+            self.closing.pop_front();
+            if self.living.get(&key).is_some_and(Connection::is_over) {
+                self.end(key);
+            }
+        }
+    }
+
+    fn end(&mut self, key: Key) {
+        let Some(connection) = self.living.remove(&key) else { return };
+        let ended = connection.end(self.origin.unwrap_or(0), &self.limits);
+        self.keep(ended);
+    }
+
+    fn keep(&mut self, ended: Ended) {
+        if let Some(side) = ended.reset_by {
+            let by = if side as usize == 0 { ended.ends.client } else { ended.ends.server };
+            self.resets.push((ended.last, by.ip()));
+        }
+        self.silenced.extend(ended.stalls.iter().map(|(at, side)| {
+            let (sender, receiver) = match *side as usize {
+                0 => (ended.ends.client, ended.ends.server),
+                _ => (ended.ends.server, ended.ends.client),
+            };
+            Silenced { at: *at, sender, receiver: receiver.ip(), rtt: ended.rtt, connection: ended.report.connection }
+        }));
+        self.findings.extend(ended.findings);
+        self.ended.push(ended.report);
+    }
+
+    /// Ends the capture.
+    pub fn finish(mut self) -> Diagnosis {
+        let mut keys: Vec<(u64, Key)> = self.living.iter().map(|(key, each)| (each.number, *key)).collect();
+        keys.sort_unstable_by_key(|(number, _)| *number);
+        for (_, key) in keys {
+            self.end(key);
+        }
+        let origin = self.origin.unwrap_or(0);
+        let mut findings = self.findings;
+        findings.extend(together::incast(self.silenced, origin, &self.limits));
+        findings.extend(together::reset_storms(self.resets, origin, &self.limits));
+        findings.sort_by(|one, other| {
+            other
+                .lost_seconds
+                .total_cmp(&one.lost_seconds)
+                .then(words::name(one.kind).cmp(words::name(other.kind)))
+                .then(one.connection.cmp(&other.connection))
+        });
+        let mut connections = self.ended;
+        connections.sort_unstable_by_key(|each| each.connection);
+        let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
+        Diagnosis { connections, findings, segments: self.segments, seconds }
+    }
+}
+
+/// Both ends of a connection, the smaller first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key(SocketAddr, SocketAddr);
+
+impl Key {
+    fn of(segment: &Segment) -> Key {
+        match segment.source <= segment.destination {
+            true => Key(segment.source, segment.destination),
+            false => Key(segment.destination, segment.source),
+        }
+    }
+}
+
+/// A quick hash: keys of a capture are not chosen against this table by anybody whom more than time would cost.
+#[derive(Debug, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u16(&mut self, word: u16) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.write_u64(word as u64);
+    }
+}

@@ -1,0 +1,96 @@
+//! What only many connections together tell.
+
+use crate::Thresholds;
+use crate::findings::Finding;
+use crate::kinds::Kind;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+const SECOND: i64 = 1_000_000_000;
+/// Silences that begin within an RTT begin together; RTTs below are the stamps' noise.
+const TOGETHER_LEAST: i64 = 2_000_000;
+
+/// A sender that fell silent until a timeout.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Silenced {
+    pub(crate) at: i64,
+    pub(crate) sender: SocketAddr,
+    pub(crate) receiver: IpAddr,
+    pub(crate) rtt: i64,
+    pub(crate) connection: u64,
+}
+
+/// Several senders to one receiver that fell silent within an RTT (V. Vasudevan et al., SIGCOMM 2009).
+pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) -> Vec<Finding> {
+    let mut by_receiver: BTreeMap<IpAddr, Vec<Silenced>> = BTreeMap::new();
+    for each in silenced {
+        by_receiver.entry(each.receiver).or_default().push(each);
+    }
+    let mut found = Vec::new();
+    for (receiver, mut list) in by_receiver {
+        list.sort_unstable_by_key(|each| each.at);
+        let mut groups: Vec<&[Silenced]> = Vec::new();
+        let mut begin = 0;
+        while begin < list.len() {
+            let within = list[begin].rtt.max(TOGETHER_LEAST);
+            let end = begin + list[begin..].partition_point(|each| each.at - list[begin].at <= within);
+            let senders: BTreeSet<SocketAddr> = list[begin..end].iter().map(|each| each.sender).collect();
+            if senders.len() >= limits.incast_senders as usize {
+                groups.push(&list[begin..end]);
+            }
+            begin = end;
+        }
+        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { continue };
+        let most = groups.iter().map(|group| group.len()).max().unwrap_or(0);
+        let connections: BTreeSet<u64> = groups.iter().flat_map(|group| group.iter().map(|each| each.connection)).collect();
+        found.push(Finding {
+            kind: Kind::Incast,
+            connection: None,
+            begin_seconds: (first[0].at - origin) as f64 / 1e9,
+            end_seconds: (last[last.len() - 1].at - origin) as f64 / 1e9,
+            count: groups.len() as u64,
+            lost_seconds: 0.0,
+            packets: Vec::new(),
+            text: format!(
+                "Up to {most} senders to {receiver} fell silent within one RTT ({} times; connections {}): together \
+                 they overflow a buffer on the way.",
+                groups.len(),
+                listed(&connections),
+            ),
+            remedy: Kind::Incast.remedy(),
+        });
+    }
+    found
+}
+
+/// Many resets by one host within a second.
+pub(crate) fn reset_storms(resets: Vec<(i64, IpAddr)>, origin: i64, limits: &Thresholds) -> Vec<Finding> {
+    let mut by_host: BTreeMap<IpAddr, Vec<i64>> = BTreeMap::new();
+    for (at, host) in resets {
+        by_host.entry(host).or_default().push(at);
+    }
+    let mut found = Vec::new();
+    for (host, mut times) in by_host {
+        times.sort_unstable();
+        let most = limits.resets as usize;
+        let Some(place) = times.windows(most).position(|some| some[most - 1] - some[0] <= SECOND) else { continue };
+        found.push(Finding {
+            kind: Kind::ResetStorm,
+            connection: None,
+            begin_seconds: (times[place] - origin) as f64 / 1e9,
+            end_seconds: (times[times.len() - 1] - origin) as f64 / 1e9,
+            count: times.len() as u64,
+            lost_seconds: 0.0,
+            packets: Vec::new(),
+            text: format!("{host} reset {} connections, {most} of them within a second.", times.len()),
+            remedy: Kind::ResetStorm.remedy(),
+        });
+    }
+    found
+}
+
+fn listed(connections: &BTreeSet<u64>) -> String {
+    let some: Vec<String> = connections.iter().take(8).map(u64::to_string).collect();
+    let more = connections.len().saturating_sub(8);
+    if more > 0 { format!("{} and {more} more", some.join(", ")) } else { some.join(", ") }
+}

@@ -1,0 +1,5 @@
+//! Captures as segments.
+
+mod segment;
+
+pub use segment::{SACK_BLOCKS, SackBlocks, Segment};
