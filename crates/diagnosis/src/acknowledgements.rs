@@ -168,7 +168,6 @@ impl Connection {
         let _ = limits;
         self.settle_silence(sender);
         self.half_mut(sender).silence = Some(Silence {
-            high: episode.high,
             begin: episode.begin,
             end,
             lost: episode.lost,

@@ -73,7 +73,13 @@ impl Connection {
             self.settle_silence(side);
         }
         if let Some(held) = self.held.take() {
-            self.note(Kind::ApplicationLimited, held.begin, held.end, held.end - held.begin, &[held.data, held.ack]);
+            self.note(
+                Kind::ApplicationLimited,
+                held.begin,
+                held.end,
+                held.end - held.begin,
+                &[held.data, held.ack],
+            );
         }
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
         self.judge_handshake();
@@ -207,7 +213,9 @@ impl Connection {
                 remedy: tally.kind.remedy(),
             })
             .collect();
-        found.sort_by(|one, other| other.lost_seconds.total_cmp(&one.lost_seconds).then(one.kind.cmp(&other.kind)));
+        found.sort_by(|one, other| {
+            other.lost_seconds.total_cmp(&one.lost_seconds).then(one.kind.cmp(&other.kind))
+        });
         found
     }
 

@@ -172,7 +172,9 @@ impl Connection {
             self.take_syn(segment, from, now);
         } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
             self.established = true;
-            self.ack_answer = self.ack_answer.or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));
+            self.ack_answer = self
+                .ack_answer
+                .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));
         }
         self.take_data(segment, from, now, limits);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
@@ -196,7 +198,10 @@ impl Connection {
         // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
         let marked = segment.identification.is_some_and(|id| id != 0);
         let prints = &mut self.prints[from as usize];
-        let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= limits.duplicate_nanoseconds);
+        let again = prints
+            .iter()
+            .flatten()
+            .any(|(at, old)| *old == print && now - at <= limits.duplicate_nanoseconds);
         prints[1] = prints[0];
         prints[0] = Some((now, print));
         again && (marked || (segment.payload_bytes > 0 && segment.timestamps.is_some()))

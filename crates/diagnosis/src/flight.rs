@@ -55,11 +55,6 @@ impl Flight {
         self.pieces.front()
     }
 
-    /// The newest piece.
-    pub(crate) fn back(&self) -> Option<&Piece> {
-        self.pieces.back()
-    }
-
     /// Adds a piece of new data, which begins at or after the end of all others.
     pub(crate) fn push(&mut self, piece: Piece) {
         if self.pieces.len() == MOST_PIECES
@@ -87,7 +82,13 @@ impl Flight {
             piece.times += 1;
             piece.last = now;
             let all = found.is_none_or(|found| found.was_sacked) && piece.sacked;
-            let first = found.unwrap_or(Resent { times: piece.times, before, first: piece.first, number: piece.number, was_sacked: all });
+            let first = found.unwrap_or(Resent {
+                times: piece.times,
+                before,
+                first: piece.first,
+                number: piece.number,
+                was_sacked: all,
+            });
             found = Some(Resent { was_sacked: all, ..first });
         }
         found

@@ -75,7 +75,6 @@ pub(crate) struct Second {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Episode {
     pub(crate) una: u64,
-    pub(crate) high: u64,
     pub(crate) begin: i64,
     pub(crate) lost: i64,
     pub(crate) resends: u32,
@@ -94,7 +93,6 @@ pub(crate) struct Episode {
 /// A silence that is over, and of which the next new data will tell whether more was waiting.
 #[derive(Debug, Clone)]
 pub(crate) struct Silence {
-    pub(crate) high: u64,
     pub(crate) begin: i64,
     pub(crate) end: i64,
     pub(crate) lost: i64,
@@ -105,7 +103,7 @@ pub(crate) struct Silence {
 /// How the bytes under way grow from RTT to RTT.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rounds {
-    /// The round ends when this place is acknowledged.
+    /// The round ends when this place is acknowledged; 0: none has begun.
     pub(crate) end: u64,
     pub(crate) count: u32,
     pub(crate) growing: u32,
@@ -117,20 +115,20 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// Takes the bytes under way after data left or was acknowledged.
     pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) {
-        self.peak = self.peak.max(flight);
         self.largest_peak = self.largest_peak.max(flight);
-        if una < self.end {
-            return;
-        }
-        if self.end > 0 && self.peak > 0 {
+        self.peak = self.peak.max(flight);
+        if self.end > 0 && una >= self.end {
             self.count += 1;
             if self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3 {
                 self.growing += 1;
             }
             self.last_peak = self.peak;
+            self.end = 0;
         }
-        self.peak = flight;
-        self.end = high;
+        if self.end == 0 {
+            self.peak = flight;
+            self.end = if flight > 0 { high } else { 0 };
+        }
     }
 }
 

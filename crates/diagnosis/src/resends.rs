@@ -54,7 +54,8 @@ impl Connection {
         let resends = half.counts.resent_segments - half.storm_resends_before;
         let bytes = half.counts.bytes - half.storm.bytes + (resent - half.storm.resent_bytes);
         let share = (resent - half.storm.resent_bytes) as f64 / bytes.max(1) as f64;
-        if resends >= u64::from(limits.storm_resends) && share > limits.storm_share && half.storm.resends == 0 {
+        if resends >= u64::from(limits.storm_resends) && share > limits.storm_share && half.storm.resends == 0
+        {
             half.storm.resends = resends as u32;
             let begin = half.storm.begin.max(self.first);
             self.note(Kind::RetransmitStorm, begin, now, 0, &[segment.number]);

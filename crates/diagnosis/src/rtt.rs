@@ -56,7 +56,10 @@ mod tests {
         for _ in 0..100 {
             path.sample(10_000_000);
         }
-        assert_eq!((path.smoothed, path.minimum, path.timeout()), (10_000_000, Some(10_000_000), 210_000_000));
+        assert_eq!(
+            (path.smoothed, path.minimum, path.timeout()),
+            (10_000_000, Some(10_000_000), 210_000_000)
+        );
     }
 
     #[test]

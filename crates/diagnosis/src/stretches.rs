@@ -53,17 +53,27 @@ impl Connection {
 
     /// What limits a connection that goes on without a pause.
     fn regime(&self, from: Side, segment: &Segment, limits: &Thresholds) -> Kind {
-        let busiest = SIDES.into_iter().max_by_key(|side| self.half(*side).flight.bytes()).unwrap_or(Side::Client);
+        let busiest =
+            SIDES.into_iter().max_by_key(|side| self.half(*side).flight.bytes()).unwrap_or(Side::Client);
+        if self.is_shut() {
+            return Kind::ZeroWindow;
+        }
         let half = self.half(busiest);
         if half.flight.is_empty() {
             // At the receiver's end nothing seems under way, although the sender may be waiting for its window.
-            let goes_on = segment.payload_bytes > 0 && self.is_near_receiver(from) && self.half(from).last_payload > 0;
+            let goes_on =
+                segment.payload_bytes > 0 && self.is_near_receiver(from) && self.half(from).last_payload > 0;
             return if goes_on { Kind::NetworkLimited } else { Kind::ApplicationLimited };
         }
         if half.window_is_known && half.room() < u64::from(self.mss(busiest) * limits.window_slack_segments) {
-            return if half.window == 0 { Kind::ZeroWindow } else { Kind::ReceiverLimited };
+            return Kind::ReceiverLimited;
         }
         if self.is_bloated(busiest, limits) { Kind::Bufferbloat } else { Kind::NetworkLimited }
+    }
+
+    /// Whether an end's window is closed.
+    fn is_shut(&self) -> bool {
+        self.halves.iter().any(|half| half.window_is_known && half.window == 0)
     }
 
     /// Whether the newest RTT is far above the smallest.
@@ -118,7 +128,7 @@ impl Connection {
         let half = self.half(sender);
         let acks_news = half.high > 0 && half.places.near(segment.ack) > half.una;
         let evidence = [half.last_number, segment.number];
-        if half.window_is_known && half.window == 0 {
+        if self.is_shut() {
             self.give(Kind::ZeroWindow, gap, &evidence);
         } else if half.flight.is_empty() {
             self.give(Kind::ApplicationLimited, gap, &[]);
@@ -167,11 +177,11 @@ impl Connection {
         let last = self.last;
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
-        let repaired_before = half.flight.front().is_some_and(|piece| piece.times > 1) && half.recovery > half.una;
-        let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
+        let repaired_before =
+            half.flight.front().is_some_and(|piece| piece.times > 1) && half.recovery > half.una;
+        let (una, delivered, data) = (half.una, half.delivered, half.last_number);
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,
-            high,
             begin: last,
             delivered,
             revealed,

@@ -120,7 +120,13 @@ impl Table {
                 0 => (ended.ends.client, ended.ends.server),
                 _ => (ended.ends.server, ended.ends.client),
             };
-            Silenced { at: *at, sender, receiver: receiver.ip(), rtt: ended.rtt, connection: ended.report.connection }
+            Silenced {
+                at: *at,
+                sender,
+                receiver: receiver.ip(),
+                rtt: ended.rtt,
+                connection: ended.report.connection,
+            }
         }));
         self.findings.extend(ended.findings);
         self.ended.push(ended.report);

@@ -63,7 +63,7 @@ impl Default for Thresholds {
             window_slack_segments: 3,
             share_of_life: 0.1,
             storm_share: 0.05,
-            storm_resends: 10,
+            storm_resends: 30,
             silly_segments: 10,
             incast_senders: 3,
             resets: 10,

@@ -42,7 +42,8 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
         }
         let (Some(first), Some(last)) = (groups.first(), groups.last()) else { continue };
         let most = groups.iter().map(|group| group.len()).max().unwrap_or(0);
-        let connections: BTreeSet<u64> = groups.iter().flat_map(|group| group.iter().map(|each| each.connection)).collect();
+        let connections: BTreeSet<u64> =
+            groups.iter().flat_map(|group| group.iter().map(|each| each.connection)).collect();
         found.push(Finding {
             kind: Kind::Incast,
             connection: None,
@@ -73,7 +74,9 @@ pub(crate) fn reset_storms(resets: Vec<(i64, IpAddr)>, origin: i64, limits: &Thr
     for (host, mut times) in by_host {
         times.sort_unstable();
         let most = limits.resets as usize;
-        let Some(place) = times.windows(most).position(|some| some[most - 1] - some[0] <= SECOND) else { continue };
+        let Some(place) = times.windows(most).position(|some| some[most - 1] - some[0] <= SECOND) else {
+            continue;
+        };
         found.push(Finding {
             kind: Kind::ResetStorm,
             connection: None,

@@ -33,35 +33,76 @@ names! {
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     let lost = duration(tally.lost);
     let times = if tally.count == 1 { "once".to_owned() } else { format!("{} times", tally.count) };
-    let mss = |side: usize| connection.halves[side].syn.and_then(|syn| syn.mss).map_or("none".to_owned(), |mss| mss.to_string());
+    let mss = |side: usize| {
+        connection.halves[side].syn.and_then(|syn| syn.mss).map_or("none".to_owned(), |mss| mss.to_string())
+    };
     match tally.kind {
-        Kind::RtoStall => format!("The sender fell silent {times}, {lost} in all, until its retransmission timer ran out, while more data was waiting."),
-        Kind::TailLoss => format!("The last segments of a burst were lost {times}; it took {lost} until they were sent again, because nothing after them revealed the loss."),
-        Kind::FastRetransmit => format!("Loss was repaired {times} after duplicate or selective acknowledgements, within about an RTT each."),
-        Kind::DoubleLoss => format!("A retransmission was lost, too ({times}, {lost}), so that only the timer could repair it."),
-        Kind::SpuriousRetransmit => format!("Data that had arrived was sent again {times}: the receiver says so (D-SACK)."),
-        Kind::NagleDelayedAck => format!("A small segment was held back {times} until the receiver's delayed acknowledgement came: {lost} in all (Nagle's algorithm)."),
-        Kind::PmtuBlackHole => format!("Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish without an ICMP error."),
-        Kind::MssMismatch => format!("The client announces an MSS of {}, the server of {}: the hosts have different MTUs, or a middlebox clamps one.", mss(0), mss(1)),
-        Kind::ZeroWindow => format!("The receiver closed its window {times}, {lost} in all: its application did not read."),
+        Kind::RtoStall => format!(
+            "The sender fell silent {times}, {lost} in all, until its retransmission timer ran out, while more data was waiting."
+        ),
+        Kind::TailLoss => format!(
+            "The last segments of a burst were lost {times}; it took {lost} until they were sent again, because nothing after them revealed the loss."
+        ),
+        Kind::FastRetransmit => format!(
+            "Loss was repaired {times} after duplicate or selective acknowledgements, within about an RTT each."
+        ),
+        Kind::DoubleLoss => format!(
+            "A retransmission was lost, too ({times}, {lost}), so that only the timer could repair it."
+        ),
+        Kind::SpuriousRetransmit => {
+            format!("Data that had arrived was sent again {times}: the receiver says so (D-SACK).")
+        }
+        Kind::NagleDelayedAck => format!(
+            "A small segment was held back {times} until the receiver's delayed acknowledgement came: {lost} in all (Nagle's algorithm)."
+        ),
+        Kind::PmtuBlackHole => format!(
+            "Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish without an ICMP error."
+        ),
+        Kind::MssMismatch => format!(
+            "The client announces an MSS of {}, the server of {}: the hosts have different MTUs, or a middlebox clamps one.",
+            mss(0),
+            mss(1)
+        ),
+        Kind::ZeroWindow => {
+            format!("The receiver closed its window {times}, {lost} in all: its application did not read.")
+        }
         Kind::ReceiverLimited => format!("The receiver's window was the limit for {lost}."),
         Kind::ApplicationLimited => format!("The application had nothing to send for {lost}."),
-        Kind::SenderStall => format!("The sender paused {times}, {lost} in all, although the window was open and it had more to send."),
+        Kind::SenderStall => format!(
+            "The sender paused {times}, {lost} in all, although the window was open and it had more to send."
+        ),
         Kind::NetworkLimited => format!("The congestion window and the path were the limit for {lost}."),
-        Kind::Bufferbloat => format!("The RTT was far above its minimum of {} for {lost}: a queue on the path.", duration(connection.path_rtt())),
-        Kind::Reordering => format!("Segments arrived in another order {times}: holes closed without anything being sent again."),
+        Kind::Bufferbloat => format!(
+            "The RTT was far above its minimum of {} for {lost}: a queue on the path.",
+            duration(connection.path_rtt())
+        ),
+        Kind::Reordering => format!(
+            "Segments arrived in another order {times}: holes closed without anything being sent again."
+        ),
         Kind::SynLoss => format!("The handshake was repeated {times}, which took {lost}."),
         Kind::ConnectionRefused => "The server answered the SYN with a reset.".to_owned(),
         Kind::Reset => "The connection was cut off by a reset.".to_owned(),
-        Kind::WindowScalingOff => format!("Window scaling is off, and the window of at most 64 KiB was the limit for {lost}."),
+        Kind::WindowScalingOff => {
+            format!("Window scaling is off, and the window of at most 64 KiB was the limit for {lost}.")
+        }
         Kind::RetransmitStorm => format!("Much of what was sent was sent again, within a second ({times})."),
-        Kind::ShortFlowSlowStart => format!("The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."),
+        Kind::ShortFlowSlowStart => format!(
+            "The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."
+        ),
         Kind::CaptureDuplicates => format!("The capture has {} packets twice.", tally.count),
         Kind::CaptureLoss => format!("Data was acknowledged that the capture has not ({times})."),
-        Kind::HalfCapture => "The capture has one direction of this connection only: what the other end did is not known.".to_owned(),
+        Kind::HalfCapture => {
+            "The capture has one direction of this connection only: what the other end did is not known."
+                .to_owned()
+        }
         Kind::CaptureMisordered => format!("The stamps of {} packets go back.", tally.count),
-        Kind::Aggregates => "Segments are larger than the MSS: captured before TSO cut them, or after GRO merged them.".to_owned(),
-        Kind::ChecksumOffload => "Checksums are not filled in yet: the NIC does that after the capture.".to_owned(),
+        Kind::Aggregates => {
+            "Segments are larger than the MSS: captured before TSO cut them, or after GRO merged them."
+                .to_owned()
+        }
+        Kind::ChecksumOffload => {
+            "Checksums are not filled in yet: the NIC does that after the capture.".to_owned()
+        }
         other => format!("{} ({times}, {lost}).", name(other)),
     }
 }

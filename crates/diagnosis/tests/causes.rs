@@ -1,0 +1,361 @@
+//! Each cause alone, at a tap at the client, with the time that it took known to the nanosecond.
+
+mod scene;
+
+use framegauge_diagnosis::Kind;
+use framegauge_packets::TcpFlags;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
+
+const RTT: i64 = 10 * MS;
+
+#[test]
+fn a_clean_conversation_has_no_findings_but_its_application() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..5 {
+        scene.talk(10, RTT);
+        scene.pass(300 * MS);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), []);
+    assert!(one(&found, Kind::ApplicationLimited).lost_seconds >= 1.2);
+}
+
+#[test]
+fn nagle_waits_for_a_delayed_acknowledgement() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..5 {
+        scene.data(CLIENT, 100);
+        scene.pass(RTT + 40 * MS);
+        scene.ack(SERVER);
+        scene.pass(100_000);
+        scene.data(CLIENT, 200);
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.next[CLIENT];
+        scene.data(SERVER, 500);
+        scene.pass(MS);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::NagleDelayedAck]);
+    let finding = one(&found, Kind::NagleDelayedAck);
+    assert_eq!(finding.count, 5);
+    assert!((finding.lost_seconds - 0.25).abs() < 1e-9);
+    assert_eq!(finding.packets[..3], [4, 5, 6]);
+}
+
+#[test]
+fn an_application_that_thinks_after_a_delayed_acknowledgement_is_no_nagle() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..10 {
+        scene.data(CLIENT, 100);
+        scene.pass(RTT + 40 * MS);
+        scene.ack(SERVER);
+        scene.pass(77 * MS);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}
+
+/// Ten segments of which none arrives, and the same again after a timeout.
+fn lost_burst(scene: &mut Scene, more: bool) {
+    let begins: Vec<u32> = (0..10).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(230 * MS);
+    for begin in begins {
+        scene.again(CLIENT, begin, MSS);
+        scene.pass(RTT);
+        scene.sack(SERVER, begin.wrapping_add(MSS), &[]);
+        scene.pass(10_000);
+    }
+    if more {
+        scene.data(CLIENT, MSS);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+    }
+}
+
+#[test]
+fn silence_with_more_behind_it_is_a_timeout() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    lost_burst(&mut scene, true);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::RtoStall]);
+    assert!((one(&found, Kind::RtoStall).lost_seconds - 0.23).abs() < 1e-9);
+}
+
+#[test]
+fn silence_at_the_end_of_a_burst_is_a_tail_loss() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(10_000);
+    let begin = scene.data(CLIENT, 700);
+    scene.pass(25 * MS);
+    scene.again(CLIENT, begin, 700);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(500 * MS);
+    scene.talk(3, RTT);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::TailLoss]);
+    assert!((one(&found, Kind::TailLoss).lost_seconds - 0.025).abs() < 1e-9);
+}
+
+/// A burst whose first segment is lost; returns its first byte, with three SACKs of the rest seen.
+fn revealed(scene: &mut Scene) -> u32 {
+    let begin = scene.data(CLIENT, MSS);
+    for _ in 0..5 {
+        scene.data(CLIENT, MSS);
+    }
+    scene.pass(RTT);
+    for count in 1..=5 {
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * (count + 1)))]);
+        scene.pass(10_000);
+    }
+    begin
+}
+
+#[test]
+fn a_loss_that_sack_reveals_is_repaired_fast() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = revealed(&mut scene);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::FastRetransmit]);
+    let finding = one(&found, Kind::FastRetransmit);
+    assert_eq!((finding.count, finding.lost_seconds), (1, 0.0));
+}
+
+#[test]
+fn a_repair_that_is_lost_too_waits_for_the_timer() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = revealed(&mut scene);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(220 * MS);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::FastRetransmit, Kind::DoubleLoss]);
+    assert!((one(&found, Kind::DoubleLoss).lost_seconds - 0.22).abs() < 1e-9);
+}
+
+#[test]
+fn large_segments_that_never_arrive_are_a_black_hole() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    scene.data(CLIENT, MSS);
+    for wait in [210, 420, 840] {
+        scene.pass(wait * MS);
+        // The other end is alive.
+        scene.again(CLIENT, begin, MSS);
+        scene.pass(MS);
+        scene.sack(SERVER, begin, &[]);
+    }
+    // With tcp_mtu_probing the sender tries smaller ones.
+    scene.pass(1680 * MS);
+    scene.again(CLIENT, begin, 500);
+    scene.pass(RTT);
+    scene.sack(SERVER, begin.wrapping_add(500), &[]);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole]);
+    assert!(one(&found, Kind::PmtuBlackHole).lost_seconds > 3.1);
+}
+
+#[test]
+fn the_same_with_a_large_one_that_arrives_is_none() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    for wait in [210, 420, 840] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, MSS);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::RtoStall]);
+}
+
+#[test]
+fn a_receiver_that_does_not_read_closes_its_window() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.window[SERVER] = 0;
+    scene.ack(SERVER);
+    for wait in [210, 420] {
+        scene.pass(wait * MS);
+        let next = scene.next[CLIENT];
+        scene.again(CLIENT, next.wrapping_sub(1), 0);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+    }
+    scene.pass(300 * MS);
+    scene.window[SERVER] = 512;
+    scene.ack(SERVER);
+    scene.pass(10_000);
+    scene.data(CLIENT, MSS);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::ZeroWindow]);
+    assert!((one(&found, Kind::ZeroWindow).lost_seconds - 0.95).abs() < 0.001);
+}
+
+#[test]
+fn a_small_window_limits() {
+    let mut scene = Scene::new();
+    scene.window = [64, 64]; // of 128 bytes each
+    scene.meet(RTT);
+    for _ in 0..20 {
+        (0..5).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(10_000);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
+    assert!(one(&found, Kind::ReceiverLimited).lost_seconds > 0.15);
+}
+
+#[test]
+fn without_scaling_the_window_of_64_kib_limits() {
+    let mut scene = Scene::new();
+    scene.syn[SERVER].window_scale = None;
+    scene.window = [65_535, 65_535];
+    scene.meet(RTT);
+    for _ in 0..20 {
+        (0..45).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(10_000);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::WindowScalingOff]);
+}
+
+#[test]
+fn a_syn_that_is_lost_is_repeated() {
+    let mut scene = Scene::new();
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.pass(1000 * MS);
+    scene.meet(RTT);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SynLoss]);
+    assert_eq!(one(&found, Kind::SynLoss).lost_seconds, 1.0);
+    assert_eq!(found.connections.len(), 1);
+}
+
+#[test]
+fn refused_and_reset_are_different() {
+    let mut refused = Scene::new();
+    refused.send(CLIENT, 0, TcpFlags::SYN);
+    refused.pass(RTT);
+    refused.send(SERVER, 0, TcpFlags::RST.with(TcpFlags::ACK));
+    assert_eq!(kinds(&refused.diagnosis()), [Kind::ConnectionRefused]);
+    let mut reset = Scene::met(RTT);
+    reset.talk(3, RTT);
+    reset.send(SERVER, 0, TcpFlags::RST);
+    assert_eq!(kinds(&reset.diagnosis()), [Kind::Reset]);
+}
+
+#[test]
+fn a_hole_that_closes_by_itself_was_reordered() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let first = scene.data(CLIENT, MSS);
+    let second = scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.sack(SERVER, first, &[(second, second.wrapping_add(MSS))]);
+    scene.pass(300_000);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::Reordering]);
+}
+
+#[test]
+fn what_had_arrived_and_is_sent_again_is_spurious() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(3 * MS);
+    scene.ack(SERVER);
+    scene.pass(RTT);
+    scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::SpuriousRetransmit]);
+}
+
+#[test]
+fn a_transfer_that_ends_in_slow_start() {
+    let mut scene = Scene::new();
+    scene.window = [4096, 4096];
+    scene.meet(RTT);
+    for burst in [10, 20, 40, 80] {
+        (0..burst).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(10_000);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::ShortFlowSlowStart]);
+}
+
+#[test]
+fn a_mirror_port_shows_packets_twice_and_nothing_else_changes() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    lost_burst(&mut scene, true);
+    let twice: Vec<_> = scene
+        .segments
+        .iter()
+        .flat_map(|segment| {
+            let mut again = *segment;
+            again.nanoseconds += 5_000;
+            [*segment, again]
+        })
+        .collect();
+    assert_eq!(kinds(&diagnosis(&twice)), [Kind::RtoStall, Kind::CaptureDuplicates]);
+}
+
+#[test]
+fn one_direction_alone_says_so() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..20 {
+        scene.data(CLIENT, MSS);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+    }
+    let half: Vec<_> =
+        scene.segments.iter().filter(|each| each.source == scene.ends[CLIENT]).copied().collect();
+    assert!(kinds(&diagnosis(&half)).contains(&Kind::HalfCapture));
+}
+
+#[test]
+fn different_mss_are_named() {
+    let mut scene = Scene::new();
+    scene.syn[SERVER].mss = Some(8960);
+    scene.meet(RTT);
+    scene.talk(3, RTT);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::MssMismatch]);
+}
+
+#[test]
+fn many_senders_that_fall_silent_together_are_incast() {
+    let mut all = Vec::new();
+    for sender in 1..=5 {
+        let mut scene = Scene::between(&format!("10.0.1.{sender}:40000"), "10.0.0.2:80");
+        scene.meet(RTT);
+        scene.talk(20, RTT);
+        lost_burst(&mut scene, true);
+        all.extend(scene.segments);
+    }
+    all.sort_by_key(|segment| segment.nanoseconds);
+    all.iter_mut().enumerate().for_each(|(place, segment)| segment.number = place as u64 + 1);
+    let found = diagnosis(&all);
+    assert!(one(&found, Kind::Incast).text.starts_with("Up to 5 senders to 10.0.0.2"));
+    assert_eq!(found.connections.len(), 5);
+}
