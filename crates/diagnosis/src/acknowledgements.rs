@@ -17,7 +17,7 @@ impl Connection {
         let ack = half.places.near(segment.ack);
         if half.high == 0 {
             // Nothing of the other direction was seen yet: it begins here.
-            half.places.place(segment.ack);
+            half.places.reach(ack);
             half.high = ack;
             half.una = ack;
         }
@@ -80,7 +80,7 @@ impl Connection {
     fn take_ack_of_unseen(&mut self, ack: u64, sender: Side, now: i64, number: u64, limits: &Thresholds) {
         let half = self.half_mut(sender);
         let unseen = ack - half.high;
-        half.places.place((ack as u32).wrapping_sub(1));
+        half.places.reach(ack);
         let was_seen = half.counts.segments > 0;
         half.high = ack;
         half.counts.unseen_bytes += unseen;

@@ -226,9 +226,13 @@ impl Connection {
         half.syns += 1;
         if half.syns == 1 {
             half.syn = segment.syn;
-            half.syn_place = half.places.place(segment.seq);
-            half.high = half.syn_place + 1;
-            half.una = half.syn_place;
+            half.syn_place = half.places.near(segment.seq);
+            // One in the middle of a connection begins nothing.
+            if half.high == 0 {
+                half.places.reach(half.syn_place);
+                half.high = half.syn_place + 1;
+                half.una = half.syn_place;
+            }
         }
         // Until data is sent, its time is that of the SYN.
         half.last_data = now;
@@ -264,7 +268,7 @@ impl Connection {
             self.take_resend(segment, from, (begin, end), now, limits);
         } else {
             let begin = begin.max(half.high);
-            half.places.place((end as u32).wrapping_sub(1));
+            half.places.reach(end);
             half.high = end;
             half.counts.bytes += fresh - u64::from(fin);
             let number = segment.number;
