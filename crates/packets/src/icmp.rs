@@ -2,13 +2,13 @@
 
 use crate::{IpVersion, Packet};
 
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const ICMPV6: u8 = 58;
 /// Destination unreachable (fragmentation needed among them), source quench, redirect, time exceeded, parameter problem
 /// (RFC 1122, section 3.2.2).
-const ICMP_ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
+pub(crate) const ICMP_ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 /// ICMPv6 messages from here on are information (RFC 4443, section 2.1).
-const FIRST_INFORMATION: u8 = 128;
+pub(crate) const FIRST_INFORMATION: u8 = 128;
 
 impl Packet<'_> {
     /// Whether it is an ICMP or ICMPv6 error message, the packet's first fragment; behind IPv6 extension headers it is

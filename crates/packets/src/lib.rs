@@ -7,7 +7,8 @@
 //! - [`Segmentation`] says how an aggregate is cut into frames.
 //! - [`TrafficClass`] is what an IP header tells queues, [`Segmentation::mark`] what they answer (ECN).
 //! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
-//! - [`pcapng`] writes and reads captures.
+//! - [`pcapng`] writes captures, and reads those again.
+//! - [`capture`] reads captures of any program, and finds the TCP segments in them.
 
 #[cfg(feature = "build")]
 pub mod build;

@@ -56,6 +56,19 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
+impl SynOptions {
+    /// Takes an option, if it is one of these and as long as it should be.
+    pub(crate) fn read(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value) {
+            (2, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
+            (3, &[shift]) => self.window_scale = Some(shift),
+            (4, []) => self.sack_permitted = true,
+            (8, values) if values.len() == 8 => self.timestamps = true,
+            _ => {}
+        }
+    }
+}
+
 /// A TCP header, its options and its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpView<'a> {
@@ -138,29 +151,39 @@ impl<'a> TcpView<'a> {
     /// The options that SYNs carry; a malformed option ends the list (RFC 9293 section 3.1).
     pub fn options(&self) -> SynOptions {
         let mut found = SynOptions::default();
-        let mut rest = &self.segment[TCP_MINIMUM_BYTES..self.header_bytes];
-        while let Some((&kind, after_kind)) = rest.split_first() {
-            match kind {
-                0 => break,
-                1 => {
-                    rest = after_kind;
-                    continue;
-                }
-                _ => {}
-            }
-            let length = after_kind.first().map_or(0, |&length| usize::from(length));
-            let Some(option) = rest.get(..length).filter(|option| option.len() >= 2) else {
-                break;
-            };
-            match (kind, &option[2..]) {
-                (2, &[high, low]) => found.mss = Some(u16::from_be_bytes([high, low])),
-                (3, &[shift]) => found.window_scale = Some(shift),
-                (4, []) => found.sack_permitted = true,
-                (8, values) if values.len() == 8 => found.timestamps = true,
-                _ => {}
-            }
-            rest = &rest[length..];
+        for (kind, value) in Options::new(&self.segment[TCP_MINIMUM_BYTES..self.header_bytes]) {
+            found.read(kind, value);
         }
         found
+    }
+}
+
+/// Kind and value of every option of a TCP header, without those that only pad; a malformed one ends the list.
+#[derive(Debug, Clone)]
+pub(crate) struct Options<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Options<'a> {
+    pub(crate) fn new(options: &'a [u8]) -> Options<'a> {
+        Options { rest: options }
+    }
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match *self.rest {
+                [1, ref rest @ ..] => self.rest = rest,
+                [kind, length, ..] if kind != 0 && length >= 2 => {
+                    let (option, rest) = self.rest.split_at_checked(usize::from(length))?;
+                    self.rest = rest;
+                    return Some((kind, &option[2..]));
+                }
+                _ => return None,
+            }
+        }
     }
 }

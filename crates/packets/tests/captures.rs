@@ -1,5 +1,8 @@
 //! pcapng: bytes worked out by hand from draft-ietf-opsawg-pcapng, and what was written read again.
 
+mod blocks;
+
+use blocks::Order;
 use framegauge_packets::pcapng::{Captured, Direction, LINK_ETHERNET, Reader, SNAP_BYTES_MAXIMUM, Section};
 use proptest::prelude::*;
 
@@ -11,69 +14,6 @@ const PLAIN: Captured<'static> = Captured {
     direction: None,
     comment: None,
 };
-
-/// Numbers in one byte order, for files as another program would write them.
-#[derive(Debug, Clone, Copy)]
-enum Order {
-    Little,
-    Big,
-}
-
-impl Order {
-    fn long(self, value: u32) -> [u8; 4] {
-        match self {
-            Order::Little => value.to_le_bytes(),
-            Order::Big => value.to_be_bytes(),
-        }
-    }
-
-    fn word(self, value: u16) -> [u8; 2] {
-        match self {
-            Order::Little => value.to_le_bytes(),
-            Order::Big => value.to_be_bytes(),
-        }
-    }
-
-    fn longer(self, value: u64) -> [u8; 8] {
-        match self {
-            Order::Little => value.to_le_bytes(),
-            Order::Big => value.to_be_bytes(),
-        }
-    }
-
-    fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
-        let body = pad(body);
-        let length = self.long(body.len() as u32 + 12);
-        [&self.long(kind)[..], &length, &body, &length].concat()
-    }
-
-    fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
-        [&self.word(code)[..], &self.word(value.len() as u16), &pad(value)].concat()
-    }
-
-    fn section(self, length: u64, options: &[u8]) -> Vec<u8> {
-        let version = [self.word(1), self.word(0)].concat();
-        let body = [&self.long(0x1a2b_3c4d)[..], &version, &self.longer(length), options].concat();
-        self.block(0x0a0d_0d0a, &body)
-    }
-
-    fn interface(self, snap_bytes: u32, options: &[u8]) -> Vec<u8> {
-        let link = [self.word(LINK_ETHERNET), [0; 2]].concat();
-        self.block(1, &[&link[..], &self.long(snap_bytes), options].concat())
-    }
-
-    fn packet(self, ticks: u64, bytes: &[u8], original_bytes: u32, options: &[u8]) -> Vec<u8> {
-        let numbers = [0, (ticks >> 32) as u32, ticks as u32, bytes.len() as u32, original_bytes];
-        let head: Vec<u8> = numbers.into_iter().flat_map(|number| self.long(number)).collect();
-        self.block(6, &[&head[..], &pad(bytes), options].concat())
-    }
-}
-
-fn pad(bytes: &[u8]) -> Vec<u8> {
-    let mut padded = bytes.to_vec();
-    padded.resize(bytes.len().next_multiple_of(4), 0);
-    padded
-}
 
 /// The times of all packets, or what is wrong.
 fn times(bytes: &[u8]) -> Result<Vec<u64>, String> {

@@ -1,5 +1,31 @@
-//! Captures as segments.
+//! From capture files to TCP segments: what a diagnosis reads.
+//!
+//! - [`Reader`] gives the packets of pcap and pcapng files as they come, of any size, in bounded memory.
+//! - [`decode`] finds the TCP segment in a packet, whatever it is wrapped in: without copies of the payload, without
+//!   allocation, and without panicking on any input.
+//!
+//! ```text
+//!   bytes ──> Reader ──> Record ──> decode ──> Segment      TCP, at any depth of tunnels
+//!              │          number, time,        IcmpNote     what routers say of packets
+//!              │          link, bytes          Why          everything else
+//!              └──> CaptureLoss                what the capture itself has missed
+//! ```
 
+mod buffer;
+mod decode;
+mod icmp;
+mod link;
+mod pcap;
+mod reader;
+mod sections;
 mod segment;
+mod tunnels;
+mod walk;
 
+pub use crate::error::CaptureError;
+pub use decode::{Checksums, Decoded, decode};
+pub use icmp::{IcmpNote, Quoted};
+pub use link::LinkType;
+pub use reader::{CaptureLoss, Interface, PACKET_BYTES_MAXIMUM, Reader, Record};
 pub use segment::{SACK_BLOCKS, SackBlocks, Segment};
+pub use walk::Why;

@@ -1,9 +1,10 @@
 //! Captures in the format pcapng (draft-ietf-opsawg-pcapng): bytes in and out, no files.
 //!
 //! A [`Section`] writes what every tool reads: one section, little-endian, Ethernet, times in nanoseconds. A
-//! [`Reader`] reads as much of any file, of both byte orders.
+//! [`Reader`] reads as much of any file in memory, of both byte orders; [`crate::capture`] reads files as they come.
 
-mod format;
+pub(crate) mod blocks;
+pub(crate) mod format;
 mod read;
 mod write;
 

@@ -1,0 +1,73 @@
+//! A window onto a capture that is read as it comes.
+
+use std::io::{ErrorKind, Read};
+
+use crate::error::CaptureError;
+use crate::pcapng::blocks::error;
+
+/// Read at once; more only where one block is longer.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The bytes that were read and not yet taken. No longer than the longest block, or [`CHUNK_BYTES`].
+#[derive(Debug)]
+pub(super) struct Buffer<R> {
+    read: R,
+    bytes: Vec<u8>,
+    /// What is there lies from here ...
+    start: usize,
+    /// ... to here.
+    end: usize,
+    /// Where `start` lies in the capture.
+    offset: u64,
+}
+
+impl<R: Read> Buffer<R> {
+    pub(super) fn new(read: R) -> Buffer<R> {
+        Buffer { read, bytes: vec![0; CHUNK_BYTES], start: 0, end: 0, offset: 0 }
+    }
+
+    /// Where the next byte lies in the capture.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is there: at least `wanted` bytes, or all that are left of the capture.
+    #[inline]
+    pub(super) fn fill(&mut self, wanted: usize) -> Result<&[u8], CaptureError> {
+        if self.end - self.start < wanted {
+            self.fetch(wanted)?;
+        }
+        Ok(&self.bytes[self.start..self.end])
+    }
+
+    fn fetch(&mut self, wanted: usize) -> Result<(), CaptureError> {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        while self.end < wanted {
+            if self.end == self.bytes.len() {
+                // By and by: a length that lies takes no more memory than twice what is really there.
+                self.bytes.resize(wanted.min(2 * self.end), 0);
+            }
+            match self.read.read(&mut self.bytes[self.end..]) {
+                Ok(0) => break,
+                Ok(read) => self.end += read,
+                Err(wrong) if wrong.kind() == ErrorKind::Interrupted => {}
+                Err(wrong) => {
+                    let offset = self.offset + (self.end - self.start) as u64;
+                    let code = wrong.raw_os_error().unwrap_or(0).unsigned_abs();
+                    return Err(error(offset, "the system's error number while reading", code, "no error"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on by so many of the bytes that are there, and gives them.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
+        let taken = self.start..(self.start + bytes).min(self.end);
+        self.start = taken.end;
+        self.offset += taken.len() as u64;
+        &self.bytes[taken]
+    }
+}

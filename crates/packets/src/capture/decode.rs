@@ -1,0 +1,143 @@
+//! From a packet to its TCP segment.
+
+use std::net::SocketAddr;
+
+use super::icmp::{IcmpNote, note};
+use super::walk::{Ip, TCP, Walk, Why, long, word};
+use super::{Record, SACK_BLOCKS, SackBlocks, Segment};
+use crate::tcp::{Options, TCP_MINIMUM_BYTES};
+use crate::{SynOptions, TcpFlags, checksum};
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decoded {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// An ICMP or ICMPv6 error message.
+    Icmp(IcmpNote),
+    /// Neither.
+    Other(Why),
+}
+
+/// Whether checksums are computed, which takes a look at every byte that was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Checksums {
+    /// They are left alone: [`Segment::checksum_is_right`] is `None`.
+    Ignore,
+    /// They are computed where the whole segment was captured. A NIC fills them in, so a capture on the sending host
+    /// has wrong ones that prove nothing.
+    Verify,
+}
+
+/// Finds the TCP segment or the ICMP error in a packet: behind VLAN tags, IPv6 extension headers and up to four tunnels
+/// (VXLAN, Geneve, GRE, IP in IP), of which the innermost packet counts.
+///
+/// Lengths are those on the wire, by the IP header, whatever was captured; where that has none (BIG TCP and aggregates),
+/// by the packet's original length. Of a fragmented packet the first fragment is a segment, with its own bytes.
+#[inline]
+pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
+    let end = record.captured.len().max(record.original_bytes as usize);
+    let mut walk = Walk { bytes: record.captured, at: 0, end };
+    let ip = match walk.link(record.link).and_then(|inside| walk.innermost(inside)) {
+        Ok(ip) => ip,
+        Err(why) => return Decoded::Other(why),
+    };
+    if ip.protocol == TCP {
+        return segment(&walk, &ip, record, checksums).map_or_else(Decoded::Other, Decoded::Tcp);
+    }
+    note(&mut walk, &ip, record).map_or_else(Decoded::Other, Decoded::Icmp)
+}
+
+/// The segment behind this IP header, where the walk stands.
+#[inline]
+fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) -> Result<Segment, Why> {
+    let header = walk.peek::<TCP_MINIMUM_BYTES>()?;
+    let header_bytes = usize::from(header[12] >> 4) * 4;
+    let payload = walk.at + header_bytes;
+    if header_bytes < TCP_MINIMUM_BYTES || payload > walk.end {
+        return Err(Why::Malformed);
+    }
+    let options_end = payload.min(walk.bytes.len());
+    let flags = TcpFlags(header[13]);
+    let mut segment = Segment {
+        nanoseconds: record.nanoseconds,
+        number: record.number,
+        source: SocketAddr::new(ip.source, word(header, 0)),
+        destination: SocketAddr::new(ip.destination, word(header, 2)),
+        seq: long(header, 4),
+        ack: long(header, 8),
+        flags,
+        window: word(header, 14),
+        payload_bytes: bytes(walk.end - payload),
+        ip_bytes: bytes(walk.end - ip.start),
+        timestamps: None,
+        sack: SackBlocks::default(),
+        syn: flags.contains(TcpFlags::SYN).then(SynOptions::default),
+        multipath: false,
+        fast_open: false,
+        identification: ip.identification,
+        hops: ip.hops,
+        ecn: ip.ecn,
+        checksum_is_right: None,
+        options_are_cut: options_end < payload,
+    };
+    read_options(&mut segment, &walk.bytes[walk.at + TCP_MINIMUM_BYTES..options_end]);
+    if checksums == Checksums::Verify && !ip.is_fragment && !ip.is_rerouted {
+        segment.checksum_is_right = walk
+            .bytes
+            .get(walk.at..walk.end)
+            .map(|bytes| checksum::transport_checksum(ip.source, ip.destination, TCP, bytes) == 0);
+    }
+    Ok(segment)
+}
+
+/// A length that the original length of the packet bounds, or one of 32 bits.
+fn bytes(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// Reads the options, as far as they are there.
+#[inline]
+fn read_options(segment: &mut Segment, options: &[u8]) {
+    // What nearly every segment of an established connection has (RFC 7323 appendix A), and nothing else.
+    if let [1, 1, 8, 10, values @ ..] = options
+        && values.len() == 8
+    {
+        segment.timestamps = Some((long(values, 0), long(values, 4)));
+        if let Some(syn) = &mut segment.syn {
+            syn.timestamps = true;
+        }
+        return;
+    }
+    if !options.is_empty() {
+        read_any_options(segment, options);
+    }
+}
+
+fn read_any_options(segment: &mut Segment, options: &[u8]) {
+    for (kind, value) in Options::new(options) {
+        if let Some(syn) = &mut segment.syn {
+            syn.read(kind, value);
+        }
+        match kind {
+            5 => read_sack(&mut segment.sack, value),
+            8 if value.len() == 8 => segment.timestamps = Some((long(value, 0), long(value, 4))),
+            30 => segment.multipath = true,
+            34 => segment.fast_open = true,
+            // Experimental options share two kinds and tell themselves apart by two bytes (RFC 6994).
+            253 | 254 if value.starts_with(&[0xf9, 0x89]) => segment.fast_open = true,
+            _ => {}
+        }
+    }
+}
+
+fn read_sack(sack: &mut SackBlocks, value: &[u8]) {
+    let (blocks, rest) = value.as_chunks::<8>();
+    if blocks.is_empty() || blocks.len() > SACK_BLOCKS || !rest.is_empty() {
+        return;
+    }
+    for (to, block) in sack.blocks.iter_mut().zip(blocks) {
+        *to = (long(block, 0), long(block, 4));
+    }
+    sack.count = blocks.len() as u8;
+}

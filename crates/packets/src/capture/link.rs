@@ -1,0 +1,30 @@
+//! What the packets of an interface begin with.
+
+/// The link types that are read (https://www.tcpdump.org/linktypes.html).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkType {
+    /// 0 and 108: four bytes of address family, in the byte order of the host that captured or of the network.
+    Loopback,
+    /// 1: Ethernet II, without preamble.
+    Ethernet,
+    /// 12, 14, 101, and for one version of IP alone 228 and 229: the packet itself.
+    Ip,
+    /// 113: what Linux writes for the interface `any`.
+    LinuxCooked,
+    /// 276: the second version of that, with the interface's number.
+    LinuxCooked2,
+}
+
+impl LinkType {
+    /// By the number in a capture; `None` for link types that are not read.
+    pub const fn from_number(number: u16) -> Option<LinkType> {
+        Some(match number {
+            0 | 108 => LinkType::Loopback,
+            1 => LinkType::Ethernet,
+            12 | 14 | 101 | 228 | 229 => LinkType::Ip,
+            113 => LinkType::LinuxCooked,
+            276 => LinkType::LinuxCooked2,
+            _ => return None,
+        })
+    }
+}
