@@ -32,8 +32,13 @@ impl Connection {
         if ack > half.una {
             let before = half.una;
             let taken = half.flight.acknowledge(ack);
+            let uncaptured = half.holes.acknowledge(ack);
+            half.counts.unseen_bytes += uncaptured;
             half.una = ack;
             half.duplicate_acks = 0;
+            if uncaptured > 0 {
+                self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
+            }
             self.take_progress(&taken, before, sender, now, segment.number, limits);
         } else if ack == half.una
             && same_window

@@ -55,6 +55,10 @@ struct Print {
     identification: Option<u16>,
 }
 
+/// A copy of a packet without an identification follows it within this.
+const UNMARKED_NANOSECONDS: i64 = 20_000;
+
+/// All of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) number: u64,
@@ -267,6 +271,9 @@ impl Connection {
         if end <= half.high {
             self.take_resend(segment, from, (begin, end), now, limits);
         } else {
+            if begin > half.high {
+                half.holes.open(half.high, begin, segment, now);
+            }
             let begin = begin.max(half.high);
             half.places.reach(end);
             half.high = end;

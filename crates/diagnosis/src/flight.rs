@@ -66,9 +66,14 @@ impl Flight {
         self.pieces.push_back(piece);
     }
 
+    /// Adds a piece that fills a hole between others, or that lies below all of them.
+    pub(crate) fn insert(&mut self, piece: Piece) {
+        let at = self.pieces.partition_point(|other| other.begin < piece.begin);
+        self.pieces.insert(at, piece);
+    }
+
     /// Takes in data that was sent before: the pieces within `[begin, end)` count once more. How often the first of
-    /// them has now been sent, when it was sent before, and whether all of it was SACKed already; `None` if it is
-    /// acknowledged already.
+    /// them has now been sent, and when it was sent before; `None` if it is acknowledged already.
     pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64) -> Option<Resent> {
         self.cut(begin);
         self.cut(end);
@@ -81,15 +86,7 @@ impl Flight {
             let before = piece.last;
             piece.times += 1;
             piece.last = now;
-            let all = found.is_none_or(|found| found.was_sacked) && piece.sacked;
-            let first = found.unwrap_or(Resent {
-                times: piece.times,
-                before,
-                first: piece.first,
-                number: piece.number,
-                was_sacked: all,
-            });
-            found = Some(Resent { was_sacked: all, ..first });
+            found = found.or(Some(Resent { times: piece.times, before, number: piece.number }));
         }
         found
     }
@@ -163,12 +160,8 @@ pub(crate) struct Resent {
     pub(crate) times: u32,
     /// When that piece was sent before.
     pub(crate) before: i64,
-    /// When that piece was sent first.
-    pub(crate) first: i64,
     /// The packet that carried it first.
     pub(crate) number: u64,
-    /// All of it had been SACKed.
-    pub(crate) was_sacked: bool,
 }
 
 /// What an acknowledgement took off.
@@ -207,7 +200,7 @@ mod tests {
     fn a_part_that_is_resent_counts_alone() {
         let mut flight = three();
         let found = flight.resend(250, 300, 9).expect("it is under way");
-        assert_eq!((found.times, found.before, found.was_sacked), (2, 1, false));
+        assert_eq!((found.times, found.before), (2, 1));
         assert_eq!(flight.resend(200, 300, 10).expect("it is under way").times, 2);
         assert_eq!(flight.resend(250, 300, 11).expect("it is under way").times, 4);
         assert_eq!(flight.resend(0, 100, 12), None);

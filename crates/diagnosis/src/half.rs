@@ -1,6 +1,7 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
 use crate::flight::Flight;
+use crate::holes::Holes;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
 use framegauge_packets::SynOptions;
@@ -18,6 +19,7 @@ pub(crate) struct Half {
     pub(crate) syn_place: u64,
     pub(crate) syns: u32,
     pub(crate) flight: Flight,
+    pub(crate) holes: Holes,
     /// The place after all that was seen.
     pub(crate) high: u64,
     /// The place up to which the other end has acknowledged.

@@ -13,6 +13,7 @@ mod connection;
 mod findings;
 mod flight;
 mod half;
+mod holes;
 mod kinds;
 mod resends;
 mod rtt;

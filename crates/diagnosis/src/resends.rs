@@ -2,6 +2,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
+use crate::flight::{Piece, Resent};
 use crate::half::Second;
 use crate::kinds::Kind;
 use framegauge_packets::capture::Segment;
@@ -23,11 +24,38 @@ impl Connection {
         if is_probe || range.0 == range.1 {
             return;
         }
+        let hole = half.holes.fill(range.0, range.1);
+        if let Some(hole) = hole
+            && range.0 >= half.una
+        {
+            let rtt = self.path_rtt();
+            let overtaken = hole.was_overtaken(segment, now, rtt);
+            let times = if overtaken { 1 } else { 2 };
+            let half = self.half_mut(from);
+            half.flight.insert(Piece {
+                begin: range.0.max(hole.begin),
+                end: range.1.min(hole.end),
+                first: now,
+                last: now,
+                number: segment.number,
+                times,
+                sacked: false,
+            });
+            if overtaken {
+                self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
+                return;
+            }
+        }
+        let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let in_episode = half.episode.is_some();
         half.counts.resent_segments += 1;
         half.counts.resent_bytes += range.1 - range.0;
-        let found = half.flight.resend(range.0, range.1, now);
+        let found = match hole {
+            // The first copy was lost before it came here.
+            Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
+            None => half.flight.resend(range.0, range.1, now),
+        };
         let is_first = range.0 >= half.recovery || half.recovery <= half.una;
         if let Some(found) = found
             && revealed

@@ -22,6 +22,7 @@ VERBS = {
     "study": "framegauge.cli.study",
     "report": "framegauge.cli.report",
     "compare": "framegauge.cli.compare",
+    "diagnose": "framegauge.cli.diagnose",
     "plan": "framegauge.cli.plan",
     "hosts": "framegauge.cli.hosts",
     "rack": "framegauge.cli.rack",
@@ -31,7 +32,7 @@ VERBS = {
     "schema": "framegauge.cli.schema",
     "completion": "framegauge.cli.completion",
 }
-PLANNED = ("diagnose", "simulate", "rollout", "watch")
+PLANNED = ("simulate", "rollout", "watch")
 
 _EPILOG = f"""\
 examples:
@@ -41,6 +42,7 @@ examples:
   framegauge study --resume --out results/rack
   framegauge report results/rack --html rack.html    the same again, as a page (--json, --markdown, --pictures)
   framegauge compare results/before results/after   is it worse now? (see framegauge compare --help)
+  framegauge diagnose slow.pcapng           why is TCP slow here? (see framegauge diagnose --help)
   framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)
   framegauge hosts inventory.ini            NICs, MTUs and TCP settings of your own hosts (see framegauge hosts --help)
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)

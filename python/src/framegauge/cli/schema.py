@@ -21,8 +21,8 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("schema", SUMMARY, _MORE)
     whole.add_argument(
-        "what", nargs="?", choices=("study", "summary", "decision", "check", "compare"), default="study",
-        help="a study file, or what study and report, report --decision, check, or compare print with --json (study)",
+        "what", nargs="?", choices=("study", "summary", "decision", "check", "compare", "diagnose"), default="study",
+        help="a study file, or what study and report, report --decision, check, compare or diagnose print with --json (study)",
     )  # fmt: skip
     return whole
 
@@ -31,6 +31,7 @@ def run(words: Sequence[str]) -> None:
     """Print the schema."""
     options = parser().parse_args(words)
     from framegauge.check.judgement import schema
+    from framegauge.diagnose import run as diagnosis
     from framegauge.study import file as study_file
     from framegauge.summary.schema import comparison_schema, decision_schema, summary_schema
 
@@ -40,5 +41,6 @@ def run(words: Sequence[str]) -> None:
         "decision": decision_schema,
         "check": schema.json_schema,
         "compare": comparison_schema,
+        "diagnose": diagnosis.schema,
     }
     output.show_json(makers[options.what](), indent=2)

@@ -1,0 +1,137 @@
+//! Bytes that a tap has not seen while later ones passed: reordered, lost on the way to the tap, or not captured.
+
+use framegauge_packets::capture::Segment;
+
+/// More are forgotten: the oldest first.
+const MOST_HOLES: usize = 256;
+
+/// Bytes that were skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// When later bytes passed, in nanoseconds.
+    pub(crate) since: i64,
+    /// The packet that passed.
+    pub(crate) number: u64,
+    /// Its timestamp and identification, which tell the order in which the sender sent.
+    timestamp: Option<u32>,
+    identification: Option<u16>,
+}
+
+/// The holes of a direction, in order of sequence.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holes(Vec<Hole>);
+
+impl Holes {
+    /// A segment came after `[begin, end)`, which was not seen.
+    pub(crate) fn open(&mut self, begin: u64, end: u64, by: &Segment, now: i64) {
+        if self.0.len() == MOST_HOLES {
+            self.0.remove(0);
+        }
+        self.0.push(Hole {
+            begin,
+            end,
+            since: now,
+            number: by.number,
+            timestamp: by.timestamps.map(|(value, _)| value),
+            identification: by.identification,
+        });
+    }
+
+    /// Fills `[begin, end)`: the first hole that this touched, as it was.
+    pub(crate) fn fill(&mut self, begin: u64, end: u64) -> Option<Hole> {
+        let mut found = None;
+        let mut place = 0;
+        while place < self.0.len() {
+            let hole = self.0[place];
+            if hole.end <= begin || hole.begin >= end {
+                place += 1;
+                continue;
+            }
+            found = found.or(Some(hole));
+            self.0.remove(place);
+            if end < hole.end {
+                self.0.insert(place, Hole { begin: end, ..hole });
+            }
+            if hole.begin < begin {
+                self.0.insert(place, Hole { end: begin, ..hole });
+                place += 1;
+            }
+            place += usize::from(end < hole.end);
+        }
+        found
+    }
+
+    /// Takes off what lies below `una`: the other end has it, so the capture lacks it. Bytes.
+    pub(crate) fn acknowledge(&mut self, una: u64) -> u64 {
+        if self.0.is_empty() {
+            return 0;
+        }
+        let bytes = self.0.iter().map(|hole| hole.end.min(una).saturating_sub(hole.begin)).sum();
+        self.0.retain_mut(|hole| {
+            hole.begin = hole.begin.max(una);
+            hole.begin < hole.end
+        });
+        bytes
+    }
+}
+
+impl Hole {
+    /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and
+    /// nothing was lost. Timestamps tell (RFC 7323), or IPv4's identification where it counts up; else the time does:
+    /// a repair takes at least half an RTT.
+    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64) -> bool {
+        let (own, later) = (by.timestamps.map(|(value, _)| value), self.timestamp);
+        if let (Some(own), Some(later)) = (own, later)
+            && own != later
+        {
+            return (own.wrapping_sub(later) as i32) < 0;
+        }
+        if let (Some(own), Some(later)) = (by.identification, self.identification)
+            && own != later
+            && own != 0
+        {
+            return (own.wrapping_sub(later) as i16) < 0;
+        }
+        now - self.since < rtt / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holes(ranges: &[(u64, u64)]) -> Holes {
+        let hole = |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamp: None, identification: None };
+        Holes(ranges.iter().map(hole).collect())
+    }
+
+    fn ranges(holes: &Holes) -> Vec<(u64, u64)> {
+        holes.0.iter().map(|hole| (hole.begin, hole.end)).collect()
+    }
+
+    #[test]
+    fn filling_cuts_holes_where_it_must() {
+        for (begin, end, left) in [
+            (0, 10, vec![(10, 20), (30, 40)]),
+            (10, 20, vec![(30, 40)]),
+            (12, 15, vec![(10, 12), (15, 20), (30, 40)]),
+            (15, 35, vec![(10, 15), (35, 40)]),
+            (5, 50, vec![]),
+        ] {
+            let mut all = holes(&[(10, 20), (30, 40)]);
+            let touched = all.fill(begin, end).is_some();
+            assert_eq!(ranges(&all), left, "{begin} to {end}");
+            assert_eq!(touched, left != [(10, 20), (30, 40)]);
+        }
+    }
+
+    #[test]
+    fn what_is_acknowledged_was_not_captured() {
+        let mut all = holes(&[(10, 20), (30, 40)]);
+        assert_eq!(all.acknowledge(35), 15);
+        assert_eq!(ranges(&all), [(35, 40)]);
+        assert_eq!(all.acknowledge(100), 5);
+    }
+}

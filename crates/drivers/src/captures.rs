@@ -1,0 +1,187 @@
+//! Reads capture files, compressed or not, and diagnoses them.
+
+use flate2::read::MultiGzDecoder;
+use framegauge_diagnosis::{Diagnosis, Table, Thresholds};
+use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Segment, Why, decode};
+use ruzstd::decoding::StreamingDecoder;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+const BUFFER_BYTES: usize = 1 << 18;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// What one capture file holds.
+#[derive(Debug, Serialize)]
+pub struct Captured {
+    /// The file as it was named.
+    pub file: String,
+    /// Packets that were read.
+    pub packets: u64,
+    /// Packets that the capture says it lacks.
+    pub missed_packets: Option<u64>,
+    /// Packets that are no TCP, by reason.
+    pub others: Others,
+    /// Where and why reading ended early.
+    pub broken: Option<String>,
+    /// What each place of the capture saw.
+    pub taps: Vec<Tap>,
+}
+
+/// A place where packets were captured. A packet that passed several interfaces is seen at each.
+#[derive(Debug, Serialize)]
+pub struct Tap {
+    /// The interface; `None` for a capture that has one only.
+    pub interface: Option<String>,
+    /// Its first packet with TCP, in seconds since 1970.
+    pub begin_seconds: Option<f64>,
+    /// What was found.
+    #[serde(flatten)]
+    pub diagnosis: Diagnosis,
+}
+
+/// A tap while its capture is read.
+#[derive(Debug)]
+struct Reading {
+    name: String,
+    begin: Option<f64>,
+    table: Table,
+}
+
+/// The taps of a capture, by the numbers of their interfaces.
+#[derive(Debug, Default)]
+struct Taps {
+    taps: Vec<Reading>,
+    of_interface: Vec<Option<usize>>,
+}
+
+/// More interfaces than these share the last tap.
+const MOST_TAPS: usize = 64;
+
+impl Taps {
+    fn take(&mut self, segment: &Segment, interface: u32, interfaces: &[Interface], limits: Thresholds) {
+        let number = interface as usize;
+        if self.of_interface.len() <= number {
+            self.of_interface.resize(number + 1, None);
+        }
+        let place = self.of_interface[number].unwrap_or_else(|| self.open(number, interfaces, limits));
+        let tap = &mut self.taps[place];
+        tap.begin.get_or_insert(segment.nanoseconds as f64 / 1e9);
+        tap.table.take(segment);
+    }
+
+    fn open(&mut self, number: usize, interfaces: &[Interface], limits: Thresholds) -> usize {
+        let given = interfaces.get(number).and_then(|interface| interface.name.clone());
+        let name = given.unwrap_or_else(|| format!("interface {number}"));
+        // A port of a rack has three interfaces; each direction of a connection passes a port of its own.
+        let side = PORT_SIDES.into_iter().find(|side| name.contains('>') && name.ends_with(*side));
+        let name = side.map_or(name, |side| format!("switch ports,{side}"));
+        let place = match self.taps.iter().position(|tap| tap.name == name) {
+            Some(place) => place,
+            None if self.taps.len() == MOST_TAPS => MOST_TAPS - 1,
+            None => {
+                self.taps.push(Reading { name, begin: None, table: Table::new(limits) });
+                self.taps.len() - 1
+            }
+        };
+        self.of_interface[number] = Some(place);
+        place
+    }
+
+    fn finish(self) -> Vec<Tap> {
+        let only = self.taps.len() == 1;
+        let finish = |tap: Reading| Tap {
+            interface: (!only).then_some(tap.name),
+            begin_seconds: tap.begin,
+            diagnosis: tap.table.finish(),
+        };
+        self.taps.into_iter().map(finish).collect()
+    }
+}
+
+/// Arrived at a port, left it, and dropped there (`drivers/fabric/capture.rs`).
+const PORT_SIDES: [&str; 3] = [" in", " out", " drops"];
+
+/// Packets that give no TCP segment.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Others {
+    /// No IP.
+    pub not_ip: u64,
+    /// IP with another protocol.
+    pub not_tcp: u64,
+    /// ICMP errors.
+    pub icmp: u64,
+    /// Fragments without a TCP header.
+    pub fragments: u64,
+    /// Cut before the end of their headers.
+    pub cut: u64,
+    /// Headers that contradict themselves, or are nested too deep.
+    pub malformed: u64,
+}
+
+impl Others {
+    fn count(&mut self, why: Why) {
+        *match why {
+            Why::NotIp { .. } => &mut self.not_ip,
+            Why::NotTcp { .. } => &mut self.not_tcp,
+            Why::Fragment => &mut self.fragments,
+            Why::Cut => &mut self.cut,
+            Why::Malformed | Why::TooDeep => &mut self.malformed,
+        } += 1;
+    }
+}
+
+/// Reads and diagnoses a file, or standard input for "-". An error only if nothing can be read.
+pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
+    let named = path.display().to_string();
+    let source: Box<dyn Read> = match path.as_os_str().as_encoded_bytes() {
+        b"-" => Box::new(io::stdin().lock()),
+        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?),
+    };
+    let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
+    let mut reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;
+    let (mut taps, mut others) = (Taps::default(), Others::default());
+    let (mut packets, mut broken) = (0, None);
+    loop {
+        let (decoded, interface) = match reader.next() {
+            Ok(Some(record)) => (decode(&record, Checksums::Ignore), record.interface),
+            Ok(None) => break,
+            Err(error) => {
+                broken = Some(error.to_string());
+                break;
+            }
+        };
+        packets += 1;
+        match decoded {
+            Decoded::Tcp(segment) => taps.take(&segment, interface, reader.interfaces(), limits),
+            Decoded::Icmp(_) => others.icmp += 1,
+            Decoded::Other(why) => others.count(why),
+        }
+    }
+    if packets == 0
+        && let Some(why) = broken
+    {
+        return Err(format!("{named}: {why}"));
+    }
+    let missed_packets = reader.loss().packets();
+    Ok(Captured { file: named, packets, missed_packets, others, broken, taps: taps.finish() })
+}
+
+/// The bytes of a file that may be compressed with gzip or zstd, by its first bytes.
+fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    let mut first = Vec::with_capacity(ZSTD.len());
+    source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut first)?;
+    let is_gzip = first.starts_with(&GZIP);
+    let is_zstd = first == ZSTD;
+    let whole = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(first).chain(source));
+    if is_gzip {
+        return Ok(Box::new(MultiGzDecoder::new(whole)));
+    }
+    if is_zstd {
+        let decoder = StreamingDecoder::new(whole).map_err(|error| io::Error::other(error.to_string()))?;
+        return Ok(Box::new(decoder));
+    }
+    Ok(Box::new(whole))
+}

@@ -1,0 +1,82 @@
+"""Arguments and output of `framegauge diagnose`; no logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import InputError, failing_as
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "name what makes TCP slow, from captures, with the packets that prove it"
+_MORE = """\
+CAPTURE is a file of tcpdump, Wireshark or any other program: pcap or pcapng, also compressed with gzip or zstd; - is
+standard input. Headers are enough: tcpdump -s 128. Nothing is sent, and no root is needed.
+
+The time of each connection's life is divided among causes, so that what was lost adds up. Packet numbers are those
+that Wireshark shows. What each finding means, and from which limits it follows: docs/reference/diagnose.md.
+
+examples:
+  framegauge diagnose slow.pcapng
+  framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
+  framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
+  tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
+
+exit codes: 0 nothing worth fixing, 1 findings, 2 cannot say (bad input), 130 interrupted
+"""
+CANNOT = 2
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
+    whole.add_argument("captures", nargs="+", type=Path, metavar="CAPTURE", help="a capture file, or -")
+    whole.add_argument("--only", metavar="KIND,…", default="", help="findings of these kinds only")
+    whole.add_argument(
+        "--threshold", action="append", default=[], metavar="NAME=VALUE",
+        help="another limit than that of the table in docs/reference/diagnose.md; may be repeated",
+    )  # fmt: skip
+    whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Diagnose, show, and give the exit code."""
+    with failing_as(CANNOT):  # 1 says that something was found
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
+    options = parser().parse_args(words)
+    from framegauge.diagnose import run as diagnosis, terminal
+    from framegauge.diagnose.kinds import KINDS
+
+    only = [word.strip() for word in options.only.split(",") if word.strip()]
+    for kind in only:
+        if kind not in KINDS:
+            raise InputError(f'--only: found "{kind}", expected one of {", ".join(KINDS)}')
+    limits = dict(_threshold(text) for text in options.threshold)
+    if len(options.captures) > 1:
+        count = len(options.captures)
+        left = iter(range(1, count + 1))
+        document = diagnosis.diagnose(
+            options.captures, only, limits, lambda file: output.say(f"{next(left)} of {count} read: {file}")
+        )
+    else:
+        document = diagnosis.diagnose(options.captures, only, limits)
+    if options.json:
+        output.show_json(document, indent=2)
+    else:
+        output.show(*terminal.lines(document))
+    return 1 if diagnosis.worth_fixing(document) else 0
+
+
+def _threshold(text: str) -> tuple[str, float]:
+    name, equals, value = text.partition("=")
+    try:
+        return name, int(value) if value.isdecimal() else float(value)
+    except ValueError:
+        raise InputError(f'--threshold: found "{text}", expected NAME=VALUE, such as pause_rtts=3') from None

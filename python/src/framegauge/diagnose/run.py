@@ -1,0 +1,98 @@
+"""Diagnoses capture files with the agent's binary: one process for each file, as many at once as there are CPUs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents.binary import find_agent
+from framegauge.errors import AgentFailure, InputError
+from framegauge.printable import one_line
+
+__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "worth_fixing"]
+
+SCHEMA = 1
+# What a capture cannot tell, and why.
+QUALITY = (
+    "capture_duplicates", "capture_loss", "half_capture", "capture_misordered", "aggregates", "checksum_offload",
+    "truncated",
+)  # fmt: skip
+# What every connection has: somebody is always the limit.
+WORTH_NOTHING = ("application_limited", "network_limited")
+Json = dict[str, Any]
+
+
+def diagnose(
+    files: Sequence[Path], only: Sequence[str] = (), thresholds: Mapping[str, float] | None = None,
+    done: Callable[[Path], None] = lambda _: None,
+) -> Json:
+    """The document of `framegauge diagnose --json`: captures, connections and findings, those first that cost most.
+
+    `only` names the kinds of findings that are kept. InputError with a line for each file that cannot be read at all.
+    """
+    agent = find_agent()
+    with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
+        asked = [pool.submit(_one, agent, file, thresholds or {}, done) for file in files]
+        answers = [each.result() for each in asked]
+    problems = [one_line(each["error"], 300) for each in answers if "error" in each]
+    if problems:
+        raise InputError("\n".join(problems))
+    return _joined(answers, only)
+
+
+def _one(agent: str, file: Path, thresholds: Mapping[str, float], done: Callable[[Path], None]) -> Json:
+    command = [agent, "diagnose", "--thresholds", json.dumps(dict(thresholds)), str(file)]
+    # Standard input, for the file "-"; its own group, so that Ctrl-C in the terminal reaches only this program.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0) as process:
+        try:
+            answer, said = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode == 2:
+        raise InputError(one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300))
+    if process.returncode != 0:
+        raise AgentFailure(f"{file}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}")
+    done(file)
+    found: Json = json.loads(answer)
+    return found
+
+
+def _joined(answers: Sequence[Json], only: Sequence[str]) -> Json:
+    """One document of all files and the taps in them; connections are numbered through."""
+    captures: list[Json] = []
+    connections: list[Json] = []
+    findings: list[Json] = []
+    for answer in answers:
+        taps = answer.pop("taps")
+        for tap in taps:
+            place, before = len(captures) + 1, len(connections)
+            for each in tap.pop("connections"):
+                connections.append({"capture": place, **each, "connection": each["connection"] + before})
+            for each in tap.pop("findings"):
+                number = each["connection"]
+                numbered = {**each, "connection": None if number is None else number + before}
+                if not only or each["kind"] in only:
+                    findings.append({"capture": place, **numbered})
+            captures.append({"capture": place, **answer, **tap})
+        if not taps:
+            nothing = {"interface": None, "begin_seconds": None, "segments": 0, "seconds": 0.0}
+            captures.append({"capture": len(captures) + 1, **answer, **nothing})
+    findings.sort(key=lambda each: -each["lost_seconds"])
+    return {"schema": SCHEMA, "captures": captures, "connections": connections, "findings": findings}
+
+
+def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
+    """The findings that somebody may want to mend, the most time lost first."""
+    return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+
+
+def schema() -> Json:
+    """The JSON Schema of the document."""
+    found: Json = json.loads(Path(__file__).with_name("diagnosis.schema.json").read_bytes())
+    return found

@@ -1,0 +1,113 @@
+"""A diagnosis as lines for a terminal: first what is worth fixing, then the connections, then the captures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.diagnose.run import QUALITY, worth_fixing
+from framegauge.printable import one_line
+from framegauge.quantities import print_bytes, print_seconds
+
+__all__ = ["lines"]
+
+FIRST = 3
+MOST_ROWS = 20
+WIDTH = 118
+Json = Mapping[str, Any]
+
+
+def lines(document: Json) -> Iterator[str]:
+    """All of it."""
+    worth = worth_fixing(document)
+    connections = {each["connection"]: each for each in document["connections"]}
+    if not worth:
+        yield _nothing(document)
+    elif len(worth) > FIRST:
+        yield f"{len(worth)} findings worth fixing; the first {FIRST}:"
+    for place, each in enumerate(worth[:FIRST], start=1):
+        yield ""
+        yield from _finding(place, each, connections)
+    yield from _table(document, worth)
+    yield from _captures(document)
+
+
+def _nothing(document: Json) -> str:
+    count = len(document["connections"])
+    return f"Nothing worth fixing was found in {count} TCP connection{'' if count == 1 else 's'}."
+
+
+def _finding(place: int, each: Json, connections: Mapping[int, Json]) -> Iterator[str]:
+    lost = f", {_seconds(each['lost_seconds'])} lost" if each["lost_seconds"] else ""
+    yield f"{place}. {each['kind']}{lost}{_where(each, connections)}"
+    yield from _wrapped(each["text"])
+    yield from _wrapped(f"Do: {each['remedy']}")
+    if each["packets"]:
+        yield from _wrapped(f"Packets: {', '.join(map(str, each['packets']))}")
+
+
+def _where(each: Json, connections: Mapping[int, Json]) -> str:
+    of = connections.get(each["connection"])
+    return "" if of is None else f", connection {each['connection']}, {of['client']} to {of['server']}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
+
+
+def _table(document: Json, worth: Sequence[Json]) -> Iterator[str]:
+    """The kinds of all findings, with how many connections have them."""
+    kinds: dict[str, list[Json]] = {}
+    for each in document["findings"]:
+        kinds.setdefault(each["kind"], []).append(each)
+    if not kinds:
+        return
+    yield ""
+    yield f"{'finding':<24} {'connections':>11} {'times':>8} {'lost':>10}"
+    ranked = sorted(kinds.items(), key=lambda item: (item[0] in QUALITY, -sum(each["lost_seconds"] for each in item[1])))
+    for kind, all_of_it in ranked:
+        lost = sum(each["lost_seconds"] for each in all_of_it)
+        of = len({each["connection"] for each in all_of_it if each["connection"] is not None})
+        count = sum(each["count"] for each in all_of_it)
+        yield f"{kind:<24} {of or '-':>11} {count:>8} {_seconds(lost) if lost else '-':>10}"
+    yield from _slowest(document, worth)
+
+
+def _slowest(document: Json, worth: Sequence[Json]) -> Iterator[str]:
+    """The connections that lost most."""
+    lost: dict[int, float] = {}
+    for each in worth:
+        if each["connection"] is not None:
+            lost[each["connection"]] = lost.get(each["connection"], 0.0) + each["lost_seconds"]
+    shown = sorted(lost, key=lambda number: -lost[number])[:MOST_ROWS]
+    if not shown:
+        return
+    yield ""
+    yield f"{'connection':>10} {'client':<24} {'server':<24} {'life':>9} {'lost':>9} {'sent':>9} {'received':>9}"
+    connections = {each["connection"]: each for each in document["connections"]}
+    for number in shown:
+        each = connections[number]
+        life = each["end_seconds"] - each["begin_seconds"]
+        sent, received = (print_bytes(count) for count in each["bytes"])
+        yield (
+            f"{number:>10} {each['client']:<24} {each['server']:<24} {_seconds(life):>9} "
+            f"{_seconds(lost[number]):>9} {sent:>9} {received:>9}"
+        )
+    if len(lost) > len(shown):
+        yield f"… and {len(lost) - len(shown)} more: --json has them all"
+
+
+def _captures(document: Json) -> Iterator[str]:
+    yield ""
+    for each in document["captures"]:
+        name = one_line(each["file"] + (f" ({each['interface']})" if each["interface"] else ""), 80)
+        yield f"{name}: {each['packets']} packets, {each['segments']} TCP segments here, {_seconds(each['seconds'])}"
+        if each["broken"]:
+            yield f"{name}: read up to here only: {one_line(each['broken'], 200)}"
+        if each["missed_packets"]:
+            yield f"{name}: the capture lacks {each['missed_packets']} packets by its own account"
+
+
+def _seconds(value: float) -> str:
+    return print_seconds(value, 3)

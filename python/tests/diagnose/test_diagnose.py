@@ -1,0 +1,126 @@
+"""`framegauge diagnose` on captures that are written by hand: what is found, what is refused, and how it is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from helpers.captures import ACK, PSH, RST, SYN, pcap, segment, stalled
+
+from framegauge.cli.main import main
+from framegauge.diagnose import run as diagnosis
+from framegauge.diagnose.kinds import KINDS
+
+pytestmark = pytest.mark.agent
+
+
+def saved(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def test_a_stall_is_named_with_its_packets_and_its_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(tmp_path, "slow.pcap", pcap(stalled(wait=0.4)))
+    assert main(["diagnose", str(path), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, diagnosis.schema())
+    (finding,) = diagnosis.worth_fixing(document)
+    assert finding["kind"] == "rto_stall"
+    assert finding["lost_seconds"] == pytest.approx(0.4, abs=1e-6)
+    assert finding["packets"] == [26, 27]
+    (connection,) = document["connections"]
+    assert (connection["client"], connection["server"]) == ("10.0.0.1:40000", "10.0.0.2:80")
+    assert connection["resent_segments"] == [3, 0]
+    assert connection["bytes"] == [14_000, 0]
+    life = connection["end_seconds"] - connection["begin_seconds"]
+    assert sum(connection["time"].values()) == pytest.approx(life)
+    assert main(["diagnose", str(path)]) == 1
+    told = capsys.readouterr().out
+    assert "1. rto_stall, 400 ms lost, connection 1, 10.0.0.1:40000 to 10.0.0.2:80" in told
+    assert "Packets: 26, 27" in told
+
+
+def test_what_is_healthy_is_said_to_be_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, "fine.pcap", pcap(stalled()[:22]))
+    assert main(["diagnose", str(path)]) == 0
+    assert "Nothing worth fixing was found in 1 TCP connection." in capsys.readouterr().out
+
+
+def test_several_files_are_numbered_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = [
+        (1.0, segment("10.0.0.3:1", "10.0.0.4:2", SYN, 1, mss=1460)),
+        (1.01, segment("10.0.0.4:2", "10.0.0.3:1", RST | ACK, 0, 2)),
+    ]
+    first = saved(tmp_path, "a.pcap", pcap(stalled(wait=0.3)))
+    second = saved(tmp_path, "b.pcap.gz", gzip.compress(pcap(refused)))
+    assert main(["diagnose", str(first), str(second), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, diagnosis.schema())
+    assert [each["capture"] for each in document["captures"]] == [1, 2]
+    assert {(each["kind"], each["capture"], each["connection"]) for each in diagnosis.worth_fixing(document)} == {
+        ("rto_stall", 1, 1), ("connection_refused", 2, 2),
+    }  # fmt: skip
+    assert main(["diagnose", str(first), str(second), "--json", "--only", "connection_refused"]) == 1
+    (only,) = json.loads(capsys.readouterr().out)["findings"]
+    assert only["kind"] == "connection_refused"
+
+
+def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = pcap(stalled(wait=0.4))
+    path = saved(tmp_path, "cut.pcap", whole[:-30])
+    assert main(["diagnose", str(path)]) == 1
+    told = capsys.readouterr().out
+    assert "rto_stall" in told
+    assert "read up to here only: byte " in told
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "byte 0 of the capture: "),
+        (b"no capture at all, but words", "byte 0 of the capture: "),
+        (b"\xd4\xc3\xb2\xa1" + bytes(16) + b"\x93\x00\x00\x00", "link type"),
+    ],
+)
+def test_what_is_no_capture_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str
+) -> None:
+    path = saved(tmp_path, "x.pcap", content)
+    assert main(["diagnose", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"framegauge: {path}: ")
+    assert said in line
+
+
+def test_wrong_words_are_told_with_what_was_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, "a.pcap", pcap(stalled()))
+    for words, said in (
+        (["--only", "slow"], '--only: found "slow", expected one of rto_stall, '),
+        (["--threshold", "pause"], '--threshold: found "pause", expected NAME=VALUE'),
+        (["--threshold", "pauses=1"], "--thresholds: unknown field `pauses`, expected "),
+    ):
+        assert main(["diagnose", str(path), *words]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert said in line
+    assert main(["diagnose", str(tmp_path / "missing.pcap")]) == 2
+    assert f"{tmp_path / 'missing.pcap'}: No such file" in capsys.readouterr().err
+
+
+def test_a_threshold_changes_what_is_found(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.pcap", pcap(stalled(wait=0.05)))
+    assert diagnosis.worth_fixing(diagnosis.diagnose([path]))
+    assert not diagnosis.worth_fixing(diagnosis.diagnose([path], thresholds={"pause_nanoseconds": 60_000_000}))
+
+
+def test_the_names_are_those_of_the_schema_and_the_docs() -> None:
+    schema = diagnosis.schema()["properties"]["findings"]["items"]["properties"]["kind"]["enum"]
+    assert tuple(schema) == KINDS
+    page = Path(__file__).parents[3].joinpath("docs/reference/diagnose.md").read_text()
+    assert [kind for kind in KINDS if f"`{kind}`" not in page] == []
+    assert ACK | PSH == 24

@@ -1,0 +1,100 @@
+"""Captures for the tests: written by hand, or taken at the ports of a rack."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from framegauge.agents.pipe import Agent
+from framegauge.testbeds.base import Json
+from framegauge.testbeds.rack import SAMPLE_SECONDS, RackTestbed
+
+RAW_IP = 101
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+Packet = tuple[float, bytes]
+
+
+class Captured(RackTestbed):
+    """A rack that captures at every port while a workload runs: one file per run."""
+
+    def __init__(self, agent: Agent, folder: Path) -> None:
+        super().__init__(agent)
+        self.folder = folder
+        self.files: list[Path] = []
+
+    def begin(self, watch: Sequence[str] = ()) -> float:
+        ports = [f"switch>{host.name}" for host in self.hosts()]
+        begun = super().begin(watch)
+        self._agent.request("measure.end")
+        self._agent.request("measure.begin", {"sample_seconds": SAMPLE_SECONDS, "watch": ports, "capture": True})
+        return begun
+
+    def end(self) -> Json:
+        found = super().end()
+        assert found["fabric"]["capture_left_out"] == 0
+        path = self.folder / f"{len(self.files) + 1}.pcapng"
+        path.write_bytes(self.fetch(found["fabric"]["capture"]))
+        self.files.append(path)
+        return found
+
+
+def segment(
+    source: str, destination: str, flags: int, seq: int, ack: int = 0, payload: int = 0, window: int = 512,
+    mss: int | None = None,
+) -> bytes:
+    """An IPv4 packet with a TCP segment; ends are written "10.0.0.1:80". A SYN has an MSS and a window scale of 7."""
+    (here, port), (there, to) = (end.split(":") for end in (source, destination))
+    options = struct.pack("!BBHBBBB", 2, 4, mss, 3, 3, 7, 1) if mss is not None else b""
+    offset = (20 + len(options)) // 4 << 4
+    header = struct.pack(
+        "!HHIIBBHHH", int(port), int(to), seq % 2**32, ack % 2**32, offset, flags, window, 0, 0
+    )
+    segment.count = (segment.count + 1) % 65536  # type: ignore[attr-defined]
+    identification = segment.count  # type: ignore[attr-defined]
+    length = 20 + len(header) + len(options) + payload
+    ip = struct.pack(
+        "!BBHHHBBH4s4s", 0x45, 0, length, identification, 0x4000, 64, 6, 0, socket.inet_aton(here),
+        socket.inet_aton(there),
+    )
+    return ip + header + options + bytes(payload)
+
+
+segment.count = 0  # type: ignore[attr-defined]
+
+
+def pcap(packets: Iterable[Packet], kept: int = 96) -> bytes:
+    """A capture with times in seconds, of which the first `kept` bytes of each packet are kept."""
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, kept, RAW_IP)
+    for at, packet in packets:
+        seconds, part = divmod(round(at * 1e6), 1_000_000)
+        out += struct.pack("<IIII", seconds, part, len(packet[:kept]), len(packet)) + packet[:kept]
+    return out
+
+
+def stalled(client: str = "10.0.0.1:40000", server: str = "10.0.0.2:80", wait: float = 0.4) -> list[Packet]:
+    """A connection whose second burst of data is lost and sent again after `wait`, with more data behind it."""
+    now, found = 1_700_000_000.0, []
+
+    def add(after: float, packet: bytes) -> None:
+        nonlocal now
+        now += after
+        found.append((now, packet))
+
+    add(0, segment(client, server, SYN, 1000, mss=1460))
+    add(0.01, segment(server, client, SYN | ACK, 5000, 1001, mss=1460, window=64240))
+    add(0, segment(client, server, ACK, 1001, 5001))
+    place = 1001
+    for _ in range(10):
+        add(0, segment(client, server, ACK | PSH, place, 5001, 1000))
+        place += 1000
+        add(0.01, segment(server, client, ACK, 5001, place))
+    for step in range(3):
+        add(0, segment(client, server, ACK | PSH, place + 1000 * step, 5001, 1000))
+    for step, after in enumerate((wait, 0.01, 0.0)):
+        add(after, segment(client, server, ACK | PSH, place + 1000 * step, 5001, 1000))
+        add(0.01, segment(server, client, ACK, 5001, place + 1000 * (step + 1)))
+    add(0, segment(client, server, ACK | PSH, place + 3000, 5001, 1000))
+    add(0.01, segment(server, client, ACK, 5001, place + 4000))
+    return found

@@ -1,0 +1,68 @@
+"""Captures of a rack whose truth is known: what its ports dropped, and whether Nagle's algorithm was on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.captures import Captured
+from helpers.real import run, study
+
+from framegauge.agents.pipe import Agent
+from framegauge.diagnose import run as diagnosis
+from framegauge.results.journal import Run
+from framegauge.study.model import Study
+
+ARRIVED, LEFT, DROPPED = (f"switch ports, {side}" for side in ("in", "out", "drops"))
+
+
+def captured(agent: Agent, asked: Study, folder: Path) -> list[tuple[Run, dict[str, Any]]]:
+    """Every run of a study, with what is found in its capture."""
+    folder.mkdir()
+    bed = Captured(agent, folder)
+    runs = run(agent, asked, folder / "out", bed)
+    return [(each, diagnosis.diagnose([path])) for each, path in zip(runs, bed.files, strict=True)]
+
+
+def at(document: dict[str, Any], tap: str) -> dict[str, Any]:
+    """The part of a document that one tap saw."""
+    (place,) = (each["capture"] for each in document["captures"] if each["interface"] == tap)
+    parts = ("captures", "connections", "findings")
+    return {part: [each for each in document[part] if each["capture"] == place] for part in parts}
+
+
+def resent(document: dict[str, Any]) -> int:
+    return sum(sum(each["resent_segments"]) for each in document["connections"])
+
+
+def kinds(document: dict[str, Any]) -> set[str]:
+    return {each["kind"] for each in diagnosis.worth_fixing(document)}
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_a_clean_transfer_has_nothing_worth_fixing(rack_agent: Agent, tmp_path: Path, family: int) -> None:
+    asked = study(family=family, stream={"size": "5 MB", "repeat": "0 s"}, blocks=1)
+    for each, document in captured(rack_agent, asked, tmp_path / "clean"):
+        for tap in (ARRIVED, LEFT):
+            seen = at(document, tap)
+            assert kinds(seen) <= {"short_flow_slow_start"}, (each.level, tap, seen["findings"])
+            (transfer,) = (one for one in seen["connections"] if max(one["bytes"]) >= 5_000_000)
+            assert max(transfer["bytes"]) == 5_000_000 + min(0, min(transfer["bytes"]))
+            assert resent(seen) == 0
+
+
+def test_what_a_port_dropped_is_what_was_sent_again(rack_agent: Agent, tmp_path: Path) -> None:
+    asked = study(
+        stream={"size": "5 MB", "repeat": "0 s", "pattern": "many-to-one"}, blocks=1, factors={"mtu": 1500},
+        treatment="offloads",
+    )  # fmt: skip
+    bed = asked.testbed.model_copy(update={"hosts": 5, "link": asked.testbed.link.model_copy(update={"buffer": 32768})})
+    asked = asked.model_copy(update={"testbed": bed})
+    for each, document in captured(rack_agent, asked, tmp_path / "drops"):
+        dropped = sum(sum(one["data_segments"]) for one in at(document, DROPPED)["connections"])
+        assert dropped > 20, each.level
+        spurious = sum(one["count"] for one in document["findings"] if one["kind"] == "spurious_retransmit")
+        # Every dropped segment was sent again, and little else.
+        assert dropped <= resent(at(document, ARRIVED)) <= 1.1 * dropped + spurious
+        assert "fast_retransmit" in kinds(at(document, ARRIVED))
