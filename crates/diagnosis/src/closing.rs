@@ -82,6 +82,8 @@ impl Connection {
             );
         }
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
+        let silly = u64::from(limits.silly_segments);
+        self.tallies.retain(|tally| tally.kind != Kind::SillyWindow || tally.count >= silly);
         self.judge_handshake();
         self.judge_windows(limits);
         self.judge_slow_start(limits);
@@ -195,6 +197,7 @@ impl Connection {
             Kind::ApplicationLimited | Kind::NetworkLimited | Kind::ReceiverLimited | Kind::Bufferbloat => {
                 lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
             }
+            Kind::Unexplained => lost as f64 >= limits.unexplained_share * life as f64,
             _ => true,
         };
         let mut found: Vec<Finding> = self

@@ -279,8 +279,13 @@ impl Connection {
             half.high = end;
             half.counts.bytes += fresh - u64::from(fin);
             let number = segment.number;
+            let fills_window = half.window_is_known && end == half.edge;
+            let is_silly = fills_window && segment.payload_bytes > 0 && segment.payload_bytes < mss / 2;
             half.flight.push(Piece { begin, end, first: now, last: now, number, times: 1, sacked: false });
             self.tell_silence(from, now);
+            if is_silly {
+                self.note(Kind::SillyWindow, now, now, 0, &[segment.number]);
+            }
         }
         let half = &mut self.halves[from as usize];
         half.largest = half.largest.max(segment.payload_bytes.min(mss.max(half.largest)));

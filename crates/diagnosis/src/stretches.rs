@@ -143,10 +143,13 @@ impl Connection {
             });
         } else if half.room() < u64::from(self.mss(sender)) && half.window_is_known {
             self.give(Kind::ReceiverLimited, gap, &evidence);
-        } else if half.round_trip.samples > 0 {
+        } else if self.is_bloated(sender, limits) {
             self.give(Kind::Bufferbloat, gap, &evidence);
-        } else {
+        } else if half.round_trip.samples == 0 {
             self.give(Kind::NetworkLimited, gap, &evidence);
+        } else {
+            // An answer that came late once, and no timer or queue that explains it.
+            self.give(Kind::Unexplained, gap, &evidence);
         }
     }
 
