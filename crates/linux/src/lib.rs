@@ -11,6 +11,7 @@ pub mod clock;
 pub mod epoll;
 pub mod error;
 pub mod ethtool;
+pub mod features;
 pub mod files;
 pub mod genetlink;
 pub mod limits;

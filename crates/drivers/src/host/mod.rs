@@ -16,6 +16,7 @@ pub mod settings;
 pub(crate) mod shaping;
 mod subnet;
 pub mod visit;
+pub mod watched;
 
 use aggregates::AggregateSizes;
 use framegauge_frames::Family;
@@ -32,6 +33,7 @@ use shaping::bucket;
 pub use shaping::{SHAPER_LIMIT_BYTES, Shaping};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use watched::{Features, Watched};
 
 /// Packets that the transmit queue of a device holds: more than the shaper's burst can ever put there.
 const QUEUE_PACKETS: u32 = 4000;
@@ -100,6 +102,8 @@ pub struct NicReading {
     pub maximum_mtu: Option<u32>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: BTreeMap<&'static str, bool>,
+    /// What it says of the features that are watched.
+    pub features: Features,
     /// The largest aggregates.
     pub aggregates: AggregateSizes,
     /// Interrupt moderation in seconds, where it is the kernel's.
@@ -119,8 +123,7 @@ pub struct Applied {
     settings: HostSettings,
     undo: Vec<Undo>,
     pollers: Vec<i32>,
-    /// Sysctls that a reading tells.
-    watched: Vec<String>,
+    watched: Watched,
     adopted: bool,
 }
 
@@ -144,7 +147,8 @@ fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
 impl Applied {
     /// Applies `settings`; on failure everything that was changed is put back.
     pub fn apply(settings: HostSettings) -> Result<Self> {
-        let watched = quiet_sysctls(&settings).into_keys().collect();
+        let watched =
+            Watched { sysctls: quiet_sysctls(&settings).into_keys().collect(), ..Watched::default() };
         let mut applied = Self { settings, undo: Vec::new(), pollers: Vec::new(), watched, adopted: false };
         match applied.apply_all() {
             Ok(()) => Ok(applied),
@@ -155,8 +159,8 @@ impl Applied {
         }
     }
 
-    /// A host that is not ours: it is read as it is, and nothing is changed. `watched` are sysctls to read with it.
-    pub fn adopt(interface: String, address: IpAddr, watched: Vec<String>) -> Result<Self> {
+    /// A host that is not ours: it is read as it is, and nothing is changed.
+    pub fn adopt(interface: String, address: IpAddr, watched: Watched) -> Result<Self> {
         let mtu = rtnetlink::link(&interface)?.mtu;
         let nic = Nic {
             interface,
@@ -311,7 +315,7 @@ impl Applied {
     /// Reads everything back.
     pub fn read(&self) -> Result<HostReading> {
         let mut sysctls = BTreeMap::new();
-        for name in &self.watched {
+        for name in &self.watched.sysctls {
             sysctls.insert(name.clone(), sysctl::read(name)?);
         }
         let nics = self.settings.nics.iter().zip(self.used_interfaces());
@@ -336,6 +340,7 @@ impl Applied {
             maximum_mtu: link.maximum_mtu,
             aggregates: aggregates::read(interface)?,
             offloads: Offload::NAMED.into_iter().map(on).collect(),
+            features: self.watched.features_of(interface)?,
             moderation_seconds: moderated.map(|_| moderation(interface)).transpose()?,
             qdisc: qdisc::read(interface)?,
             congestion_control_route: rtnetlink::route_congestion_control(used, version)?,

@@ -89,6 +89,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         changes=changes_as_json(study.changes, bed.host_names),
         gso_bytes=factors["gso_size"],
         gro_bytes=factors["gro_size"],
+        hw_gro=factors["hw_gro"],
     )
 
 
@@ -176,7 +177,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
-    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing")
+    followers = (*OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing")
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()

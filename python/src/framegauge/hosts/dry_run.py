@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from framegauge.files.machines import Machine, full
+from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.study.aggregates import PROBING
 from framegauge.study.model import Study, host_mtus
 from framegauge.testbeds.leases import CONGESTION_CONTROL, SIZES, SWITCHES
@@ -49,6 +50,8 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         for name, switches in SWITCHES.items():
             if factors.levels(name) != [None] or factors.offloads is not None:
                 words += [f"{switch}:{interface}=on|off" for switch in switches]
+        if factors.hw_gro is not None:
+            words.append(f"{HARDWARE_GRO}:{interface}=on|off")
         for name in SIZES:
             sizes = [size for size in factors.levels(f"{name}_size") if size is not None]
             words += [f"{name}_size:{interface}={'|'.join(f'{size} {size}' for size in sizes)}"] if sizes else []

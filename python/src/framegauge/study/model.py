@@ -18,7 +18,7 @@ from framegauge.errors import InputError
 from framegauge.files import settings
 from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
-from framegauge.study.aggregates import aggregate_problems, probing_problems
+from framegauge.study.aggregates import aggregate_problems, hardware_problems, probing_problems
 from framegauge.study.changes import Change, change_problems
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
 from framegauge.study.margins import Margins, usual
@@ -45,8 +45,8 @@ __all__ = [
 MODERATION = "50 us"
 
 TreatmentName = Literal[
-    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
-    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "hw_gro", "checksum", "moderation", "congestion_control", "nagle",
+    "qdisc", "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
 ]  # fmt: skip
 
 
@@ -184,6 +184,8 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
     elif study.factors.qdisc is not None:
         expected = f"no such factor on testbed {study.testbed.kind}: its links determine the hosts' queues"
         raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
+    if able.builds_hosts:
+        yield from hardware_problems(study.factors, study.testbed.kind)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
         for name in ("tso", "lro"):

@@ -59,7 +59,8 @@ class Conditions:
     `rack.up` that describe how hosts are joined and differ from their defaults (pipe/README.md). `shaping` False: no
     shaper bounds the hosts' queues. `changes` are made during the run, in this order: `at_seconds` from the start of
     the measurement, and `set`, the params of `rack.set`. `gso_bytes` and `gro_bytes` are the largest aggregates that
-    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for.
+    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for. `hw_gro` is GRO in the
+    hardware of the user's own hosts.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -87,6 +88,7 @@ class Conditions:
     changes: Sequence[Mapping[str, Any]] = ()
     gso_bytes: int | None = None
     gro_bytes: int | None = None
+    hw_gro: bool | None = None
 
     def mtus(self, host: str) -> list[int]:
         """All MTUs that a host has in a run, in order: one, unless it is changed."""
@@ -109,8 +111,9 @@ class Conditions:
         return list(self.mtu)
 
     def as_json(self) -> Json:
-        """The conditions for the record of a run."""
-        return asdict(self)
+        """The conditions for the record of a run; those that only some hosts have are left out where nobody asks."""
+        found = asdict(self)
+        return found if self.hw_gro is not None else {key: value for key, value in found.items() if key != "hw_gro"}
 
 
 def is_qdisc(reading: Mapping[str, object], asked: str) -> bool:
