@@ -14,6 +14,7 @@ pub mod ethtool;
 pub mod features;
 pub mod files;
 pub mod genetlink;
+pub mod initial_windows;
 pub mod limits;
 pub mod links;
 pub mod listening;

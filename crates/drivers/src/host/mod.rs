@@ -21,10 +21,11 @@ pub mod watched;
 use aggregates::AggregateSizes;
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
+pub use framegauge_linux::initial_windows::{InitialWindows, RouteWindows};
 use framegauge_linux::qdisc::{self, QdiscReading};
 use framegauge_linux::routes::PathMtuException;
 use framegauge_linux::rtnetlink::{self, LinkChange};
-use framegauge_linux::{OsError, Result, routes, sysctl};
+use framegauge_linux::{OsError, Result, initial_windows, routes, sysctl};
 use napi::thread_napi;
 pub use nics::Nic;
 pub use overlay::Overlay;
@@ -60,6 +61,8 @@ pub struct HostSettings {
     pub aggregates: aggregates::Asked,
     /// Congestion control of the route to the others.
     pub congestion_control: String,
+    /// Initial windows of the routes to the others.
+    pub windows: InitialWindows,
     /// The shaper, if any.
     pub shaping: Option<Shaping>,
     /// Settings under `/proc/sys`.
@@ -112,6 +115,8 @@ pub struct NicReading {
     pub qdisc: QdiscReading,
     /// What the route asks for.
     pub congestion_control_route: Option<String>,
+    /// The initial windows of its routes; none where the host is somebody's own, and may have a million of them.
+    pub route_windows: Option<Vec<RouteWindows>>,
 }
 
 enum Undo {
@@ -179,6 +184,7 @@ impl Applied {
             checksum: false,
             aggregates: aggregates::Asked::default(),
             congestion_control: String::new(),
+            windows: InitialWindows::default(),
             shaping: None,
             sysctls: BTreeMap::new(),
             cpus: Vec::new(),
@@ -215,6 +221,7 @@ impl Applied {
             // Else its aggregates stay whole until the shaper has let them pass, as they do outside.
             let _ = ethtool::set(&overlay.interface, Offload::Gro, settings.gro);
         }
+        nics::set_windows(&settings.nics[0], &self.used_interfaces(), settings.windows)?;
         for nic in &settings.nics {
             if settings.threaded {
                 self.pollers.extend(thread_napi(&nic.interface, &settings.cpus)?);
@@ -332,7 +339,8 @@ impl Applied {
         let interface = nic.interface.as_str();
         let link = rtnetlink::link(interface)?;
         let on = |(word, offload)| (word, ethtool::get(interface, offload).unwrap_or(false));
-        let version = if nic.address.is_ipv4() { 4 } else { 6 };
+        let version = nic.version();
+        let windows = (!self.adopted).then(|| initial_windows::read(used, version));
         let moderated = self.settings.moderation_seconds;
         Ok(NicReading {
             interface: interface.to_string(),
@@ -344,6 +352,7 @@ impl Applied {
             moderation_seconds: moderated.map(|_| moderation(interface)).transpose()?,
             qdisc: qdisc::read(interface)?,
             congestion_control_route: rtnetlink::route_congestion_control(used, version)?,
+            route_windows: windows.transpose()?,
         })
     }
 
