@@ -142,10 +142,7 @@ impl Up {
             let limit = format!("{} to {}", AGGREGATES.start(), AGGREGATES.end());
             return Err(Failure::refused("nic.gso_bytes and nic.gro_bytes", bytes, limit));
         }
-        let windows = [self.initial_window_segments, self.initial_receive_window_segments];
-        if windows.into_iter().flatten().any(|segments| !WINDOWS.contains(&segments)) {
-            return wrong("initial_window_segments and initial_receive_window_segments are 1 to 1000");
-        }
+        self.check_windows()?;
         if let Some(shaper) = &self.shaper
             && (!(0.01..=1.0).contains(&shaper.factor) || shaper.burst_bytes < 2000)
         {
@@ -178,6 +175,15 @@ impl Up {
                 .map_err(|problem| Failure::invalid_params("rack.up", format!("sysctls: {problem}")))?;
         }
         if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_windows(&self) -> Result<(), Failure> {
+        let windows = [self.initial_window_segments, self.initial_receive_window_segments];
+        if windows.into_iter().flatten().all(|segments| WINDOWS.contains(&segments)) {
+            return Ok(());
+        }
+        let message = "initial_window_segments and initial_receive_window_segments are 1 to 1000";
+        Err(Failure::invalid_params("rack.up", message))
     }
 
     fn check_fabric(&self) -> Result<(), Failure> {

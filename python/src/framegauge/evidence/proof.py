@@ -26,6 +26,7 @@ from framegauge.evidence.nic import (
 )
 from framegauge.evidence.remembered import remembered_failures, unproved_probing
 from framegauge.networks.aggregates import HARDWARE_GRO
+from framegauge.evidence.tuning import window_failures
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
@@ -375,7 +376,7 @@ def _repeated_every_syn(record: Json) -> bool:
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _live_segments, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures,
     _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
-    remembered_failures,
+    remembered_failures, window_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

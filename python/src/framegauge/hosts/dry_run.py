@@ -9,6 +9,7 @@ from framegauge.files.machines import Machine, full
 from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.study.aggregates import PROBING
 from framegauge.study.model import Study, host_mtus
+from framegauge.study.tunings import tuned_sysctls
 from framegauge.testbeds.leases import CONGESTION_CONTROL, SIZES, SWITCHES
 
 __all__ = ["changes_of", "counts"]
@@ -57,7 +58,7 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
             words += [f"{name}_size:{interface}={'|'.join(f'{size} {size}' for size in sizes)}"] if sizes else []
         if factors.qdisc is not None:
             words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
-        words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
+        words += [f"sysctl:{name}={'|'.join(values)}" for name, values in _sysctls(study).items()]
         if factors.ecn is not None:
             words.append(f"sysctl:net.ipv4.tcp_ecn={'|'.join(str(int(level)) for level in factors.ecn.levels)}")
         if factors.mtu_probing is not None:
@@ -65,3 +66,12 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         if factors.congestion_control is not None:
             words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")
         yield words
+
+
+def _sysctls(study: Study) -> dict[str, list[str]]:
+    """The values of each sysctl that the study sets, or a tuning: one, or those of all levels."""
+    found: dict[str, list[str]] = {}
+    for level in study.factors.levels("tuning"):
+        for name, value in tuned_sysctls(study.sysctls, study.tunings, level).items():
+            found[name] = list(dict.fromkeys([*found.get(name, []), value]))
+    return found

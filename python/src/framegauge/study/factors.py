@@ -28,6 +28,7 @@ class Factors(Model):
     alone. `queue` and `buffer` apply to every switch port, `skew` is how much faster the switches' ports to hosts are
     than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and `gro_size` are the largest
     aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl net.ipv4.tcp_mtu_probing.
+    `tuning` names sets of settings, the study's `tunings`; `as-is` is none.
     """
 
     mtu: Factor[Mtu]
@@ -52,6 +53,7 @@ class Factors(Model):
     gso_size: Factor[Aggregate] | None = None
     gro_size: Factor[Aggregate] | None = None
     mtu_probing: Factor[Probing] | None = None
+    tuning: Factor[StrictStr] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """The levels of one factor; [None] if it is not given."""

@@ -314,7 +314,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
     network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
-    for name in (*network, *_AGGREGATES, "mtu_probing"):
+    for name in (*network, *_AGGREGATES, "mtu_probing", "tuning"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

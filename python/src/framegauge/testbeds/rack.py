@@ -74,6 +74,10 @@ class RackTestbed:
     def up(self, conditions: Conditions) -> Json:
         """The result of `rack.up` under these conditions."""
         sizes = {"gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes}
+        windows = {
+            "initial_window_segments": conditions.initial_window_segments,
+            "initial_receive_window_segments": conditions.initial_receive_window_segments,
+        }
         asked = {
             "testbed": self.kind,
             "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
@@ -102,6 +106,7 @@ class RackTestbed:
             **conditions.network,
             # Left out by default, for older agents that do not know the key.
             **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
+            **{name: segments for name, segments in windows.items() if segments is not None},
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
         self._hosts = [
