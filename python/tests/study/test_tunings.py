@@ -10,6 +10,7 @@ from framegauge.hosts.dry_run import changes_of
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.summary import competitors, words
+from framegauge.testbeds.fake.testbed import FakeTestbed
 
 RMEM = "net.ipv4.tcp_rmem"
 SETS = """
@@ -52,6 +53,12 @@ def test_every_set_reaches_the_testbed(bed):
         RMEM: "4096 87380 4194304", "net.ipv4.tcp_sack": "0", "net.ipv4.tcp_wmem": "4096 16384 4194304",
     }  # fmt: skip
     assert study_file.parse(study_file.dump(study), "x") == study
+
+
+def test_the_model_of_slow_start_knows_the_kernels_windows_alone():
+    bed, found = FakeTestbed(), by_level(parse(bed="{kind: fake}"))
+    assert bed.predict(found["windows-of-2010"], 1_000_000) is None
+    assert bed.predict(found["as-is"], 1_000_000) == bed.predict(found["buffers-of-2011"], 1_000_000) > 0
 
 
 def test_a_level_is_named_in_conditions_and_words():

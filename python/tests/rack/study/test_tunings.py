@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.real import output, run, shell, spawn, study
+from helpers.real import UP, output, run, shell, spawn, study
 
 from framegauge.agents.pipe import Agent
+from framegauge.errors import FramegaugeError
 from framegauge.experiment.planning import conditions_of
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
@@ -141,6 +142,13 @@ def test_windows_outlive_a_change_of_the_mtu(rack_agent: Agent, bed: RackTestbed
     assert flight(bed, family)[1] == 3 * (1500 - HEADERS_BYTES[family] - TIMESTAMP_BYTES)
 
 
+def test_windows_that_no_study_asks_for_are_refused(rack_agent: Agent) -> None:
+    for name in ("initial_window_segments", "initial_receive_window_segments"):
+        for segments in (0, 1001):
+            with pytest.raises(FramegaugeError, match=r"initial_receive_window_segments are 1 to 1000"):
+                rack_agent.request("rack.up", {**UP, name: segments})
+
+
 @pytest.mark.parametrize("kind", ["rack", "veth"])
 def test_every_run_of_a_study_had_the_settings_of_its_level(rack_agent: Agent, tmp_path: Path, kind: str) -> None:
     runs = run(rack_agent, asked(LEVELS, kind=kind), tmp_path / "out")
@@ -154,6 +162,24 @@ def test_every_run_of_a_study_had_the_settings_of_its_level(rack_agent: Agent, t
             assert (route["initial_window_segments"], route["initial_receive_window_segments"]) == windows
             found = {name: " ".join(reading["sysctls"].get(name, "").split()) for name in BUFFERS}
             assert (found == BUFFERS) == (each.level == "buffers-of-2011"), (each.level, found)
+
+
+ROUTED = {
+    "custom": {
+        "switches": ["near", "far"], "routers": [{"name": "r1", "mtu": 9000}],
+        "links": [["h1", "near"], ["near", "r1"], ["r1", "far"], ["far", "h2"]],
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_routes_through_a_router_have_the_windows_too(rack_agent: Agent, tmp_path: Path, family: int) -> None:
+    bed = {"kind": "rack", "family": family, "link": {"rate": "200 Mb/s"}, "topology": ROUTED}
+    for each in run(rack_agent, asked(["windows-of-2010"], control=True, testbed=bed), tmp_path / "out"):
+        assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
+        record = json.loads((tmp_path / f"out/runs/{each.number}/record.json").read_text())
+        for reading in record["after"].values():
+            assert [route["initial_window_segments"] for route in reading["route_windows"]] == [3, 3], reading
 
 
 LOST = {
