@@ -25,8 +25,8 @@ from framegauge.evidence.nic import (
     segment_bytes,
 )
 from framegauge.evidence.remembered import remembered_failures, unproved_probing
-from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.evidence.tuning import window_failures
+from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
