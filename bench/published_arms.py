@@ -88,7 +88,8 @@ def judged(summaries: Summaries, asked: Published, row: Verdict) -> list[Judged]
         own = {name: row["conditions"][name] for name in asked.free}
         conditions = {**asked.conditions, **own, **arm.conditions}
         for verdict in _matching(summaries.get(arm.study), asked, conditions, arm.metric or asked.metric):
-            if verdict["treatment"] == row["treatment"] and verdict["ci95"] and row["ci95"]:
+            same = verdict["treatment"][asked.treatment] == row["treatment"][asked.treatment]
+            if same and verdict["ci95"] and row["ci95"]:
                 found.append(_judge(arm, asked, row, verdict))
     return sorted(found, key=lambda each: _distance(asked, each.verdict["ratio"]))
 
@@ -104,7 +105,7 @@ def _judge(arm: Arm, asked: Published, row: Verdict, verdict: Verdict) -> Judged
 
 def _distance(asked: Published, ratio: float) -> float:
     """How far a ratio is from the published range, as the logarithm of a factor."""
-    return max(math.log(asked.low / ratio), math.log(ratio / asked.high), 0.0)
+    return max(math.log(asked.low) - math.log(ratio), math.log(ratio) - math.log(asked.high), 0.0)
 
 
 def section(summaries: Summaries, rows: Iterable[tuple[Published, Verdict | None, Sequence[str]]]) -> Iterator[str]:
