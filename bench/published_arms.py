@@ -11,12 +11,13 @@ from bench.published_rows import Arm, Published
 
 from framegauge.summary import words
 
-__all__ = ["Judged", "agrees", "answers", "conclusion", "judged", "section"]
+__all__ = ["Judged", "Row", "agrees", "answers", "judged", "section"]
 
 EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
 Interval = Sequence[float]
 Summaries = Mapping[str, Mapping[str, Any]]
 Verdict = Mapping[str, Any]
+Row = tuple[Published, Verdict | None, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _distance(asked: Published, ratio: float) -> float:
     return max(math.log(asked.low) - math.log(ratio), math.log(ratio) - math.log(asked.high), 0.0)
 
 
-def section(summaries: Summaries, rows: Iterable[tuple[Published, Verdict | None, Sequence[str]]]) -> Iterator[str]:
+def section(summaries: Summaries, rows: Iterable[Row]) -> Iterator[str]:
     """The table of all arms of the rows that differ."""
     yield from (
         "## What may explain the differences",
@@ -141,8 +142,3 @@ def _cells(each: Judged) -> tuple[str, str, str]:
 
 def _change(verdict: Verdict) -> str:
     return f"{words.change(verdict['ratio'], verdict['ci95'])} ({words.change_interval(verdict['ci95'])})"
-
-
-def conclusion(rows: Iterable[tuple[Published, Verdict | None, Sequence[str]]]) -> list[str]:
-    """What a manager may take from it."""
-    return []

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import published_arms, published_hadoop, published_rows, published_web
+from bench import published_arms, published_conclusion, published_hadoop, published_rows, published_web
 from bench.published_rows import PUBLISHED, Published
 
 from framegauge.experiment.planning import total_seconds
@@ -103,7 +103,7 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
         *last,
         "",
-        *published_arms.conclusion(found),
+        *published_conclusion.lines(found, by_name),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
