@@ -27,16 +27,16 @@ def lines(rows: Sequence[Row], summaries: Summaries) -> Iterator[str]:
     yield from ("## For those who decide", "")
     yield from _wrapped(
         f"**What of 2013 still holds.** Jumbo frames carry about 5 % more over a full link ({full} here with one "
-        f"sender, {many} with eleven): that is the share of headers, so it does not age. Transfers of 1 MB gain a tenth "
-        f"({middle}). A receiver spends less CPU time per byte ({cpu} with eleven senders, on a virtual NIC). A web site "
-        f"in tiers serves as many users as before (operations per second: {site}), and with Nagle's algorithm on, jumbo "
-        f"frames make it slower (response time: {held}): turn that off first."
+        f"sender, {many} with eleven): that is the share of headers, so it does not age. Transfers of 1 MB gain a "
+        f"tenth ({middle}). A receiver spends less CPU time per byte ({cpu} with eleven senders, on a virtual NIC). A "
+        f"web site in tiers serves as many users as before (operations per second: {site}), and with Nagle's algorithm "
+        f"on, jumbo frames make it slower (response time: {held}): turn that off first."
     )
     yield ""
     yield from _wrapped(
         f"**What does not.** Twice to four times the goodput at an RTT of 1 to 10 ms is no property of jumbo frames: "
         f"here 100 MB gain {slow} at 10 ms. The published factor comes back where frames are lost on the way ({lossy} "
-        f"with one in 10,000), because TCP recovers its window by segments per RTT, and a large segment is six times as "
+        f"with one in 10,000), because TCP recovers its window by segments per RTT, and a large one is six times as "
         f"much. Such a path should be mended instead. Transfers of 100 kB gain more now than then if each opens a "
         f"connection ({new}), and about as little as then over a connection that stays open ({window})."
     )
