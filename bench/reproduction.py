@@ -1,12 +1,13 @@
-"""The published study's figures next to ours, from full runs of the examples: docs/measured/reproduction.md.
+"""The published study's figures next to ours, and what explains the differences: docs/measured/reproduction.md.
 
     .venv/bin/python -m bench.reproduction --run --write docs/measured/reproduction.md
-    .venv/bin/python -m bench.reproduction results/jumbo-rack results/nagle …
+    .venv/bin/python -m bench.reproduction results/published-short results/published-many …
 
-With --run it first runs the studies into results/, or what is left of them, and says how long that takes. Hadoop's is
-among them only with --hadoop, because it takes ten hours; a study that was not run is left out of the page. A published
-figure is a range, as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Why they differ
-is said only where an arm isolates it.
+With --run it first runs the studies of bench/published/ into results/, or what is left of them, and says how long that
+takes. Hadoop's is among them only with --hadoop, because it takes ten hours; without it, its figures are left out. A
+published figure is a range, as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Where
+they differ, arms isolate candidates: a difference is explained by an arm that moves our figure by more than chance, and
+into that range.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -14,17 +15,16 @@ is said only where an arm isolates it.
 from __future__ import annotations
 
 import argparse
-import math
 import platform
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import published_hadoop, published_web
+from bench import published_arms, published_conclusion, published_hadoop, published_rows, published_web
+from bench.published_rows import PUBLISHED, Published
 
 from framegauge.experiment.planning import total_seconds
 from framegauge.quantities import print_seconds
@@ -36,123 +36,38 @@ from framegauge.summary import words
 from framegauge.summary.document import summarise
 
 # The folders in results/, and the studies that fill them.
-STUDIES = {
-    **{name: f"examples/{name}.yaml" for name in ("jumbo-rack", "jumbo-rack-half", "jumbo-rack-long", "nagle")},
-    **{name: f"bench/{name}.yaml" for name in ("web", "web-nagle")},
-}
-MORE = math.inf
-EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
+STUDIES = {f"published-{name}": f"bench/published/{name}.yaml" for name in published_rows.STUDIES}
+Summaries = Mapping[str, Mapping[str, Any]]  # by the name of the study
 
 
-@dataclass(frozen=True)
-class Published:
-    """A figure of "Jumbo Frames or Not: That is the Question!" (Purdue TR 13-006, 2013), as a range of ratios."""
-
-    said: str
-    low: float
-    high: float
-    conditions: Mapping[str, Any]
-    levels: Sequence[Any] = (9000,)
-    metric: str = "goodput"
-    remark: str = ""
-    treatment: str = "mtu"
-    workload: str | None = None  # without a study of it, its figures are left out
-
-
-def _stream(pattern: str, size: float, rtt: float = 200e-6) -> dict[str, Any]:
-    return {"pattern": pattern, "size_bytes": int(size), "rtt_seconds": rtt}
-
-
-def _rr(nagle: bool) -> dict[str, Any]:
-    return {"nagle": nagle, "header_bytes": 100}  # of any size, in two writes as web servers make them
-
-
-def _web(said: str, low: float, high: float, metric: str, **more: Any) -> Published:
-    return Published(said, low, high, metric=metric, workload="web", **more)
-
-
-SLOWED = "links of 100 Mb/s"
-PUBLISHED = (
-    Published("675 → 700 Mb/s, +4 %", 1.03, 1.045, _stream("one-to-one", 1e5), (8000, 9000)),
-    Published("about +10 %", 1.08, 1.12, _stream("one-to-one", 1e6), (8000, 9000)),
-    Published("934 → 985 Mb/s, +5.5 %", 1.0535, 1.0557, _stream("one-to-one", 1e8)),
-    Published("under 200 → about 400 Mb/s", 1.8, MORE, _stream("one-to-one", 1e6, 1.2e-3)),
-    Published("under 250 → over 800 Mb/s", 3.2, MORE, _stream("one-to-one", 1e8, 10.2e-3)),
-    Published("875 → 950 Mb/s, +8.6 %", 1.08, 1.092, _stream("one-to-one", 1e9, 10.2e-3)),
-    Published("+11 %", 1.105, 1.115, _stream("many-to-one", 1e5)),
-    Published("+11 %", 1.105, 1.115, _stream("many-to-one", 1e6)),
-    Published("+5.5 %", 1.0545, 1.0555, _stream("many-to-one", 1e8)),
-    Published("small files +7 %", 1.065, 1.075, _stream("half-to-half", 1e5), remark=SLOWED),
-    Published("830 → 860 Mb/s per receiver, +3.6 %", 1.03, 1.042, _stream("half-to-half", 5e6), remark=SLOWED),
-    Published("receiver's cycles −13 %", 0.865, 0.875, _stream("one-to-one", 1e8), metric="receiver_cpu_cost"),
-    Published("receiver's cycles −17 %", 0.825, 0.835, _stream("many-to-one", 1e8), metric="receiver_cpu_cost"),
-    Published("web: times equal", 0.98, 1.02, _rr(nagle=False), metric="latency_p50"),
-    Published("web: jumbo slower", 1.02, MORE, _rr(nagle=True), metric="latency_p50"),
-    _web("the same for all frame sizes", 0.98, 1.02, "operations", conditions={"nagle": False}),
-    _web("the same for all frame sizes", 0.98, 1.02, "response_mean", conditions={"nagle": False}),
-    _web("jumbo slower", 1.02, MORE, "response_mean", conditions={"nagle": True}),
-    _web("about 270 → 500 ms (250 users)", 1.75, 1.95, "response_mean", conditions={"mtu": 1500}, treatment="nagle",
-         levels=(True,)),
-    _web("about 270 → 500 ms (250 users)", 1.75, 1.95, "response_mean", conditions={"mtu": 9000}, treatment="nagle",
-         levels=(True,)),
-    *(Published(**each) for each in published_hadoop.figures()),
-)  # fmt: skip
-
-
-def found(summaries: Sequence[Mapping[str, Any]], asked: Published) -> Iterator[Mapping[str, Any]]:
-    """The verdicts that answer a published figure."""
-    for verdict in (each for each in _verdicts(summaries) if not words.is_control(each)):
-        at = verdict["conditions"]
-        same = all(_alike(at.get(name, _USUAL.get(name)), value) for name, value in asked.conditions.items())
-        alike = verdict["metric"] == asked.metric and asked.workload in (None, verdict["workload"])
-        if same and alike and verdict["treatment"].get(asked.treatment) in asked.levels:
-            yield verdict
-
-
-def _verdicts(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    return (each for summary in summaries for each in summary["verdicts"])
-
-
-_USUAL = {"pattern": "one-to-one", "header_bytes": 0, "rtt_seconds": 200e-6}
-
-
-def _alike(found: Any, asked: Any) -> bool:
-    if isinstance(asked, float) and isinstance(found, (int, float)):
-        return math.isclose(found, asked, rel_tol=1e-6)
-    return bool(found == asked)
-
-
-def rows(summaries: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """The table: case, published, ours, interval, verdict, whether they agree, and why not."""
-    for asked in PUBLISHED:
-        there = list(found(summaries, asked))
-        if not there and asked.workload is None:
-            yield [_case(asked), asked.said, "not measured", "", "", "", ""]
+def rows(summaries: Summaries) -> Iterator[tuple[Published, Mapping[str, Any] | None, list[str]]]:
+    """The table's rows with the figure and verdict that each is of: case, published, ours, interval, verdict, whether
+    they agree, and why not."""
+    for asked in (*PUBLISHED, *(Published(**each) for each in published_hadoop.figures())):
+        there = list(published_arms.answers(summaries, asked))
+        if not there and not asked.optional:
+            yield asked, None, [_case(asked), asked.said, "not measured", "", "", "", ""]
         for verdict in there:
             interval = verdict["ci95"]
-            agree = "no evidence" if verdict["verdict"] in ("suspect", "not judged") else _agrees(asked, interval)
-            yield [
-                f"{_case(asked, verdict)}, {words.levels(verdict['treatment'])}",
-                asked.said,
-                "-" if verdict["ratio"] is None else _values(verdict),
-                words.change_interval(interval),
-                verdict["verdict"],
-                agree,
-                "unexplained" if agree == "no" else "",
-            ]
-
-
-def _agrees(asked: Published, interval: Sequence[float] | None) -> str:
-    if interval is None:
-        return "cannot tell"
-    low, high = interval
-    if low > asked.high or asked.low > high:
-        return "no"
-    # One so wide says nothing about equality.
-    if asked.low <= 1 <= asked.high and not 1 / EQUAL <= low <= high <= EQUAL:
-        return "cannot tell"
-    # An interval that holds both the published effect and none at all says nothing about it.
-    return "cannot tell" if low <= 1 <= high and not asked.low <= 1 <= asked.high else "yes"
+            agree = published_arms.agrees(asked, verdict)
+            why = ""
+            if agree == "no":
+                arms = published_arms.judged(summaries, asked, verdict)
+                why = next((f"explained: {each.said}" for each in arms if each.explains), "")
+                why = why or next((f"in part: {each.said}" for each in arms if each.helps), "unexplained")
+            yield (
+                asked,
+                verdict,
+                [
+                    f"{_case(asked, verdict)}, {words.levels(verdict['treatment'])}",
+                    asked.said,
+                    "-" if verdict["ratio"] is None else _values(verdict),
+                    words.change_interval(interval),
+                    verdict["verdict"],
+                    agree,
+                    why,
+                ],
+            )
 
 
 def _values(verdict: Mapping[str, Any]) -> str:
@@ -161,53 +76,24 @@ def _values(verdict: Mapping[str, Any]) -> str:
 
 
 def _case(asked: Published, verdict: Mapping[str, Any] | None = None) -> str:
-    own = verdict is not None and verdict["workload"] in ("rr", "web", "mapreduce")
+    own = verdict["workload"] if verdict is not None and verdict["workload"] != "stream" else ""
     said = words.conditions(verdict["conditions"] if verdict and own else asked.conditions)
-    one = (
-        "one-to-one, " if asked.conditions.get("pattern") == "one-to-one" else f"{asked.workload or ''}, ".lstrip(", ")
-    )
+    one = "one-to-one, " if asked.conditions.get("pattern") == "one-to-one" else f"{own}, ".lstrip(", ")
     return ", ".join(part for part in (f"{one}{said}", words.metric(asked.metric), asked.remark) if part)
 
 
 def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], source: str) -> str:
     """The document."""
-    table = list(rows(summaries))
-    agreed = sum(row[5] == "yes" for row in table)
-    lines = [
-        "# A published study, run again",
-        "",
-        f"Written by `{source}` from full runs of the examples, on {platform.machine()}, Linux {_kernel()}, two CPUs.",
-        "Published: *Jumbo Frames or Not: That is the Question!* (Purdue TR 13-006, 2013): twelve servers on one",
-        "switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and interrupt coalescing, FTP. Ours: the same design",
-        "on the emulated rack, with one new TCP connection per transfer instead of FTP, a virtual NIC, and this",
-        "kernel.",
-        "",
-        f"**{agreed} of {len(table)} figures agree**: our 95 % interval overlaps the published figure with its",
-        'rounding. An interval that also contains "no effect" cannot tell, nor can one that reaches beyond 20 % where',
-        "the published figures are equal; a suspect one is no evidence. A reason for a difference is given only if an",
-        "arm of a study isolates the cause; else it is *unexplained*. Candidates that have not been isolated: the",
-        "virtual NIC, and a kernel fifteen years younger.",
-        "",
-        "| case | published | ours | 95 % interval | verdict | agree | why not |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(f"| {' | '.join(row)} |" for row in table),
-        "",
-        "## What our own changes are made of",
-        "",
-        "Each change of goodput as the product of its parts ([statistics.md](../why/statistics.md)).",
-        "",
-    ]
-    for saved, summary in zip(studies, summaries, strict=True):
-        said = [line for line in causes.lines(summary) if "MTU 9000" in line]
-        blocks, excluded = summary["stopping"]["blocks"], len(summary["excluded"])
-        lines.append(
-            f"`{saved.folder.name}`: {len(saved.runs)} runs in {blocks} blocks, {excluded} excluded; {_faith(summary)}."
-        )
-        lines += ["", *(_item(line) for line in said), *([""] if said else [])]
+    by_name = {_name(saved): summary for saved, summary in zip(studies, summaries, strict=True)}
+    found = list(rows(by_name))
     sites = list(published_web.lines(studies))
-    hadoop, last = published_hadoop.remarks(any(each["workload"] == "mapreduce" for each in _verdicts(summaries)))
+    has_hadoop = any(each["workload"] == "mapreduce" for summary in summaries for each in summary["verdicts"])
+    hadoop, last = published_hadoop.remarks(has_hadoop)
     site = "the web site at a smaller load" if sites else "the web site only as requests of its size"
-    lines += [
+    lines = [
+        *_head([row for _, _, row in found], source),
+        *published_arms.section(by_name, found),
+        *_made_of(studies, summaries),
         *sites,
         "## What was not carried at full rate",
         "",
@@ -216,8 +102,49 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         f"that was carried is stated above. {hadoop}, and {site}.",
         "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
         *last,
+        "",
+        *published_conclusion.lines(found, by_name),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _name(saved: Saved) -> str:
+    return saved.folder.name.removeprefix("published-")
+
+
+def _head(table: Sequence[Sequence[str]], source: str) -> list[str]:
+    counts = {word: sum(row[5] == word for row in table) for word in ("yes", "no")}
+    why = {word: sum(row[6].startswith(word) for row in table) for word in ("explained", "in part", "unexplained")}
+    return [
+        "# A published study, run again",
+        "",
+        f"Written by `{source}` from the studies in `bench/published/`, on {platform.machine()}, Linux",
+        f"{_kernel()}, two CPUs. Published: *Jumbo Frames or Not: That is the Question!* (Purdue TR 13-006, 2013):",
+        "twelve servers on one switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and interrupt coalescing, FTP. Ours:",
+        "the same design on the emulated rack, with one new TCP connection per transfer instead of FTP, a virtual NIC,",
+        "and this kernel.",
+        "",
+        f"**{counts['yes']} of {len(table)} figures agree, {counts['no']} differ.** Of these, an arm explains",
+        f"{why['explained']}, {why['in part']} in part, and {why['unexplained']} stay unexplained. A figure agrees if",
+        'our 95 % interval overlaps the published one with its rounding. An interval that also contains "no effect"',
+        "cannot tell, nor can one that reaches beyond 20 % where the published figures are equal; a suspect one is no",
+        "evidence.",
+        "",
+        "| case | published | ours | 95 % interval | verdict | agree | why not |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *(f"| {' | '.join(row)} |" for row in table),
+        "",
+    ]
+
+
+def _made_of(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from ("## What our own changes are made of", "")
+    yield from ("Each change of goodput as the product of its parts ([statistics.md](../why/statistics.md)).", "")
+    for saved, summary in zip(studies, summaries, strict=True):
+        said = [line for line in causes.lines(summary) if "MTU 9000" in line]
+        blocks, excluded = summary["stopping"]["blocks"], len(summary["excluded"])
+        yield f"`{_name(saved)}`: {len(saved.runs)} runs in {blocks} blocks, {excluded} excluded; {_faith(summary)}."
+        yield from ("", *(_item(line) for line in said), *([""] if said else []))
 
 
 def _item(line: str) -> str:

@@ -2,7 +2,8 @@
 
 use framegauge_linux::tcp::TcpInfo;
 use framegauge_linux::{
-    aggregates, links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag, tunnel, udp_error,
+    aggregates, initial_windows, links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag,
+    tunnel, udp_error,
 };
 
 const KINDS: [&str; 11] = [
@@ -31,10 +32,10 @@ pub fn qdisc(bytes: &[u8]) {
     let _ = qdisc::parse(bytes);
 }
 
-/// Interfaces, tunnels, addresses and remembered path MTUs.
+/// Interfaces, tunnels, addresses, routes and remembered path MTUs.
 pub fn rtnetlink(bytes: &[u8]) {
     let _ = (links::parse_interface(bytes), links::parse_address(bytes), routes::parse_exception(bytes));
-    let _ = (links_by_name::parse_link(bytes), aggregates::parse(bytes));
+    let _ = (links_by_name::parse_link(bytes), aggregates::parse(bytes), initial_windows::parse(bytes));
     for kind in KINDS {
         if let Some(encapsulation) = tunnel::parse(kind, bytes).and_then(|tunnel| tunnel.encapsulation) {
             assert!(encapsulation.overhead_bytes() >= 20);

@@ -65,6 +65,21 @@ impl Exchanged for DriverInformation {}
 impl Exchanged for Settings {}
 
 fn exchange<T: Exchanged>(interface: &str, value: &mut T, operation: &str) -> Result<()> {
+    // SAFETY: `value` is the whole structure that its command reads and writes, and alive during the call.
+    unsafe { ask(interface, std::ptr::from_mut(value).cast(), operation) }.map(drop)
+}
+
+/// Exchanges a request whose length is in it, which begins with its command; what the kernel returned.
+pub(crate) fn exchange_words(interface: &str, words: &mut [u32], operation: &str) -> Result<i32> {
+    // SAFETY: the words are alive during the call; the requests of features say in their head how many there are, and
+    // their names are as many as the kernel has just said.
+    unsafe { ask(interface, words.as_mut_ptr().cast(), operation) }
+}
+
+/// # Safety
+///
+/// `value` must point at everything that its command reads and writes.
+unsafe fn ask(interface: &str, value: *mut libc::c_char, operation: &str) -> Result<i32> {
     // SAFETY: no memory is passed.
     let raw = check(
         unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) },
@@ -80,11 +95,10 @@ fn exchange<T: Exchanged>(interface: &str, value: &mut T, operation: &str) -> Re
     for (place, byte) in message.ifr_name.iter_mut().zip(interface.bytes()) {
         *place = byte as libc::c_char;
     }
-    message.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
+    message.ifr_ifru.ifru_data = value;
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    // SAFETY: `message` names a terminated interface and points at `value`, both alive during the call; `value` is
-    // the whole structure that its command reads and writes.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut message) }, operation).map(drop)
+    // SAFETY: `message` names a terminated interface and points at `value`, as the caller promises.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut message) }, operation)
 }
 
 /// `struct ethtool_drvinfo`.

@@ -99,13 +99,16 @@ pub struct BigSeen {
     pub largest_bytes: Option<u32>,
 }
 
-/// Counts the aggregates above 64 KiB that an interface hands to the stack, after GRO.
+/// Counts the aggregates above 64 KiB that an interface hands to the stack, after GRO, and those that it is handed.
+///
+/// Both go by the length of the packet as a whole: the length in the header of such an IP packet is 0.
 pub struct BigCount {
-    sockets: Vec<OwnedFd>,
+    received: Vec<OwnedFd>,
+    sent: OwnedFd,
 }
 
 impl BigCount {
-    /// Starts to count on `interface`. Bound to IP packets, and not to all, the sockets are not shown what is sent.
+    /// Starts to count on `interface`. Bound to IP packets, and not to all, sockets are not shown what is sent.
     pub fn start(interface: &str) -> Result<Self> {
         let operation = format!("count aggregates on {interface}");
         let filter = [
@@ -115,23 +118,46 @@ impl BigCount {
             instruction(0x06, 0, 0, 0),
         ];
         let kinds = [libc::ETH_P_IP as u16, libc::ETH_P_IPV6 as u16];
-        let sockets = kinds.iter().map(|kind| open(interface, *kind, &filter, FEW_PACKETS, &operation));
-        Ok(Self { sockets: sockets.collect::<Result<_>>()? })
+        let received = kinds.iter().map(|kind| open(interface, *kind, &filter, FEW_PACKETS, &operation));
+        let received = received.collect::<Result<_>>()?;
+        const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
+        let outgoing = [
+            instruction(0x20, 0, 0, PACKET_TYPE), // load which way it goes
+            instruction(0x15, 0, 3, libc::PACKET_OUTGOING as u32), // sent, else leave it
+            filter[0],
+            filter[1],
+            filter[2],
+            filter[3],
+        ];
+        let sent = open(interface, libc::ETH_P_ALL as u16, &outgoing, FEW_PACKETS, &operation)?;
+        Ok(Self { received, sent })
     }
 
-    /// What was seen so far, since the last call.
+    /// What the stack was handed so far, since the last call.
     pub fn take(&self) -> BigSeen {
-        let mut seen = BigSeen::default();
-        for socket in &self.sockets {
-            // The kernel counts the lost ones among all.
-            seen.count += u64::from(statistics(socket)[0]);
-            while let Some(frame_bytes) = length_of_next(socket) {
-                seen.largest_bytes =
-                    seen.largest_bytes.max(Some(frame_bytes.saturating_sub(FRAME_HEADER_BYTES)));
-            }
-        }
-        seen
+        self.received.iter().map(seen).fold(BigSeen::default(), BigSeen::and)
     }
+
+    /// What the interface was handed, since the last call. What it does not take whole, the stack cuts before.
+    pub fn take_sent(&self) -> BigSeen {
+        seen(&self.sent)
+    }
+}
+
+impl BigSeen {
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        Self { count: self.count + other.count, largest_bytes: self.largest_bytes.max(other.largest_bytes) }
+    }
+}
+
+fn seen(socket: &OwnedFd) -> BigSeen {
+    // The kernel counts the lost ones among all.
+    let mut seen = BigSeen { count: u64::from(statistics(socket)[0]), largest_bytes: None };
+    while let Some(frame_bytes) = length_of_next(socket) {
+        seen.largest_bytes = seen.largest_bytes.max(Some(frame_bytes.saturating_sub(FRAME_HEADER_BYTES)));
+    }
+    seen
 }
 
 /// The length of the next frame; `None` when there is no more.

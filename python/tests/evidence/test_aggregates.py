@@ -91,6 +91,41 @@ def test_a_mean_above_64_kib_is_proof_without_a_count():
     assert unproved_aggregates(BIG, record(counted=False, mean=120_000)) == []
 
 
+OWN = replace(BIG, testbed="hosts", gro_bytes=None)
+
+
+def on_hosts(sent, count=0, **changed):
+    """A record of hosts of one's own, of which h1 sends."""
+    found = record(count, **changed)
+    found["workload"]["senders"] = ["h1"]
+    for host, wire in found["wire"].items():
+        many = sent if host == "h1" else 0
+        wire["aggregates"] = {**wire["aggregates"], "sent": {"count": many, "largest_bytes": 170_000 if many else None}}
+    return found
+
+
+def test_on_hosts_of_ones_own_the_sender_proves_and_the_receiver_may_merge_less():
+    found = on_hosts(9)
+    assert failures(OWN, found) == []
+    assert unproved_aggregates(OWN, found) == []
+    assert aggregate_readings(found)["big_aggregates_sent"] == 9
+    line = "aggregates above 64 KiB from h1: expected some with a gso_size of 180000, found none (mean packet of 40000"
+    assert failures(OWN, on_hosts(0))[0].startswith(line)
+    merging = replace(OWN, gro_bytes=180_000)
+    (said,) = unproved_aggregates(merging, on_hosts(9))
+    assert said == "aggregates above 64 KiB: sent, and none was merged by a receiver, with a gro_size of 180000"
+    assert unproved_aggregates(merging, on_hosts(9, 3)) == []
+
+
+def test_a_size_that_is_left_as_it_is_says_nothing_of_what_arrives():
+    """A host may have had a gro_size above the usual one, and must not send more than was asked for."""
+    small = replace(OWN, gso_bytes=65_536)
+    before = reading(65_536, 65_536)
+    assert failures(small, on_hosts(0, 4, before=before)) == []
+    line = "aggregates above 64 KiB from h1: expected none, found 2 (the first up to 170000 bytes)"
+    assert failures(small, on_hosts(2, before=before)) == [line]
+
+
 def test_hosts_with_an_older_kernel_have_one_size_for_both_families():
     old = reading(65_536, None)
     assert failures(USUAL, record(0, before=old)) == []

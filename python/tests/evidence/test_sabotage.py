@@ -46,6 +46,7 @@ CAUGHT_BY = {
     "sizes": "proof: gso_size of h2 before the run for IPv4: requested 20000, found 65535",
     "big": "proof: aggregates above 64 KiB at h1: expected none, found 3 (the first up to 180000 bytes)",
     "path_mtu": "proof: path MTU that h1 remembered to h1 (10.77.0.1) before the run: expected none, found 1400",
+    "windows": "proof: initial window of h2 after the run, to 10.77.0.0/24: requested 3 segments, found the kernel's own",
 }  # fmt: skip
 
 
@@ -74,6 +75,7 @@ NEEDS = {
     **{fault: {"{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}"} for fault in ("second_nic", "nic_missing")},
     **{fault: {"{kind: fake}": ROUTED} for fault in ("router_mtu", "router_icmp", "router_missing")},
     **{fault: {"factors: {": "factors: {gso_size: 20000, "} for fault in ("sizes", "big")},
+    "windows": {"factors: {": "tunings: {few: {initial_window: 3}}\nfactors: {tuning: few, "},
     "change_late": CHANGED, "change_refused": CHANGED, "old_mss": CHANGED,
 }  # fmt: skip
 

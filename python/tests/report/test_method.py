@@ -36,3 +36,21 @@ def test_hosts_that_are_not_fresh_are_not_called_so(tmp_path: Path) -> None:
         again = replace(saved, runs=runs)
         lines = method.design(material.gather(again, summary.summarise(again)))
         assert sum(words in line for line in lines) == 1
+
+
+def test_the_settings_of_each_tuning_are_listed(tmp_path: Path) -> None:
+    text = (
+        STUDY.replace("blocks: 6", "blocks: 2\nretries: 0").replace("factors:\n", "factors:\n  tuning: [as-is, old]\n")
+        + "\ntunings: {old: {initial_window: 3, sysctls: {net.ipv4.tcp_rmem: 4096 87380 4194304}}}\n"
+    )
+    commands.run_study(study_file.parse(text, "study.yaml"), tmp_path / "out", False, lambda _: None, lambda _: None)
+    saved = read(tmp_path / "out")
+    found = summary.summarise(saved)
+    lines = [line for line in method.design(material.gather(saved, found)) if line.startswith("Tuning")]
+    assert lines == ["Tuning old: initial window of 3 segments, net.ipv4.tcp_rmem 4096 87380 4194304"]
+    assert {each["conditions"]["tuning"] for each in found["verdicts"]} == {"as-is", "old"}
+    assert {tuple(each["level"].items()) for each in found["competitors"]} == {(("tuning", "old"),)}
+    # A study file in other hands.
+    for broken in ([], {"old": 3}, {"old": {"sysctls": 3}}):
+        shown = replace(material.gather(saved, found), settings={"tunings": broken})
+        assert not any("3" in line for line in method.design(shown) if line.startswith("Tuning"))

@@ -83,6 +83,8 @@ margins: {goodput: 1 %, latency_p50: 5 %, latency_p999: 5 %, transactions: 2 %, 
         ("skew", "1500", "skew: [0, -125 ppm]"),
         ("shaping", "1500", "shaping: [on, off]"),
         ("ecn", "1500", "ecn: [off, on]"),
+        ("tuning", "1500", "tuning: [as-is, few]\ntunings: {few: {initial_window: 3}}"),
+        ("mtu", "[1500, 9000]", "tuning: [as-is, few]\ntunings: {few: {initial_window: 3}}"),
     ],
 )
 def test_every_kind_of_treatment(treatment, mtu, factor, execute, tmp_path):

@@ -5,6 +5,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, params};
 use crate::tools::helper::Helper;
 use framegauge_drivers::host::Applied;
+use framegauge_drivers::host::watched::Watched;
 use serde::Deserialize;
 use serde_json::json;
 use std::net::IpAddr;
@@ -15,6 +16,9 @@ struct Adopt {
     interface: String,
     address: IpAddr,
     sysctls: Vec<String>,
+    /// Of the interface, by the names of `ethtool -k`.
+    #[serde(default)]
+    features: Vec<String>,
     /// Count instructions and cycles of the whole host.
     #[serde(default)]
     count: bool,
@@ -22,14 +26,15 @@ struct Adopt {
     sudo: bool,
 }
 
-/// Changes nothing: says which interface and which sysctls readings are of. Once more is another choice.
+/// Changes nothing: says which interface and which sysctls and features readings are of. Once more is another choice.
 pub fn run(call: &Call) -> Answer {
     let asked: Adopt = params(&call.request)?;
     let mut applied = lock(&call.session.host.applied);
     if applied.as_ref().is_some_and(|applied| !applied.is_adopted()) {
         return Err(Failure::state("this host has its settings already"));
     }
-    *applied = Some(Applied::adopt(asked.interface, asked.address, asked.sysctls)?);
+    let watched = Watched { sysctls: asked.sysctls, features: asked.features };
+    *applied = Some(Applied::adopt(asked.interface, asked.address, watched)?);
     let mut counters = lock(&call.session.host.counters);
     if asked.count && counters.is_none() {
         let started = Helper::start("counter", &["counters".to_string()], asked.sudo);

@@ -5,7 +5,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, params};
 use framegauge_drivers::host::aggregates::{self, Asked as Aggregates};
 use framegauge_drivers::host::{
-    Applied, HostSettings, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
+    Applied, HostSettings, InitialWindows, Nic, Overlay, Shaping, available_congestion_control, maximum_mtu,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -25,6 +25,8 @@ struct Apply {
     gso_bytes: Option<u32>,
     gro_bytes: Option<u32>,
     congestion_control: String,
+    initial_window_segments: Option<u32>,
+    initial_receive_window_segments: Option<u32>,
     shaping: Option<Shape>,
     sysctls: BTreeMap<String, String>,
     cpus: Vec<usize>,
@@ -135,6 +137,10 @@ pub fn run(call: &Call) -> Answer {
         checksum: asked.checksum,
         aggregates,
         congestion_control: asked.congestion_control,
+        windows: InitialWindows {
+            send: asked.initial_window_segments,
+            receive: asked.initial_receive_window_segments,
+        },
         shaping: asked.shaping.map(|shape| Shaping {
             bits_per_second: shape.bits_per_second,
             burst_bytes: shape.burst_bytes,

@@ -43,8 +43,10 @@ pub fn end(call: &Call) -> Answer {
         })
         .collect();
     let mut answer = json!({"syns": syns, "lost": lost});
-    if let Some(seen) = meter.counts.as_deref().map(wire::counted) {
-        answer["aggregates"] = json!({"count": seen.count, "largest_bytes": seen.largest_bytes});
+    if let Some([received, sent]) = meter.counts.as_deref().map(wire::counted) {
+        let told = |seen: wire::BigSeen| json!({"count": seen.count, "largest_bytes": seen.largest_bytes});
+        answer["aggregates"] = told(received);
+        answer["aggregates"]["sent"] = told(sent);
     }
     Ok(answer)
 }

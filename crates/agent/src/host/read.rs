@@ -2,7 +2,8 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Nothing, params};
-use framegauge_drivers::host::NicReading;
+use framegauge_drivers::host::watched::Feature;
+use framegauge_drivers::host::{NicReading, RouteWindows};
 use serde_json::{Value, json};
 
 /// Reads everything back.
@@ -24,7 +25,7 @@ pub fn run(call: &Call) -> Answer {
 
 fn describe(nic: &NicReading) -> Value {
     let (qdisc, sizes) = (&nic.qdisc, &nic.aggregates);
-    json!({
+    let mut answer = json!({
         "interface": nic.interface,
         "mtu": nic.mtu,
         "maximum_mtu": nic.maximum_mtu,
@@ -38,5 +39,21 @@ fn describe(nic: &NicReading) -> Value {
                   "sent_packets": qdisc.sent_packets, "drops": qdisc.drops, "overlimits": qdisc.overlimits,
                   "backlog_bytes": qdisc.backlog_bytes},
         "congestion_control_route": nic.congestion_control_route,
+        "route_windows": nic.route_windows.as_ref().map(|all| all.iter().map(windows).collect::<Vec<_>>()),
+    });
+    if !nic.features.is_empty() {
+        let told = |found: &Feature| json!({"on": found.on, "changeable": found.changeable});
+        let features =
+            nic.features.iter().map(|(name, found)| (name.clone(), json!(found.as_ref().map(told))));
+        answer["features"] = features.collect();
+    }
+    answer
+}
+
+fn windows(route: &RouteWindows) -> Value {
+    json!({
+        "destination": format!("{}/{}", route.destination, route.prefix_length),
+        "initial_window_segments": route.windows.send,
+        "initial_receive_window_segments": route.windows.receive,
     })
 }

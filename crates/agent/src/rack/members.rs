@@ -134,6 +134,8 @@ impl Up {
             "gso_bytes": self.nic.gso_bytes.filter(|_| host.is_some()),
             "gro_bytes": self.nic.gro_bytes.filter(|_| host.is_some()),
             "congestion_control": self.congestion_control,
+            "initial_window_segments": self.initial_window_segments.filter(|_| host.is_some()),
+            "initial_receive_window_segments": self.initial_receive_window_segments.filter(|_| host.is_some()),
             "shaping": host.and_then(|_| self.shaping(member.packet_bytes)),
             "sysctls": self.sysctls,
             "cpus": cpus,

@@ -19,6 +19,8 @@ const MOST_MEMBERS: usize = 254;
 
 /// Bytes of an aggregate, up to what the kernel's largest holds.
 const AGGREGATES: RangeInclusive<u32> = 10_000..=524_280;
+/// Segments of an initial window.
+const WINDOWS: RangeInclusive<u32> = 1..=1000;
 
 /// All of it.
 #[derive(Deserialize)]
@@ -47,6 +49,8 @@ pub struct Up {
     pub congestion_control: String,
     pub family: u8,
     pub sysctls: BTreeMap<String, String>,
+    pub initial_window_segments: Option<u32>,
+    pub initial_receive_window_segments: Option<u32>,
 }
 
 /// What hosts' packets travel in.
@@ -138,6 +142,7 @@ impl Up {
             let limit = format!("{} to {}", AGGREGATES.start(), AGGREGATES.end());
             return Err(Failure::refused("nic.gso_bytes and nic.gro_bytes", bytes, limit));
         }
+        self.check_windows()?;
         if let Some(shaper) = &self.shaper
             && (!(0.01..=1.0).contains(&shaper.factor) || shaper.burst_bytes < 2000)
         {
@@ -170,6 +175,15 @@ impl Up {
                 .map_err(|problem| Failure::invalid_params("rack.up", format!("sysctls: {problem}")))?;
         }
         if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_windows(&self) -> Result<(), Failure> {
+        let windows = [self.initial_window_segments, self.initial_receive_window_segments];
+        if windows.into_iter().flatten().all(|segments| WINDOWS.contains(&segments)) {
+            return Ok(());
+        }
+        let message = "initial_window_segments and initial_receive_window_segments are 1 to 1000";
+        Err(Failure::invalid_params("rack.up", message))
     }
 
     fn check_fabric(&self) -> Result<(), Failure> {

@@ -16,14 +16,16 @@ pub mod settings;
 pub(crate) mod shaping;
 mod subnet;
 pub mod visit;
+pub mod watched;
 
 use aggregates::AggregateSizes;
 use framegauge_frames::Family;
 use framegauge_linux::ethtool::{self, Offload};
+pub use framegauge_linux::initial_windows::{InitialWindows, RouteWindows};
 use framegauge_linux::qdisc::{self, QdiscReading};
 use framegauge_linux::routes::PathMtuException;
 use framegauge_linux::rtnetlink::{self, LinkChange};
-use framegauge_linux::{OsError, Result, routes, sysctl};
+use framegauge_linux::{OsError, Result, initial_windows, routes, sysctl};
 use napi::thread_napi;
 pub use nics::Nic;
 pub use overlay::Overlay;
@@ -32,6 +34,7 @@ use shaping::bucket;
 pub use shaping::{SHAPER_LIMIT_BYTES, Shaping};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use watched::{Features, Watched};
 
 /// Packets that the transmit queue of a device holds: more than the shaper's burst can ever put there.
 const QUEUE_PACKETS: u32 = 4000;
@@ -58,6 +61,8 @@ pub struct HostSettings {
     pub aggregates: aggregates::Asked,
     /// Congestion control of the route to the others.
     pub congestion_control: String,
+    /// Initial windows of the routes to the others.
+    pub windows: InitialWindows,
     /// The shaper, if any.
     pub shaping: Option<Shaping>,
     /// Settings under `/proc/sys`.
@@ -100,6 +105,8 @@ pub struct NicReading {
     pub maximum_mtu: Option<u32>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: BTreeMap<&'static str, bool>,
+    /// What it says of the features that are watched.
+    pub features: Features,
     /// The largest aggregates.
     pub aggregates: AggregateSizes,
     /// Interrupt moderation in seconds, where it is the kernel's.
@@ -108,6 +115,8 @@ pub struct NicReading {
     pub qdisc: QdiscReading,
     /// What the route asks for.
     pub congestion_control_route: Option<String>,
+    /// The initial windows of its routes; none where the host is somebody's own, and may have a million of them.
+    pub route_windows: Option<Vec<RouteWindows>>,
 }
 
 enum Undo {
@@ -119,8 +128,7 @@ pub struct Applied {
     settings: HostSettings,
     undo: Vec<Undo>,
     pollers: Vec<i32>,
-    /// Sysctls that a reading tells.
-    watched: Vec<String>,
+    watched: Watched,
     adopted: bool,
 }
 
@@ -144,7 +152,8 @@ fn quiet_sysctls(settings: &HostSettings) -> BTreeMap<String, String> {
 impl Applied {
     /// Applies `settings`; on failure everything that was changed is put back.
     pub fn apply(settings: HostSettings) -> Result<Self> {
-        let watched = quiet_sysctls(&settings).into_keys().collect();
+        let watched =
+            Watched { sysctls: quiet_sysctls(&settings).into_keys().collect(), ..Watched::default() };
         let mut applied = Self { settings, undo: Vec::new(), pollers: Vec::new(), watched, adopted: false };
         match applied.apply_all() {
             Ok(()) => Ok(applied),
@@ -155,8 +164,8 @@ impl Applied {
         }
     }
 
-    /// A host that is not ours: it is read as it is, and nothing is changed. `watched` are sysctls to read with it.
-    pub fn adopt(interface: String, address: IpAddr, watched: Vec<String>) -> Result<Self> {
+    /// A host that is not ours: it is read as it is, and nothing is changed.
+    pub fn adopt(interface: String, address: IpAddr, watched: Watched) -> Result<Self> {
         let mtu = rtnetlink::link(&interface)?.mtu;
         let nic = Nic {
             interface,
@@ -175,6 +184,7 @@ impl Applied {
             checksum: false,
             aggregates: aggregates::Asked::default(),
             congestion_control: String::new(),
+            windows: InitialWindows::default(),
             shaping: None,
             sysctls: BTreeMap::new(),
             cpus: Vec::new(),
@@ -211,6 +221,7 @@ impl Applied {
             // Else its aggregates stay whole until the shaper has let them pass, as they do outside.
             let _ = ethtool::set(&overlay.interface, Offload::Gro, settings.gro);
         }
+        nics::set_windows(&settings.nics[0], &self.used_interfaces(), settings.windows)?;
         for nic in &settings.nics {
             if settings.threaded {
                 self.pollers.extend(thread_napi(&nic.interface, &settings.cpus)?);
@@ -311,7 +322,7 @@ impl Applied {
     /// Reads everything back.
     pub fn read(&self) -> Result<HostReading> {
         let mut sysctls = BTreeMap::new();
-        for name in &self.watched {
+        for name in &self.watched.sysctls {
             sysctls.insert(name.clone(), sysctl::read(name)?);
         }
         let nics = self.settings.nics.iter().zip(self.used_interfaces());
@@ -328,7 +339,8 @@ impl Applied {
         let interface = nic.interface.as_str();
         let link = rtnetlink::link(interface)?;
         let on = |(word, offload)| (word, ethtool::get(interface, offload).unwrap_or(false));
-        let version = if nic.address.is_ipv4() { 4 } else { 6 };
+        let version = nic.version();
+        let windows = (!self.adopted).then(|| initial_windows::read(used, version));
         let moderated = self.settings.moderation_seconds;
         Ok(NicReading {
             interface: interface.to_string(),
@@ -336,9 +348,11 @@ impl Applied {
             maximum_mtu: link.maximum_mtu,
             aggregates: aggregates::read(interface)?,
             offloads: Offload::NAMED.into_iter().map(on).collect(),
+            features: self.watched.features_of(interface)?,
             moderation_seconds: moderated.map(|_| moderation(interface)).transpose()?,
             qdisc: qdisc::read(interface)?,
             congestion_control_route: rtnetlink::route_congestion_control(used, version)?,
+            route_windows: windows.transpose()?,
         })
     }
 

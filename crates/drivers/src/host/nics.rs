@@ -1,6 +1,7 @@
 //! A NIC of a host or a router, and what gives it its address, neighbours and routes. All of them are static.
 
 use crate::host::subnet::{network, quiet_sysctls_of};
+use framegauge_linux::initial_windows::{self, InitialWindows};
 use framegauge_linux::{OsError, Result, clock, routes, rtnetlink};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,6 +28,11 @@ pub struct Nic {
 }
 
 impl Nic {
+    /// The IP version of its address.
+    pub(crate) fn version(&self) -> u8 {
+        if self.address.is_ipv4() { 4 } else { 6 }
+    }
+
     /// Gives it its address, its neighbours and its routes; the interface is up.
     pub(crate) fn address(&self, congestion_control: &str) -> Result<()> {
         let (name, (net, prefix)) = (self.interface.as_str(), network(self.address));
@@ -38,6 +44,14 @@ impl Nic {
             rtnetlink::set_route(name, net, prefix, Some(*gateway), congestion_control)
         })
     }
+}
+
+/// Gives the routes of interfaces initial windows, if any are asked for; their addresses are of the IP version of `nic`.
+pub(crate) fn set_windows(nic: &Nic, interfaces: &[&str], windows: InitialWindows) -> Result<()> {
+    if windows == InitialWindows::default() {
+        return Ok(());
+    }
+    interfaces.iter().try_for_each(|name| initial_windows::set(name, nic.version(), windows))
 }
 
 /// Waits until this host takes in packets to an address that it was given. Of IPv6 the kernel sees to that later, when a

@@ -5,6 +5,7 @@ use crate::host::allowed;
 use crate::{OsError, Result};
 use framegauge_linux::aggregates::{self as sizes, Direction};
 use framegauge_linux::ethtool::{self, Offload};
+use framegauge_linux::features::{self, HARDWARE_GRO};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
 use framegauge_linux::{qdisc, routes, sysctl};
 use std::fmt;
@@ -19,6 +20,8 @@ pub enum Setting {
     Mtu(String),
     /// An offload of an interface, "on" or "off".
     Offload(Switch, String),
+    /// GRO in the hardware of an interface, "on" or "off".
+    HardwareGro(String),
     /// The largest aggregates of an interface in bytes, "IPV6 IPV4"; a kernel older than 6.3 has one for both.
     Aggregates(Direction, String),
     /// The root queue discipline of an interface, by its kind; "default" is whatever the kernel puts there.
@@ -62,6 +65,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Mtu(interface) => write!(out, "mtu:{interface}"),
             Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
+            Self::HardwareGro(interface) => write!(out, "{HARDWARE_GRO}:{interface}"),
             Self::Aggregates(Direction::Sent, interface) => write!(out, "gso_size:{interface}"),
             Self::Aggregates(Direction::Received, interface) => write!(out, "gro_size:{interface}"),
             Self::Qdisc(interface) => write!(out, "qdisc:{interface}"),
@@ -73,7 +77,7 @@ impl fmt::Display for Setting {
 impl Setting {
     /// Reads a name such as `mtu:eth0`, if that may be changed; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro:, lro:, tx:, gso_size:, gro_size: or \
+        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro:, rx-gro-hw:, lro:, tx:, gso_size:, gro_size: or \
                                 qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
@@ -83,6 +87,7 @@ impl Setting {
         }
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
+            (HARDWARE_GRO, _) => Ok(Self::HardwareGro(name.into())),
             ("gso_size", _) => Ok(Self::Aggregates(Direction::Sent, name.into())),
             ("gro_size", _) => Ok(Self::Aggregates(Direction::Received, name.into())),
             ("qdisc", _) => Ok(Self::Qdisc(name.into())),
@@ -96,8 +101,10 @@ impl Setting {
     pub fn allows(&self, value: &str) -> std::result::Result<(), String> {
         match self {
             Self::Mtu(_) => allowed::mtu(value),
-            Self::Offload(..) if matches!(value, "on" | "off") => Ok(()),
-            Self::Offload(..) => Err(format!("found {self}={value:?}, expected on or off")),
+            Self::Offload(..) | Self::HardwareGro(_) if matches!(value, "on" | "off") => Ok(()),
+            Self::Offload(..) | Self::HardwareGro(_) => {
+                Err(format!("found {self}={value:?}, expected on or off"))
+            }
             Self::Aggregates(..) => allowed::aggregates(value),
             Self::Qdisc(_) if value == DEFAULT => Ok(()),
             Self::Qdisc(_) => allowed::qdisc(value),
@@ -111,6 +118,10 @@ impl Setting {
             Self::Mtu(interface) => Ok(link(interface)?.mtu.to_string()),
             Self::Offload(switch, interface) => {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
+            }
+            Self::HardwareGro(interface) => {
+                let on = features::read(interface, HARDWARE_GRO)?.is_some_and(|found| found.on);
+                Ok(if on { "on" } else { "off" }.into())
             }
             Self::Aggregates(direction, interface) => {
                 let (ipv6, ipv4) = sizes::read(interface)?.of(*direction);
@@ -129,6 +140,16 @@ impl Setting {
     pub fn before(&self) -> std::result::Result<String, String> {
         let now = self.read().map_err(|error| error.to_string())?;
         match self {
+            Self::HardwareGro(interface) => {
+                let found = features::read(interface, HARDWARE_GRO).map_err(|error| error.to_string())?;
+                match found {
+                    Some(found) if found.changeable => Ok(now),
+                    Some(_) => Err(format!(
+                        "{interface} says {HARDWARE_GRO}: {now} [fixed], expected one that can be switched"
+                    )),
+                    None => Err(format!("{interface} has no {HARDWARE_GRO}, expected Linux 4.16 or later")),
+                }
+            }
             Self::Qdisc(interface) if now != DEFAULT => Err(format!(
                 "{interface} has a queue discipline that somebody has set ({now}): it could not be put back as it is"
             )),
@@ -155,6 +176,11 @@ impl Setting {
                 "off" => ethtool::set(interface, switch.row().1, false),
                 _ => Err(wrong()),
             },
+            Self::HardwareGro(interface) => match value {
+                "on" => features::set(interface, HARDWARE_GRO, true),
+                "off" => features::set(interface, HARDWARE_GRO, false),
+                _ => Err(wrong()),
+            },
             Self::Qdisc(interface) if value == DEFAULT => qdisc::clear(interface),
             Self::Qdisc(interface) => qdisc::set(interface, value),
             Self::Sysctl(name) => sysctl::write(name, value),
@@ -174,6 +200,7 @@ mod tests {
             "gso:e",
             "gro:e",
             "tx:e",
+            "rx-gro-hw:e",
             "lro:e",
             "gso_size:e",
             "gro_size:bond0.7",

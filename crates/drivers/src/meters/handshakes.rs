@@ -43,12 +43,10 @@ pub fn count(interfaces: &[&str]) -> Result<Vec<BigCount>> {
     interfaces.iter().map(|interface| BigCount::start(interface)).collect()
 }
 
-/// What was counted, over all interfaces.
-pub fn counted(counts: &[BigCount]) -> BigSeen {
-    counts.iter().map(BigCount::take).fold(BigSeen::default(), |all, one| BigSeen {
-        count: all.count + one.count,
-        largest_bytes: all.largest_bytes.max(one.largest_bytes),
-    })
+/// What was counted, over all interfaces: received, and sent.
+pub fn counted(counts: &[BigCount]) -> [BigSeen; 2] {
+    [BigCount::take, BigCount::take_sent]
+        .map(|way| counts.iter().map(way).fold(BigSeen::default(), BigSeen::and))
 }
 
 /// Ends captures: what passed, and how many were lost for want of room.

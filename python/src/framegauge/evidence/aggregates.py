@@ -2,13 +2,16 @@
 
 Sizes that are read back say what the kernel may do, and not what it did. So the aggregates above 64 KiB are counted
 that each receiving stack was handed (`wire.end`): none may be seen where no size is above it, and some must be where a
-sender could build them, which takes a transfer in one piece that is larger. A run in which nothing of that kind could
+sender could build them, which takes a transfer in one piece that is larger. Hosts of the user's own are joined by a
+network that carries frames: there, those count that the senders' interfaces were handed, and whether receivers merge as
+much is up to their NICs and `gro_size`. A run in which nothing of that kind could
 be seen is not excluded: its aggregates are listed as not proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from framegauge.evidence.nic import deltas, nic_readings
@@ -19,6 +22,7 @@ from framegauge.testbeds.base import Conditions, Json
 __all__ = ["aggregate_failures", "aggregate_readings", "is_asked", "unproved_aggregates"]
 
 _KEYS = {"gso": "gso_size", "gro": "gro_size"}
+_NONE: Mapping[str, Any] = MappingProxyType({"count": 0, "largest_bytes": None})
 
 
 def is_asked(conditions: Conditions) -> bool:
@@ -53,16 +57,31 @@ def aggregate_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     if not is_asked(conditions):
         return
     seen = _counted(record)
+    # A size that is not asked for is the usual one on hosts that are built, and anything on the user's own.
+    known = conditions.capabilities.builds_hosts or None not in asked.values()
     for host, found in seen.items():
-        if found["count"] and not _is_big(conditions):
-            said = f"{found['count']} (the first up to {found['largest_bytes']} bytes)"
-            yield f"aggregates above 64 KiB at {host}: expected none, found {said}"
-    receivers = [host for host in record["workload"]["receivers"] if host in seen]
-    if receivers and _can_send(conditions, record) and not any(seen[host]["count"] for host in receivers):
+        if found["count"] and known and not _is_big(conditions):
+            yield f"aggregates above 64 KiB at {host}: expected none, found {_said(found)}"
+        sent = found.get("sent")
+        if sent and sent["count"] and conditions.gso_bytes is not None and conditions.gso_bytes <= USUAL_BYTES:
+            yield f"aggregates above 64 KiB from {host}: expected none, found {_said(sent)}"
+    if not _can_send(conditions, record):
+        return
+    work: Record = record["workload"]
+    if conditions.capabilities.passes_aggregates:
+        where, counts = "at", {host: seen[host] for host in work["receivers"] if host in seen}
+    else:
+        where, counts = "from", {host: seen[host]["sent"] for host in work["senders"] if "sent" in seen.get(host, {})}
+    if counts and not any(found["count"] for found in counts.values()):
+        mean = _mean(record, work["receivers"])
         yield (
-            f"aggregates above 64 KiB at {', '.join(receivers)}: expected some with a gso_size of "
-            f"{conditions.gso_bytes}, found none (mean packet of {_mean(record, receivers):.0f} bytes)"
+            f"aggregates above 64 KiB {where} {', '.join(counts)}: expected some with a gso_size of "
+            f"{conditions.gso_bytes}, found none (mean packet of {mean:.0f} bytes)"
         )
+
+
+def _said(found: Mapping[str, Any]) -> str:
+    return f"{found['count']} (the first up to {found['largest_bytes']} bytes)"
 
 
 def unproved_aggregates(conditions: Conditions, record: Json) -> list[str]:
@@ -72,9 +91,13 @@ def unproved_aggregates(conditions: Conditions, record: Json) -> list[str]:
     seen = _counted(record)
     if not seen:
         return ["aggregates above 64 KiB: not counted (meters.wire is off), and the mean packet is smaller"]
-    if not any(found["count"] for found in seen.values()):
-        return ["aggregates above 64 KiB: none was seen, and the program moved nothing in one piece that needs one"]
-    return []
+    if any(found["count"] for found in seen.values()):
+        return []
+    if any(found.get("sent", _NONE)["count"] for found in seen.values()):
+        merging = (conditions.gro_bytes or 0) > USUAL_BYTES
+        size = f"sent, and none was merged by a receiver, with a gro_size of {conditions.gro_bytes}"
+        return [f"aggregates above 64 KiB: {size}"] if merging else []
+    return ["aggregates above 64 KiB: none was seen, and the program moved nothing in one piece that needs one"]
 
 
 def aggregate_readings(record: Json) -> dict[str, Any]:
@@ -84,11 +107,14 @@ def aggregate_readings(record: Json) -> dict[str, Any]:
         return {}
     receivers = [host for host in record["workload"]["receivers"] if host in seen]
     largest = [found["largest_bytes"] for found in seen.values() if found["largest_bytes"] is not None]
-    return {
+    counted = {
         "big_aggregates": sum(seen[host]["count"] for host in receivers),
         "largest_aggregate_bytes": max(largest, default=None),
         "mean_packet_bytes": _mean(record, receivers),
     }
+    senders = record["workload"].get("senders", ())
+    sent = [seen[host]["sent"]["count"] for host in senders if "sent" in seen.get(host, {})]
+    return counted | ({"big_aggregates_sent": sum(sent)} if sent else {})
 
 
 def _counted(record: Json) -> dict[str, Mapping[str, Any]]:

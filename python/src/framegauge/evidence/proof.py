@@ -25,6 +25,8 @@ from framegauge.evidence.nic import (
     segment_bytes,
 )
 from framegauge.evidence.remembered import remembered_failures, unproved_probing
+from framegauge.evidence.tuning import window_failures
+from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
@@ -47,6 +49,8 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
     found = [*unproved_aggregates(conditions, record), *unproved_probing(record)]
+    for host, names in record["rack"].get("switched_along", {}).items():
+        found.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
     if conditions.capabilities.delays and _repeated_every_syn(record):
         found.append("RTT by a handshake: every connection repeated its SYN")
     return found
@@ -241,6 +245,10 @@ def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
         for name, on in asked.items():
             if on is not None and reading["offloads"][name] is not on:
                 yield _differs(f"{name} of {where}", on, reading["offloads"][name])
+        if conditions.hw_gro is not None:
+            found = reading["features"][HARDWARE_GRO]
+            if found is None or found["on"] is not conditions.hw_gro:
+                yield _differs(f"{HARDWARE_GRO} of {where}", conditions.hw_gro, found and found["on"])
 
 
 def _qdisc(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -368,7 +376,7 @@ def _repeated_every_syn(record: Json) -> bool:
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, _mss, _live_segments, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures,
     _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
-    remembered_failures,
+    remembered_failures, window_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

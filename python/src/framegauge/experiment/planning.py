@@ -21,6 +21,7 @@ from framegauge.study.blocks import Slot, block_order, order
 from framegauge.study.changes import changes_as_json
 from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
 from framegauge.study.sizes import at_mtu
+from framegauge.study.tunings import AS_IS, Tuning, tuned_sysctls
 from framegauge.testbeds.base import PLACES, Conditions
 from framegauge.workloads.base import Workload
 from framegauge.workloads.ftp import Ftp
@@ -66,6 +67,7 @@ def baseline(study: Study) -> Conditions:
 def conditions_of(study: Study, slot: Slot) -> Conditions:
     """The conditions that a slot requests from the testbed."""
     factors, bed = _factors(study, slot), study.testbed
+    tuning = study.tunings.get(factors["tuning"] or AS_IS, Tuning())
     return Conditions(
         testbed=_TESTBEDS.get(bed.kind, "fabric"),
         mtu=host_mtus(factors["mtu"], bed.host_names),
@@ -80,7 +82,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         shaper_factor=bed.shaper.factor,
         shaper_burst_bytes=bed.shaper.burst,
         family=bed.family,
-        sysctls={**study.sysctls, **_own_sysctls(factors)},
+        sysctls={**tuned_sysctls(study.sysctls, study.tunings, factors["tuning"]), **_own_sysctls(factors)},
         nagle=factors["nagle"],
         qdisc=factors["qdisc"],
         network=_network(study, slot, factors),
@@ -89,6 +91,9 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         changes=changes_as_json(study.changes, bed.host_names),
         gso_bytes=factors["gso_size"],
         gro_bytes=factors["gro_size"],
+        hw_gro=factors["hw_gro"],
+        initial_window_segments=tuning.initial_window,
+        initial_receive_window_segments=tuning.initial_receive_window,
     )
 
 
@@ -176,7 +181,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     if "duration_seconds" in slot.cell.parameters:
         stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
-    followers = (*OFFLOADS, "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing")
+    followers = (*OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "tuning")
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from framegauge.errors import QuantityError
 
-__all__ = ["listed", "qdisc", "sysctl"]
+__all__ = ["CONGESTION_CONTROL", "listed", "qdisc", "sysctl"]
 
 CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
 _NAME = re.compile(r"[a-z0-9_]{1,15}")

@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from framegauge.files.machines import Machine, full
+from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.study.aggregates import PROBING
 from framegauge.study.model import Study, host_mtus
+from framegauge.study.tunings import tuned_sysctls
 from framegauge.testbeds.leases import CONGESTION_CONTROL, SIZES, SWITCHES
 
 __all__ = ["changes_of", "counts"]
@@ -49,12 +51,14 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         for name, switches in SWITCHES.items():
             if factors.levels(name) != [None] or factors.offloads is not None:
                 words += [f"{switch}:{interface}=on|off" for switch in switches]
+        if factors.hw_gro is not None:
+            words.append(f"{HARDWARE_GRO}:{interface}=on|off")
         for name in SIZES:
             sizes = [size for size in factors.levels(f"{name}_size") if size is not None]
             words += [f"{name}_size:{interface}={'|'.join(f'{size} {size}' for size in sizes)}"] if sizes else []
         if factors.qdisc is not None:
             words.append(f"qdisc:{interface}={'|'.join(factors.qdisc.levels)}")
-        words += [f"sysctl:{name}={value}" for name, value in study.sysctls.items()]
+        words += [f"sysctl:{name}={'|'.join(values)}" for name, values in _sysctls(study).items()]
         if factors.ecn is not None:
             words.append(f"sysctl:net.ipv4.tcp_ecn={'|'.join(str(int(level)) for level in factors.ecn.levels)}")
         if factors.mtu_probing is not None:
@@ -62,3 +66,12 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
         if factors.congestion_control is not None:
             words.append(f"sysctl:{CONGESTION_CONTROL}={'|'.join(factors.congestion_control.levels)}")
         yield words
+
+
+def _sysctls(study: Study) -> dict[str, list[str]]:
+    """The values of each sysctl that the study sets, or a tuning: one, or those of all levels."""
+    found: dict[str, list[str]] = {}
+    for level in study.factors.levels("tuning"):
+        for name, value in tuned_sysctls(study.sysctls, study.tunings, level).items():
+            found[name] = list(dict.fromkeys([*found.get(name, []), value]))
+    return found

@@ -92,7 +92,7 @@ def design(material: Material) -> list[str]:
         "Compared by block: the geometric mean of the ratios of treatment to baseline"
         + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
     ]
-    lines += _network(settings.get("testbed"))
+    lines += [*_network(settings.get("testbed")), *_tunings(settings.get("tunings"))]
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
     return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]
 
@@ -115,6 +115,19 @@ def _network(bed: Any) -> Iterator[str]:
             if isinstance(each, Mapping):
                 rest = {name: value for name, value in each.items() if name not in ("from", "to")}
                 yield f"{title}: {each.get('from')} to {each.get('to')}: {_said(rest)}"
+
+
+def _tunings(found: Any) -> Iterator[str]:
+    """What each set of host settings has, as the study file states it; results name only the sets."""
+    for name, given in found.items() if isinstance(found, Mapping) else ():
+        if isinstance(given, Mapping):
+            sysctls = given.get("sysctls")
+            windows = {
+                f"{key.replace('_', ' ')} of": f"{given[key]} segments"
+                for key in ("initial_window", "initial_receive_window")
+                if key in given
+            }
+            yield f"Tuning {name}: {_said({**windows, **(sysctls if isinstance(sysctls, Mapping) else {})})}"
 
 
 def _said(found: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.networks.capabilities import Capabilities
 from framegauge.study.factors import Factors, nic_of
 
-__all__ = ["PROBING", "aggregate_problems", "largest_aggregates", "probing_problems"]
+__all__ = ["PROBING", "aggregate_problems", "hardware_problems", "largest_aggregates", "probing_problems"]
 
 PROBING = "net.ipv4.tcp_mtu_probing"  # for both IP families
 
@@ -33,6 +33,14 @@ def aggregate_problems(
     if "gso_size" in asked and _without_tso(factors):
         expected = f"{USUAL_BYTES} or less with offloads or tso off: without TSO no aggregate leaves a host"
         yield Problem(("factors", "gso_size"), asked["gso_size"], expected)
+
+
+def hardware_problems(factors: Factors, kind: str) -> Iterator[Problem]:
+    """Problems with `hw_gro` on hosts that a testbed builds: their interfaces have no hardware."""
+    if factors.hw_gro is not None:
+        expected = f"no such factor on testbed {kind}: its interfaces say rx-gro-hw: off [fixed]"
+        found = ", ".join("on" if each else "off" for each in factors.hw_gro.levels)
+        yield Problem(("factors", "hw_gro"), found, expected)
 
 
 def _without_tso(factors: Factors) -> bool:

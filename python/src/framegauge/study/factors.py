@@ -24,10 +24,11 @@ class Factors(Model):
     """What is varied, or held fixed.
 
     `tso`, `lro`, `gro` and `checksum` default to `offloads`. On the user's own hosts, factors that are not given stay
-    unchanged; `qdisc` exists only there. `queue` and `buffer` apply to every switch port, `skew` is how much faster the
-    switches' ports to hosts are than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and
-    `gro_size` are the largest aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl
-    net.ipv4.tcp_mtu_probing.
+    unchanged; `qdisc` and `hw_gro` exist only there. `hw_gro` is GRO in the NIC's hardware, which `offloads` leaves
+    alone. `queue` and `buffer` apply to every switch port, `skew` is how much faster the switches' ports to hosts are
+    than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and `gro_size` are the largest
+    aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl net.ipv4.tcp_mtu_probing.
+    `tuning` names sets of settings, the study's `tunings`; `as-is` is none.
     """
 
     mtu: Factor[Mtu]
@@ -36,6 +37,7 @@ class Factors(Model):
     tso: Factor[StrictBool] | None = None
     lro: Factor[StrictBool] | None = None
     gro: Factor[StrictBool] | None = None
+    hw_gro: Factor[StrictBool] | None = None
     checksum: Factor[StrictBool] | None = None
     moderation: Factor[Seconds] | None = None
     congestion_control: Factor[StrictStr] | None = None
@@ -51,6 +53,7 @@ class Factors(Model):
     gso_size: Factor[Aggregate] | None = None
     gro_size: Factor[Aggregate] | None = None
     mtu_probing: Factor[Probing] | None = None
+    tuning: Factor[StrictStr] | None = None
 
     def levels(self, name: str) -> list[Any]:
         """The levels of one factor; [None] if it is not given."""

@@ -18,12 +18,13 @@ from framegauge.errors import InputError
 from framegauge.files import settings
 from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
-from framegauge.study.aggregates import aggregate_problems, probing_problems
+from framegauge.study.aggregates import aggregate_problems, hardware_problems, probing_problems
 from framegauge.study.changes import Change, change_problems
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
 from framegauge.study.margins import Margins, usual
 from framegauge.study.network_rules import network_problems
 from framegauge.study.testbed import Testbed
+from framegauge.study.tunings import Tuning, tuning_problems
 from framegauge.study.workloads import WORKLOADS, Workload
 
 __all__ = [
@@ -45,8 +46,9 @@ __all__ = [
 MODERATION = "50 us"
 
 TreatmentName = Literal[
-    "mtu", "rtt", "offloads", "tso", "lro", "gro", "checksum", "moderation", "congestion_control", "nagle", "qdisc",
-    "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
+    "mtu", "rtt", "offloads", "tso", "lro", "gro", "hw_gro", "checksum", "moderation", "congestion_control", "nagle",
+    "qdisc", "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
+    "tuning",
 ]  # fmt: skip
 
 
@@ -59,7 +61,7 @@ class Study(Model):
     the order of arms in each block by itself, as studies did before `balanced`. `primary` names the metrics that
     decide: the others have a verdict only once every comparison of these has one. `ask: not worse` asks no more than
     whether the treatment is not worse by more than the margin. `changes` are made during every run, the same in all
-    arms.
+    arms. `tunings` are the sets of host settings that `factors.tuning` names.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -80,6 +82,7 @@ class Study(Model):
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     meters: Meters = Field(default_factory=Meters)
     sysctls: dict[StrictStr, StrictStr] = {}
+    tunings: dict[StrictStr, Tuning] = {}
     changes: list[Change] = []
 
     @model_validator(mode="after")
@@ -103,7 +106,7 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
-            _primary_problems, _sysctl_problems, _aggregate_problems,
+            _primary_problems, _sysctl_problems, _aggregate_problems, _tuning_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -184,6 +187,8 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
     elif study.factors.qdisc is not None:
         expected = f"no such factor on testbed {study.testbed.kind}: its links determine the hosts' queues"
         raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
+    if able.builds_hosts:
+        yield from hardware_problems(study.factors, study.testbed.kind)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
         for name in ("tso", "lro"):
@@ -228,6 +233,12 @@ def _aggregate_problems(study: Study) -> Iterator[Problem]:
     bed = study.testbed
     yield from aggregate_problems(study.factors, bed.capabilities, bed.kind, bed.link.rate)
     yield from probing_problems(study.factors.levels("mtu_probing"), study.sysctls)
+
+
+def _tuning_problems(study: Study) -> Iterator[Problem]:
+    given = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
+    bed, levels = study.testbed, study.factors.levels("tuning")
+    yield from tuning_problems(levels, study.tunings, given, bed.kind, bed.capabilities.builds_hosts)
 
 
 def _on(value: bool) -> str:

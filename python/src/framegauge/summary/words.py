@@ -40,6 +40,7 @@ __all__ = [
 USUAL_MODERATION_SECONDS = 50e-6  # shown only if it differs
 _WORDS = {
     "mtu": "MTU", "rtt_seconds": "RTT", "congestion_control": "", "tso": "TSO", "lro": "LRO", "gro": "GRO",
+    "hw_gro": "hardware GRO",
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
     "nics": "NICs", "changes": "", "gso_size_bytes": "GSO size", "gro_size_bytes": "GRO size",
@@ -303,7 +304,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
     if given.get("offloads"):
         yield "offloads"
-    for name in ("tso", "lro", "gro", "checksum", "nagle"):
+    for name in ("tso", "lro", "gro", "hw_gro", "checksum", "nagle"):
         if given.get(name) is not None:
             yield f"{word(name)} {level(given[name])}"
     if given.get("moderation_seconds", USUAL_MODERATION_SECONDS) != USUAL_MODERATION_SECONDS:
@@ -313,7 +314,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
     network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
-    for name in (*network, *_AGGREGATES, "mtu_probing"):
+    for name in (*network, *_AGGREGATES, "mtu_probing", "tuning"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

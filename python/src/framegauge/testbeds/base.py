@@ -28,6 +28,7 @@ __all__ = [
     "is_qdisc",
 ]
 
+_IF_GIVEN = ("hw_gro", "initial_window_segments", "initial_receive_window_segments")
 NO_AGGREGATES: Mapping[str, int] = MappingProxyType({})
 # The folders in which an agent finds programs to start in a host, in addition to its PATH
 # (crates/linux/src/process.rs).
@@ -59,7 +60,8 @@ class Conditions:
     `rack.up` that describe how hosts are joined and differ from their defaults (pipe/README.md). `shaping` False: no
     shaper bounds the hosts' queues. `changes` are made during the run, in this order: `at_seconds` from the start of
     the measurement, and `set`, the params of `rack.set`. `gso_bytes` and `gro_bytes` are the largest aggregates that
-    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for.
+    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for. `hw_gro` is GRO in the
+    hardware of the user's own hosts. The initial windows are those of the hosts' routes; None: the kernel's own.
     """
 
     testbed: Literal["fabric", "kernel", "hosts"]
@@ -87,6 +89,9 @@ class Conditions:
     changes: Sequence[Mapping[str, Any]] = ()
     gso_bytes: int | None = None
     gro_bytes: int | None = None
+    hw_gro: bool | None = None
+    initial_window_segments: int | None = None
+    initial_receive_window_segments: int | None = None
 
     def mtus(self, host: str) -> list[int]:
         """All MTUs that a host has in a run, in order: one, unless it is changed."""
@@ -109,8 +114,8 @@ class Conditions:
         return list(self.mtu)
 
     def as_json(self) -> Json:
-        """The conditions for the record of a run."""
-        return asdict(self)
+        """The conditions for the record of a run; those that only some studies have are left out where nobody asks."""
+        return {name: value for name, value in asdict(self).items() if value is not None or name not in _IF_GIVEN}
 
 
 def is_qdisc(reading: Mapping[str, object], asked: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from framegauge.agents.pipe import Json, Requests
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
-from framegauge.networks.aggregates import USUAL_BYTES
+from framegauge.networks.aggregates import HARDWARE_GRO, USUAL_BYTES
 from framegauge.printable import one_line
 from framegauge.testbeds.base import is_qdisc
 
@@ -46,6 +46,9 @@ def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, 
         for switch in switches if wanted is not None else ():
             if now["offloads"][READ_AS.get(switch, switch)] is not wanted:
                 found[f"{switch}:{interface}"] = "on" if wanted else "off"
+    hardware = asked.get("hw_gro")
+    if hardware is not None and now["features"][HARDWARE_GRO]["on"] is not hardware:
+        found[f"{HARDWARE_GRO}:{interface}"] = "on" if hardware else "off"
     for name in SIZES:
         size = asked.get(f"{name}_bytes")
         sizes = [now["aggregates"][f"{name}{version}_bytes"] for version in ("", "_ipv4")] if size is not None else []

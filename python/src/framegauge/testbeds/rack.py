@@ -74,6 +74,10 @@ class RackTestbed:
     def up(self, conditions: Conditions) -> Json:
         """The result of `rack.up` under these conditions."""
         sizes = {"gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes}
+        windows = {
+            "initial_window_segments": conditions.initial_window_segments,
+            "initial_receive_window_segments": conditions.initial_receive_window_segments,
+        }
         asked = {
             "testbed": self.kind,
             "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
@@ -102,6 +106,7 @@ class RackTestbed:
             **conditions.network,
             # Left out by default, for older agents that do not know the key.
             **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
+            **{name: segments for name, segments in windows.items() if segments is not None},
         }
         built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
         self._hosts = [
@@ -145,12 +150,14 @@ class RackTestbed:
         return self._hosts
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
-        """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU; otherwise
-        None."""
+        """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU and the
+        kernel's initial windows; otherwise None."""
         if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
             return None
         if (
             conditions.overlay is not None
+            or conditions.initial_window_segments is not None
+            or conditions.initial_receive_window_segments is not None
             or conditions.changes
             or not {"topology", "links", "background"}.isdisjoint(conditions.network)
         ):

@@ -12,6 +12,7 @@ from framegauge.agents.ssh import host_words, open_agent
 from framegauge.errors import AgentFailure, BadAnswer, Lapsed, Refused
 from framegauge.files.machines import Machine
 from framegauge.printable import one_line
+from framegauge.testbeds import hardware
 from framegauge.testbeds.base import NO_AGGREGATES, Conditions, Host, Place
 from framegauge.testbeds.leases import CONGESTION_CONTROL, Change, Leases, settings, too_large
 from framegauge.testbeds.listed import ListedHosts, of_machine
@@ -113,11 +114,14 @@ class SshTestbed:
                 "interface": place.interface, "address": place.address, "sysctls": watched, "count": self._counts,
                 "sudo": self._counts and _user(agent) != 0,
             }  # fmt: skip
+            if conditions.hw_gro is not None:
+                asked["features"] = list(hardware.WATCHED)
             agent.request("host.adopt", asked)
         changes = self._changes(conditions)
         old = self._standing(changes, conditions)
         self._leases = Leases(self._seconds)
         held = self._leases.begin(changes)
+        along = {} if conditions.hw_gro is None else self._switched_along(changes, held)
         if held:
             for line in self._reach.narrow(self._reached(), self._family, conditions.mtu):
                 # A network that cannot carry the packets ends the study; one that no longer does leaves a gap in it.
@@ -130,9 +134,10 @@ class SshTestbed:
             {"name": name, "address": place.address, "interface": place.interface}
             for name, place in self._places.items()
         ]
-        return {
+        found = {
             "hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held, "old_connections": old,
         }  # fmt: skip
+        return found if not along else {**found, "switched_along": along}
 
     def again(self, conditions: Conditions) -> Json | None:
         """Puts back what was changed, and changes it anew: hosts stay by themselves."""
@@ -147,6 +152,17 @@ class SshTestbed:
             if conditions.mtu[each.host] > self._now[each.host]["mtu"] and f"mtu:{place.interface}" in each.settings:
                 sockets = each.agent.request("sockets.read")["sockets"]
                 found[each.host] = old_connections(sockets, place.address)
+        return found
+
+    def _switched_along(self, changes: Sequence[Change], held: Json) -> Json:
+        """What each interface has switched by itself; Refused if one does not do as it was asked to."""
+        found = {}
+        for each in changes:
+            if problem := hardware.unswitched(held[each.host], each.settings):
+                raise Refused(f"{each.host}: {self._places[each.host].interface}: {problem}")
+            after = each.agent.request("host.read")
+            if lines := list(hardware.switched_along(self._now[each.host], after, each.settings)):
+                found[each.host] = lines
         return found
 
     def _connect(self) -> None:
@@ -175,10 +191,12 @@ class SshTestbed:
             asked = {
                 "mtu": conditions.mtu[name], "tso": conditions.tso, "gro": conditions.gro,
                 "checksum": conditions.checksum, "lro": conditions.lro, "qdisc": conditions.qdisc,
-                "gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes,
+                "gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes, "hw_gro": conditions.hw_gro,
             }  # fmt: skip
             self._now[name] = agent.request("host.read")
             if self._sizes and (problem := too_large(self._sizes, self._now[name]["aggregates"])):
+                raise Refused(f"{name}: {place.interface}: {problem}")
+            if conditions.hw_gro is not None and (problem := hardware.lacking(self._now[name])):
                 raise Refused(f"{name}: {place.interface}: {problem}")
             wanted = settings(place.interface, asked, sysctls, self._now[name])
             if not wanted:

@@ -106,6 +106,30 @@ def test_sizes_of_aggregates_and_probing_over_ssh(there: Site, tmp_path: Path) -
         assert "gro_max_size 65536" in shown
 
 
+def test_the_sysctls_of_a_tuning_over_ssh(there: Site, tmp_path: Path) -> None:
+    """Set on both hosts for its runs alone, and put back."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    name, value = "net.ipv4.tcp_rmem", "4096 87380 4194304"
+    levels = {"levels": ["as-is", "buffers"], "baseline": "as-is"}
+    study |= {"factors": {"mtu": 1500, "tuning": levels}, "tunings": {"buffers": {"sysctls": {name: value}}}}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"treatment": "tuning"}))
+
+    def now() -> set[str]:
+        hosts = there.hosts.values()
+        return {sshd.run("ip", "netns", "exec", host.namespace, "sysctl", "-n", name) for host in hosts}
+
+    before = now()
+    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
+    ended(process, tmp_path / "out")
+    found = {}
+    for run in read(tmp_path / "out").runs:
+        record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
+        readings = [*record["before"].values(), *record["after"].values()]
+        found[run.level] = {" ".join(str(reading["sysctls"].get(name)).split()) for reading in readings}
+    assert found == {"as-is": {"None"}, "buffers": {value}}
+    assert now() == before
+
+
 @pytest.mark.needs("sudo")
 @pytest.mark.parametrize("rules", [None, "", f"{sshd.GUEST} ALL=(root) NOPASSWD: ALL"])
 def test_instructions_of_whole_hosts_are_counted_or_it_is_said_why_not(

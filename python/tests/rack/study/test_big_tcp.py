@@ -34,10 +34,11 @@ def test_aggregates_above_64_kib_reach_the_receiver_at_both_mtus(
         assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
         size, readings = each.conditions["gso_size_bytes"], each.readings
         if size == 65536:
-            assert readings["big_aggregates"] == 0
+            assert readings["big_aggregates"] == readings["big_aggregates_sent"] == 0
             assert readings["mean_packet_bytes"] < 65536
         else:
             assert readings["big_aggregates"] > 10, (each.level, readings)
+            assert readings["big_aggregates_sent"] == readings["big_aggregates"]
             assert 65536 < readings["largest_aggregate_bytes"] <= size, (each.level, readings)
             assert not any("64 KiB" in line for line in each.degraded)
 

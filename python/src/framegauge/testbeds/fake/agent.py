@@ -38,7 +38,7 @@ _EVERY = {
 _RACK = {
     "requirements": "testbed bits_per_second gso_bytes? gro_bytes?",
     "rack.up": "testbed hosts link nic shaper congestion_control family sysctls topology? queue? shared_buffer? links? "
-    "routing? background? seed?",
+    "routing? background? seed? initial_window_segments? initial_receive_window_segments?",
     "rack.bare": "hosts",
     "rack.down": "",
     "frames.predict": "size_bytes mtu family bits_per_second rtt_seconds",

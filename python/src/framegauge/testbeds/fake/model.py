@@ -25,6 +25,7 @@ FAULTS = (
     "segments", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing", "loss", "background",
     "unshaped", "ecn", "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu",
     "router_icmp", "router_missing", "change_late", "change_refused", "old_mss", "sizes", "big", "path_mtu",
+    "windows",
 )  # fmt: skip
 
 

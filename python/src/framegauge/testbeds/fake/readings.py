@@ -64,6 +64,7 @@ class FakeReadings:
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
             "qdisc": qdisc,
             "congestion_control_route": up["congestion_control"],
+            "route_windows": self._windows(host),
         }
         return {
             **nic,
@@ -75,6 +76,13 @@ class FakeReadings:
             "tcp_metrics_entries": int(self.fault("metrics_cache")),
             "path_mtu_exceptions": self._exceptions(),
         }
+
+    def _windows(self, host: str) -> list[Json]:
+        """The initial windows of the one route; sabotage makes the kernel forget them during the run."""
+        lost = self.fault("windows") and host == self.rack.names[-1] and self.rack.elapsed > 0
+        names = ("initial_window_segments", "initial_receive_window_segments")
+        windows = {name: None if lost else self.rack.up.get(name) for name in names}
+        return [{"destination": "10.77.0.0/24" if self.rack.up["family"] == 4 else "fd77::/64", **windows}]
 
     def _exceptions(self) -> list[Json]:
         """A path MTU from an earlier arm, if that is the sabotage."""
