@@ -103,7 +103,8 @@ mod tests {
     use super::*;
 
     fn holes(ranges: &[(u64, u64)]) -> Holes {
-        let hole = |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamp: None, identification: None };
+        let hole =
+            |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamp: None, identification: None };
         Holes(ranges.iter().map(hole).collect())
     }
 

@@ -85,8 +85,13 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
         Kind::WindowScalingOff => {
             format!("Window scaling is off, and the window of at most 64 KiB was the limit for {lost}.")
         }
-        Kind::SillyWindow => format!("{} segments of less than half an MSS filled the window to its edge: the receiver opens it by small steps (RFC 9293 section 3.8.6.2).", tally.count),
-        Kind::Unexplained => format!("An answer came late {times}, {lost} in all, and no timer, window or queue explains it."),
+        Kind::SillyWindow => format!(
+            "{} segments of less than half an MSS filled the window to its edge: the receiver opens it by small steps (RFC 9293 section 3.8.6.2).",
+            tally.count
+        ),
+        Kind::Unexplained => {
+            format!("An answer came late {times}, {lost} in all, and no timer, window or queue explains it.")
+        }
         Kind::RetransmitStorm => format!("Much of what was sent was sent again, within a second ({times})."),
         Kind::ShortFlowSlowStart => format!(
             "The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."

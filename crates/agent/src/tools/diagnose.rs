@@ -29,7 +29,9 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     for file in files {
         let said = match captures::diagnose(&file, limits) {
             Ok(found) => serde_json::to_string(&found),
-            Err(error) => serde_json::to_string(&serde_json::json!({"file": file.to_string_lossy(), "error": error})),
+            Err(error) => {
+                serde_json::to_string(&serde_json::json!({"file": file.to_string_lossy(), "error": error}))
+            }
         };
         let line = said.expect("what was found has only words and finite numbers");
         if writeln!(output, "{line}").is_err() {
