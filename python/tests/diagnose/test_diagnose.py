@@ -23,9 +23,7 @@ def saved(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
-def test_a_stall_is_named_with_its_packets_and_its_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stall_is_named_with_its_packets_and_its_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path, "slow.pcap", pcap(stalled(wait=0.4)))
     assert main(["diagnose", str(path), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -85,7 +83,7 @@ def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: py
     [
         (b"", "byte 0 of the capture: "),
         (b"no capture at all, but words", "byte 0 of the capture: "),
-        (b"\xd4\xc3\xb2\xa1" + bytes(16) + b"\x93\x00\x00\x00", "link type"),
+        (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + bytes(12) + b"\x93\x00\x00\x00", "link type"),
     ],
 )
 def test_what_is_no_capture_is_one_line(

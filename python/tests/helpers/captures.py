@@ -41,21 +41,34 @@ class Captured(RackTestbed):
 
 
 def segment(
-    source: str, destination: str, flags: int, seq: int, ack: int = 0, payload: int = 0, window: int = 512,
+    source: str,
+    destination: str,
+    flags: int,
+    seq: int,
+    ack: int = 0,
+    payload: int = 0,
+    window: int = 512,
     mss: int | None = None,
 ) -> bytes:
     """An IPv4 packet with a TCP segment; ends are written "10.0.0.1:80". A SYN has an MSS and a window scale of 7."""
     (here, port), (there, to) = (end.split(":") for end in (source, destination))
     options = struct.pack("!BBHBBBB", 2, 4, mss, 3, 3, 7, 1) if mss is not None else b""
     offset = (20 + len(options)) // 4 << 4
-    header = struct.pack(
-        "!HHIIBBHHH", int(port), int(to), seq % 2**32, ack % 2**32, offset, flags, window, 0, 0
-    )
+    header = struct.pack("!HHIIBBHHH", int(port), int(to), seq % 2**32, ack % 2**32, offset, flags, window, 0, 0)
     segment.count = (segment.count + 1) % 65536  # type: ignore[attr-defined]
     identification = segment.count  # type: ignore[attr-defined]
     length = 20 + len(header) + len(options) + payload
     ip = struct.pack(
-        "!BBHHHBBH4s4s", 0x45, 0, length, identification, 0x4000, 64, 6, 0, socket.inet_aton(here),
+        "!BBHHHBBH4s4s",
+        0x45,
+        0,
+        length,
+        identification,
+        0x4000,
+        64,
+        6,
+        0,
+        socket.inet_aton(here),
         socket.inet_aton(there),
     )
     return ip + header + options + bytes(payload)

@@ -75,7 +75,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _threshold(text: str) -> tuple[str, float]:
-    name, equals, value = text.partition("=")
+    name, _, value = text.partition("=")
     try:
         return name, int(value) if value.isdecimal() else float(value)
     except ValueError:

@@ -22,7 +22,8 @@ def parser() -> Verb:
     whole = verb_parser("schema", SUMMARY, _MORE)
     whole.add_argument(
         "what", nargs="?", choices=("study", "summary", "decision", "check", "compare", "diagnose"), default="study",
-        help="a study file, or what study and report, report --decision, check, compare or diagnose print with --json (study)",
+        help="a study file, or what study and report, report --decision, check, compare or diagnose print with --json "
+        "(study)",
     )  # fmt: skip
     return whole
 

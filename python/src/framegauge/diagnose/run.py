@@ -28,7 +28,9 @@ Json = dict[str, Any]
 
 
 def diagnose(
-    files: Sequence[Path], only: Sequence[str] = (), thresholds: Mapping[str, float] | None = None,
+    files: Sequence[Path],
+    only: Sequence[str] = (),
+    thresholds: Mapping[str, float] | None = None,
     done: Callable[[Path], None] = lambda _: None,
 ) -> Json:
     """The document of `framegauge diagnose --json`: captures, connections and findings, those first that cost most.
@@ -57,7 +59,9 @@ def _one(agent: str, file: Path, thresholds: Mapping[str, float], done: Callable
     if process.returncode == 2:
         raise InputError(one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300))
     if process.returncode != 0:
-        raise AgentFailure(f"{file}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}")
+        raise AgentFailure(
+            f"{file}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}"
+        )
     done(file)
     found: Json = json.loads(answer)
     return found

@@ -65,7 +65,9 @@ def _table(document: Json, worth: Sequence[Json]) -> Iterator[str]:
         return
     yield ""
     yield f"{'finding':<24} {'connections':>11} {'times':>8} {'lost':>10}"
-    ranked = sorted(kinds.items(), key=lambda item: (item[0] in QUALITY, -sum(each["lost_seconds"] for each in item[1])))
+    ranked = sorted(
+        kinds.items(), key=lambda item: (item[0] in QUALITY, -sum(each["lost_seconds"] for each in item[1]))
+    )
     for kind, all_of_it in ranked:
         lost = sum(each["lost_seconds"] for each in all_of_it)
         of = len({each["connection"] for each in all_of_it if each["connection"] is not None})
