@@ -102,7 +102,7 @@ impl Taps {
 }
 
 /// Arrived at a port, left it, and dropped there (`drivers/fabric/capture.rs`).
-const PORT_SIDES: [&str; 3] = [" in", " out", " drops"];
+const PORT_SIDES: [&str; 3] = [" in", " out", " dropped"];
 
 /// Packets that give no TCP segment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
