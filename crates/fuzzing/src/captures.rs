@@ -62,13 +62,8 @@ pub fn capture_reader(bytes: &[u8]) {
     }
 }
 
-const LINKS: [LinkType; 5] = [
-    LinkType::Ethernet,
-    LinkType::Ip,
-    LinkType::LinuxCooked,
-    LinkType::LinuxCooked2,
-    LinkType::Loopback,
-];
+const LINKS: [LinkType; 5] =
+    [LinkType::Ethernet, LinkType::Ip, LinkType::LinuxCooked, LinkType::LinuxCooked2, LinkType::Loopback];
 
 /// Link type and two bytes of length that was not captured, then a packet: what is found does not change with bytes that
 /// are cut from its end, as long as it is found.
@@ -85,7 +80,7 @@ pub fn capture_decode(bytes: &[u8]) {
     };
     let whole = decode(&record(captured), Checksums::Verify);
     if let Decoded::Tcp(segment) = whole {
-        assert!(segment.payload_bytes <= segment.ip_bytes - 40);
+        assert!(segment.payload_bytes < segment.ip_bytes);
         assert_eq!((segment.nanoseconds, segment.number), (2, 1));
         let _ = segment.sack.as_slice();
     }

@@ -28,8 +28,7 @@ fn synthetic(v6: bool, through_vxlan: bool) -> Vec<u8> {
     let mut file = Vec::with_capacity(PACKETS as usize * (16 + SNAP_BYTES));
     let numbers = [0xa1b2_3c4du32, 4 << 16 | 2, 0, 0, SNAP_BYTES as u32, 1];
     file.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
-    let fields =
-        TcpFields { flags: TcpFlags::ACK, options: timestamp_options(1, 2), ..TcpFields::default() };
+    let fields = TcpFields { flags: TcpFlags::ACK, options: timestamp_options(1, 2), ..TcpFields::default() };
     let mut frame = tcp_frame(&addresses, &fields, &[0; 1_448]);
     if through_vxlan {
         frame = udp_frame(&outside, &[&[8, 0, 0, 0, 0, 0, 77, 0], &frame[..]].concat());

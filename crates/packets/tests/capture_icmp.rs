@@ -61,8 +61,11 @@ fn too_big_tells_the_mtu_and_the_segment() {
     for (v6, head) in [(false, [3, 4, 0, 0, 0xff, 0xff, 5, 0x78]), (true, [2, 0, 0, 0, 0, 0, 5, 0x78])] {
         let header = if v6 { 40 } else { 20 };
         for bytes in [header + 8, header + 20, 1_200] {
-            let router: [IpAddr; 2] =
-                if v6 { [[0xfd; 16].into(), [0xfe; 16].into()] } else { [[172, 16, 0, 1].into(), [172, 16, 0, 2].into()] };
+            let router: [IpAddr; 2] = if v6 {
+                [[0xfd; 16].into(), [0xfe; 16].into()]
+            } else {
+                [[172, 16, 0, 1].into(), [172, 16, 0, 2].into()]
+            };
             let expected = IcmpNote {
                 nanoseconds: 8,
                 number: 9,
@@ -121,7 +124,9 @@ fn only_tcp_is_quoted() {
 fn quotes_are_looked_into_as_packets_are() {
     for v6 in [false, true] {
         let head = if v6 { [2, 0, 0, 0, 0, 0, 5, 0x78] } else { [3, 4, 0, 0, 0, 0, 5, 0x78] };
-        for wrap in [Wrap::Vxlan { port: 8472, v6 }, Wrap::Ip { v6 }, Wrap::Geneve { words: 2, ethernet: true, v6 }] {
+        for wrap in
+            [Wrap::Vxlan { port: 8472, v6 }, Wrap::Ip { v6 }, Wrap::Geneve { words: 2, ethernet: true, v6 }]
+        {
             for inner in [false, true] {
                 let outer = wrap.around(&sent(inner));
                 assert_eq!(noted(&message(v6, head, &outer, 200)).quoted, Some(quoted(inner)), "{wrap:?}");

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use super::icmp::{IcmpNote, note};
-use super::walk::{Ip, TCP, Walk, Why, long, word};
+use super::walk::{Ip, Walk, Why, long, word};
 use super::{Record, SACK_BLOCKS, SackBlocks, Segment};
 use crate::tcp::{Options, TCP_MINIMUM_BYTES};
+use crate::view::PROTOCOL_TCP;
 use crate::{SynOptions, TcpFlags, checksum};
 
 /// What a packet is.
@@ -42,7 +43,7 @@ pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
         Ok(ip) => ip,
         Err(why) => return Decoded::Other(why),
     };
-    if ip.protocol == TCP {
+    if ip.protocol == PROTOCOL_TCP {
         return segment(&walk, &ip, record, checksums).map_or_else(Decoded::Other, Decoded::Tcp);
     }
     note(&mut walk, &ip, record).map_or_else(Decoded::Other, Decoded::Icmp)
@@ -86,7 +87,7 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         segment.checksum_is_right = walk
             .bytes
             .get(walk.at..walk.end)
-            .map(|bytes| checksum::transport_checksum(ip.source, ip.destination, TCP, bytes) == 0);
+            .map(|bytes| checksum::transport_checksum(ip.source, ip.destination, PROTOCOL_TCP, bytes) == 0);
     }
     Ok(segment)
 }
