@@ -5,6 +5,7 @@
 //! `fuzz/seeds/` and damaged ones, with any.
 
 mod agent;
+mod captures;
 mod kernel;
 mod packets;
 mod texts;
@@ -16,6 +17,8 @@ pub type Target = fn(&[u8]);
 /// Every target, by the name of its program in `fuzz/` and of the folder of its seeds.
 pub const TARGETS: &[(&str, Target)] = &[
     // Bytes of other hosts.
+    ("capture_decode", captures::capture_decode),
+    ("capture_reader", captures::capture_reader),
     ("check_echo", wire::check_echo),
     ("check_message", wire::check_message),
     ("coalesce", packets::coalesce),

@@ -12,9 +12,9 @@ const IPV4_MINIMUM_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const UDP_BYTES: usize = 8;
 
-const TYPE_IPV4: u16 = 0x0800;
-const TYPE_VLAN: u16 = 0x8100;
-const TYPE_IPV6: u16 = 0x86dd;
+pub(crate) const TYPE_IPV4: u16 = 0x0800;
+pub(crate) const TYPE_VLAN: u16 = 0x8100;
+pub(crate) const TYPE_IPV6: u16 = 0x86dd;
 
 pub(crate) const PROTOCOL_TCP: u8 = 6;
 pub(crate) const PROTOCOL_UDP: u8 = 17;

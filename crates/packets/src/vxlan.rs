@@ -3,10 +3,10 @@
 use crate::{Packet, Transport, parse};
 
 /// The port that IANA has assigned.
-const PORT: u16 = 4789;
+pub(crate) const PORT: u16 = 4789;
 const HEADER_BYTES: usize = 8;
 /// The flag that says that there is a network identifier.
-const VALID: u8 = 0x08;
+pub(crate) const VALID: u8 = 0x08;
 
 impl<'a> Packet<'a> {
     /// The packet inside, if this is VXLAN and that can be parsed.

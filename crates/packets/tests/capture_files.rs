@@ -316,7 +316,7 @@ fn everything_that_pcapng_has_is_read() {
             order.packet_of(1, 77, b"raw", 3, &dropped),
             statistics(0, 3),
             order.block(3, &simple),
-            order.block(2, &obsolete.iter().copied().collect::<Vec<_>>()),
+            order.block(2, &obsolete),
             order.block(0x8000_0bad, b"private"),
             statistics(0, 8),
             statistics(2, 100),

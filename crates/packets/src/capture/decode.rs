@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use super::icmp::{IcmpNote, note};
-use super::walk::{Ip, TCP, Walk, Why, long, word};
+use super::walk::{Ip, Walk, Why, long, word};
 use super::{Record, SACK_BLOCKS, SackBlocks, Segment};
 use crate::tcp::{Options, TCP_MINIMUM_BYTES};
+use crate::view::PROTOCOL_TCP;
 use crate::{SynOptions, TcpFlags, checksum};
 
 /// What a packet is.
@@ -42,24 +43,33 @@ pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
         Ok(ip) => ip,
         Err(why) => return Decoded::Other(why),
     };
-    if ip.protocol == TCP {
-        return segment(&walk, &ip, record, checksums).map_or_else(Decoded::Other, Decoded::Tcp);
+    if ip.protocol == PROTOCOL_TCP {
+        return segment(&walk, &ip, record, checksums);
     }
     note(&mut walk, &ip, record).map_or_else(Decoded::Other, Decoded::Icmp)
 }
 
-/// The segment behind this IP header, where the walk stands.
+/// The segment behind this IP header, where the walk stands. It is written once, at its place: copies of it would take
+/// as long as all the rest.
 #[inline]
-fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) -> Result<Segment, Why> {
-    let header = walk.peek::<TCP_MINIMUM_BYTES>()?;
+fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) -> Decoded {
+    let header = match walk.peek::<TCP_MINIMUM_BYTES>() {
+        Ok(header) => header,
+        Err(why) => return Decoded::Other(why),
+    };
     let header_bytes = usize::from(header[12] >> 4) * 4;
     let payload = walk.at + header_bytes;
     if header_bytes < TCP_MINIMUM_BYTES || payload > walk.end {
-        return Err(Why::Malformed);
+        return Decoded::Other(Why::Malformed);
     }
     let options_end = payload.min(walk.bytes.len());
     let flags = TcpFlags(header[13]);
-    let mut segment = Segment {
+    let said = Said::read(flags, &walk.bytes[walk.at + TCP_MINIMUM_BYTES..options_end]);
+    let checksum_is_right = match checksums {
+        Checksums::Verify if !ip.is_fragment && !ip.is_rerouted => is_right(walk, ip),
+        _ => None,
+    };
+    Decoded::Tcp(Segment {
         nanoseconds: record.nanoseconds,
         number: record.number,
         source: SocketAddr::new(ip.source, word(header, 0)),
@@ -70,25 +80,23 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         window: word(header, 14),
         payload_bytes: bytes(walk.end - payload),
         ip_bytes: bytes(walk.end - ip.start),
-        timestamps: None,
-        sack: SackBlocks::default(),
-        syn: flags.contains(TcpFlags::SYN).then(SynOptions::default),
-        multipath: false,
-        fast_open: false,
+        timestamps: said.timestamps,
+        sack: said.sack,
+        syn: said.syn,
+        multipath: said.multipath,
+        fast_open: said.fast_open,
         identification: ip.identification,
         hops: ip.hops,
         ecn: ip.ecn,
-        checksum_is_right: None,
+        checksum_is_right,
         options_are_cut: options_end < payload,
-    };
-    read_options(&mut segment, &walk.bytes[walk.at + TCP_MINIMUM_BYTES..options_end]);
-    if checksums == Checksums::Verify && !ip.is_fragment && !ip.is_rerouted {
-        segment.checksum_is_right = walk
-            .bytes
-            .get(walk.at..walk.end)
-            .map(|bytes| checksum::transport_checksum(ip.source, ip.destination, TCP, bytes) == 0);
-    }
-    Ok(segment)
+    })
+}
+
+/// Whether the checksum of the segment is right; `None` where it was cut.
+fn is_right(walk: &Walk<'_>, ip: &Ip) -> Option<bool> {
+    let segment = walk.bytes.get(walk.at..walk.end)?;
+    Some(checksum::transport_checksum(ip.source, ip.destination, PROTOCOL_TCP, segment) == 0)
 }
 
 /// A length that the original length of the packet bounds, or one of 32 bits.
@@ -96,48 +104,57 @@ fn bytes(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Reads the options, as far as they are there.
-#[inline]
-fn read_options(segment: &mut Segment, options: &[u8]) {
-    // What nearly every segment of an established connection has (RFC 7323 appendix A), and nothing else.
-    if let [1, 1, 8, 10, values @ ..] = options
-        && values.len() == 8
-    {
-        segment.timestamps = Some((long(values, 0), long(values, 4)));
-        if let Some(syn) = &mut segment.syn {
-            syn.timestamps = true;
-        }
-        return;
-    }
-    if !options.is_empty() {
-        read_any_options(segment, options);
-    }
+/// What the options say, as far as they are there.
+#[derive(Default)]
+struct Said {
+    timestamps: Option<(u32, u32)>,
+    sack: SackBlocks,
+    syn: Option<SynOptions>,
+    multipath: bool,
+    fast_open: bool,
 }
 
-fn read_any_options(segment: &mut Segment, options: &[u8]) {
-    for (kind, value) in Options::new(options) {
-        if let Some(syn) = &mut segment.syn {
-            syn.read(kind, value);
+impl Said {
+    #[inline]
+    fn read(flags: TcpFlags, options: &[u8]) -> Said {
+        let syn = flags.contains(TcpFlags::SYN).then(SynOptions::default);
+        let mut said = Said { syn, ..Said::default() };
+        match options {
+            [] => {}
+            // What nearly every segment of an established connection has, and nothing else (RFC 7323 appendix A).
+            [1, 1, 8, 10, values @ ..] if values.len() == 8 && said.syn.is_none() => {
+                said.timestamps = Some((long(values, 0), long(values, 4)));
+            }
+            _ => said.read_all(options),
         }
-        match kind {
-            5 => read_sack(&mut segment.sack, value),
-            8 if value.len() == 8 => segment.timestamps = Some((long(value, 0), long(value, 4))),
-            30 => segment.multipath = true,
-            34 => segment.fast_open = true,
-            // Experimental options share two kinds and tell themselves apart by two bytes (RFC 6994).
-            253 | 254 if value.starts_with(&[0xf9, 0x89]) => segment.fast_open = true,
-            _ => {}
-        }
+        said
     }
-}
 
-fn read_sack(sack: &mut SackBlocks, value: &[u8]) {
-    let (blocks, rest) = value.as_chunks::<8>();
-    if blocks.is_empty() || blocks.len() > SACK_BLOCKS || !rest.is_empty() {
-        return;
+    fn read_all(&mut self, options: &[u8]) {
+        for (kind, value) in Options::new(options) {
+            if let Some(syn) = &mut self.syn {
+                syn.read(kind, value);
+            }
+            match kind {
+                5 => self.read_sack(value),
+                8 if value.len() == 8 => self.timestamps = Some((long(value, 0), long(value, 4))),
+                30 => self.multipath = true,
+                34 => self.fast_open = true,
+                // Experimental options share two kinds and tell themselves apart by two bytes (RFC 6994).
+                253 | 254 if value.starts_with(&[0xf9, 0x89]) => self.fast_open = true,
+                _ => {}
+            }
+        }
     }
-    for (to, block) in sack.blocks.iter_mut().zip(blocks) {
-        *to = (long(block, 0), long(block, 4));
+
+    fn read_sack(&mut self, value: &[u8]) {
+        let (blocks, rest) = value.as_chunks::<8>();
+        if blocks.is_empty() || blocks.len() > SACK_BLOCKS || !rest.is_empty() {
+            return;
+        }
+        for (to, block) in self.sack.blocks.iter_mut().zip(blocks) {
+            *to = (long(block, 0), long(block, 4));
+        }
+        self.sack.count = blocks.len() as u8;
     }
-    sack.count = blocks.len() as u8;
 }

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::Record;
-use super::walk::{Inside, Ip, TCP, Walk, Why, long, word};
+use super::walk::{Inside, Ip, Walk, Why, long, word};
 use crate::icmp::{FIRST_INFORMATION, ICMP, ICMP_ERRORS, ICMPV6};
+use crate::view::PROTOCOL_TCP;
 
 const UNREACHABLE: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
@@ -89,7 +90,7 @@ pub(super) fn note(walk: &mut Walk<'_>, ip: &Ip, record: &Record<'_>) -> Result<
 fn quoted(walk: &mut Walk<'_>) -> Option<Quoted> {
     // What is behind the message is none of the packet that it quotes, whose own length reaches further.
     walk.bytes = &walk.bytes[..walk.end.min(walk.bytes.len())];
-    let ip = walk.innermost(Inside::Ip).ok().filter(|ip| ip.protocol == TCP)?;
+    let ip = walk.innermost(Inside::Ip).ok().filter(|ip| ip.protocol == PROTOCOL_TCP)?;
     let header = walk.peek::<8>().ok()?;
     Some(Quoted {
         source: SocketAddr::new(ip.source, word(header, 0)),

@@ -1,7 +1,9 @@
 //! What carries packets in packets: VXLAN (RFC 7348), Geneve (RFC 8926), GRE (RFC 2784, RFC 2890) with Ethernet, IP or
 //! ERSPAN (draft-foschiano-erspan) inside, and IP in IP (RFC 2003, RFC 4213).
 
-use super::walk::{Inside, Ip, TCP, TYPE_IPV4, TYPE_IPV6, UDP, Walk, Why, word};
+use super::walk::{Inside, Ip, Walk, Why, word};
+use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP, TYPE_IPV4, TYPE_IPV6};
+use crate::vxlan;
 
 /// One in the other.
 const TUNNELS_MAXIMUM: usize = 4;
@@ -11,10 +13,8 @@ const IPV6_INSIDE: u8 = 41;
 const GRE: u8 = 47;
 
 /// IANA's, and the one that Linux has if it is not told.
-const PORTS_VXLAN: [u16; 2] = [4789, 8472];
+const PORTS_VXLAN: [u16; 2] = [vxlan::PORT, 8472];
 const PORT_GENEVE: u16 = 6081;
-/// There is a network identifier.
-const VXLAN_VALID: u8 = 0x08;
 
 const TYPE_ETHERNET: u16 = 0x6558;
 const TYPE_ERSPAN: u16 = 0x88be;
@@ -32,14 +32,14 @@ impl Walk<'_> {
     pub(super) fn innermost(&mut self, inside: Inside) -> Result<Ip, Why> {
         let mut ip = self.network(inside)?;
         for _ in 0..TUNNELS_MAXIMUM {
-            if ip.protocol == TCP {
+            if ip.protocol == PROTOCOL_TCP {
                 break;
             }
             let Some(inside) = self.tunnel(&ip)? else { break };
             ip = self.network(inside)?;
         }
         match ip.protocol {
-            UDP | GRE | IPV4_INSIDE | IPV6_INSIDE => Err(Why::TooDeep),
+            PROTOCOL_UDP | GRE | IPV4_INSIDE | IPV6_INSIDE => Err(Why::TooDeep),
             _ => Ok(ip),
         }
     }
@@ -47,7 +47,7 @@ impl Walk<'_> {
     /// What is inside, if this IP packet is a tunnel's.
     fn tunnel(&mut self, ip: &Ip) -> Result<Option<Inside>, Why> {
         Ok(Some(match ip.protocol {
-            UDP => self.in_udp()?,
+            PROTOCOL_UDP => self.in_udp()?,
             GRE => self.in_gre()?,
             IPV4_INSIDE => Inside::Ethertype(TYPE_IPV4),
             IPV6_INSIDE => Inside::Ethertype(TYPE_IPV6),
@@ -61,7 +61,7 @@ impl Walk<'_> {
         let (port, length) = (word(header, 2), usize::from(word(header, 4)));
         let is_vxlan = PORTS_VXLAN.contains(&port);
         if !is_vxlan && port != PORT_GENEVE {
-            return Err(Why::NotTcp { protocol: UDP });
+            return Err(Why::NotTcp { protocol: PROTOCOL_UDP });
         }
         // 0 for aggregates of more than 64 KiB.
         if length != 0 {
@@ -69,15 +69,15 @@ impl Walk<'_> {
         }
         let tunnel = self.take::<8>()?;
         if is_vxlan {
-            return if tunnel[0] & VXLAN_VALID == 0 {
-                Err(Why::NotTcp { protocol: UDP })
+            return if tunnel[0] & vxlan::VALID == 0 {
+                Err(Why::NotTcp { protocol: PROTOCOL_UDP })
             } else {
                 self.ethernet()
             };
         }
         let (version, options_bytes) = (tunnel[0] >> 6, usize::from(tunnel[0] & 0x3f) * 4);
         if version != 0 {
-            return Err(Why::NotTcp { protocol: UDP });
+            return Err(Why::NotTcp { protocol: PROTOCOL_UDP });
         }
         self.at += options_bytes;
         self.by_type(word(tunnel, 2))

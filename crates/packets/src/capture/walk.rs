@@ -7,6 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::LinkType;
+use crate::view::{PROTOCOL_TCP, TYPE_IPV4, TYPE_IPV6, TYPE_VLAN};
 
 /// 802.1Q tags, one in the other.
 const TAGS_MAXIMUM: usize = 4;
@@ -20,13 +21,9 @@ const FAMILY_BYTES: usize = 4;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 
-pub(super) const TYPE_IPV4: u16 = 0x0800;
-pub(super) const TYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q, 802.1ad, and what came before that.
-const TYPES_TAG: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const TYPES_TAG: [u16; 3] = [TYPE_VLAN, 0x88a8, 0x9100];
 
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -233,7 +230,7 @@ impl<'a> Walk<'a> {
             is_fragment: false,
             is_rerouted: false,
         };
-        if ip.protocol != TCP {
+        if ip.protocol != PROTOCOL_TCP {
             let jumbo_from = (payload == 0).then_some(self.at);
             self.extensions(&mut ip, jumbo_from)?;
         }
