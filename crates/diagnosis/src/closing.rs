@@ -23,6 +23,8 @@ pub struct ConnectionReport {
     pub end_seconds: f64,
     /// The RTT between the ends, in seconds: the smallest that was seen.
     pub rtt_seconds: f64,
+    /// The retransmission timeout that each end had in the end, in seconds: an estimate from the tap (RFC 6298).
+    pub rto_seconds: [f64; 2],
     /// The MSS that each end announced, client and server.
     pub mss: [Option<u16>; 2],
     /// How far the ends scale their windows; null: the option was missing.
@@ -232,6 +234,7 @@ impl Connection {
             begin_seconds: seconds(self.first),
             end_seconds: seconds(self.last),
             rtt_seconds: self.path_rtt() as f64 / 1e9,
+            rto_seconds: [0, 1].map(|side| self.halves[side].round_trip.timeout() as f64 / 1e9),
             mss: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.mss)),
             window_scale: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.window_scale)),
             sack: both(|half| half.syn.is_some_and(|syn| syn.sack_permitted)),

@@ -202,10 +202,9 @@ impl Connection {
         // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
         let marked = segment.identification.is_some_and(|id| id != 0);
         let prints = &mut self.prints[from as usize];
-        let again = prints
-            .iter()
-            .flatten()
-            .any(|(at, old)| *old == print && now - at <= limits.duplicate_nanoseconds);
+        // Without it, a repair within a rack may look the same, but not so soon.
+        let within = if marked { limits.duplicate_nanoseconds } else { UNMARKED_NANOSECONDS };
+        let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= within);
         prints[1] = prints[0];
         prints[0] = Some((now, print));
         again && (marked || (segment.payload_bytes > 0 && segment.timestamps.is_some()))
