@@ -286,46 +286,46 @@ fn big_packets_fit() {
 }
 
 /// Sections of both orders, interfaces of several kinds, every kind of packet block, and blocks that are passed over.
+fn everything(order: Order, other: Order) -> Vec<u8> {
+    let resolution = |value: u8| order.option(9, &[value]);
+    let simple = [&order.long(6)[..], &pad(b"abcd")].concat();
+    let obsolete = {
+        let head: Vec<u8> =
+            [0, 3_000_000_000, 2, 9].into_iter().flat_map(|value| order.long(value)).collect();
+        [&order.word(2)[..], &order.word(5), &head, &pad(b"xy"), &order.option(2, &[0; 4])].concat()
+    };
+    let statistics = |interface: u32, dropped: u64| {
+        let options =
+            [order.option(5, &order.longer(dropped)), order.option(7, &order.longer(1)), vec![0; 4]];
+        order.block(5, &[&order.long(interface)[..], &[0; 8], &options.concat()].concat())
+    };
+    let dropped = order.option(4, &order.longer(40));
+    [
+        // It says nothing true of its length, as it was cut by some program.
+        order.section(12, &order.option(4, b"other")),
+        order.interface_of(1, 4, &[order.option(2, b"eth0"), order.option(12, b"Linux")].concat()),
+        order.interface_of(101, 0, &resolution(9)),
+        order.interface_of(276, 0, &[resolution(0), order.option(14, &order.longer(-1i64 as u64))].concat()),
+        order.block(10, &[1; 24]),
+        order.packet_of(1, 77, b"raw", 3, &dropped),
+        statistics(0, 3),
+        order.block(3, &simple),
+        order.block(2, &obsolete),
+        order.block(0x8000_0bad, b"private"),
+        statistics(0, 8),
+        statistics(2, 100),
+        other.section(u64::MAX, &[]),
+        other.interface_of(113, 2, &[]),
+        // More than its interface keeps, and more than it had.
+        other.packet(5, b"abc", 2, &[]),
+    ]
+    .concat()
+}
+
 #[test]
 fn everything_that_pcapng_has_is_read() {
     for (order, other) in [(Order::Little, Order::Big), (Order::Big, Order::Little)] {
-        let resolution = |value: u8| order.option(9, &[value]);
-        let simple = [&order.long(6)[..], &pad(b"abcd")].concat();
-        let obsolete = {
-            let head: Vec<u8> =
-                [0, 3_000_000_000, 2, 9].into_iter().flat_map(|value| order.long(value)).collect();
-            [&order.word(2)[..], &order.word(5), &head, &pad(b"xy"), &order.option(2, &[0; 4])].concat()
-        };
-        let statistics = |interface: u32, dropped: u64| {
-            let options =
-                [order.option(5, &order.longer(dropped)), order.option(7, &order.longer(1)), vec![0; 4]];
-            order.block(5, &[&order.long(interface)[..], &[0; 8], &options.concat()].concat())
-        };
-        let dropped = order.option(4, &order.longer(40));
-        let file = [
-            // It says nothing true of its length, as it was cut by some program.
-            order.section(12, &order.option(4, b"other")),
-            order.interface_of(1, 4, &[order.option(2, b"eth0"), order.option(12, b"Linux")].concat()),
-            order.interface_of(101, 0, &resolution(9)),
-            order.interface_of(
-                276,
-                0,
-                &[resolution(0), order.option(14, &order.longer(-1i64 as u64))].concat(),
-            ),
-            order.block(10, &[1; 24]),
-            order.packet_of(1, 77, b"raw", 3, &dropped),
-            statistics(0, 3),
-            order.block(3, &simple),
-            order.block(2, &obsolete),
-            order.block(0x8000_0bad, b"private"),
-            statistics(0, 8),
-            statistics(2, 100),
-            other.section(u64::MAX, &[]),
-            other.interface_of(113, 2, &[]),
-            // More than its interface keeps, and more than it had.
-            other.packet(5, b"abc", 2, &[]),
-        ]
-        .concat();
+        let file = everything(order, other);
         let mut reader = Reader::new(dribble(&file, 7)).unwrap();
         let mut found = Vec::new();
         while let Ok(Some(record)) = reader.next() {
