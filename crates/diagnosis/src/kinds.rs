@@ -88,90 +88,7 @@ impl Kind {
 
     /// What helps against it, in one sentence.
     pub fn remedy(self) -> &'static str {
-        match self {
-            Kind::RtoStall => {
-                "Find where the packets are dropped (buffers, errors); enable SACK and RACK-TLP; inside a data centre lower the minimum RTO (ip route … rto_min)."
-            }
-            Kind::TailLoss => {
-                "Find where the packets are dropped; keep tail-loss probes on (net.ipv4.tcp_early_retrans=3)."
-            }
-            Kind::FastRetransmit => {
-                "Find where the packets are dropped: port counters on the path, errors, policers, small buffers."
-            }
-            Kind::DoubleLoss => {
-                "Loss is so heavy that repairs are lost, too: look for a policer, a full queue or a bad link."
-            }
-            Kind::SpuriousRetransmit => {
-                "Look for reordering or delay spikes on the path; keep timestamps, D-SACK and F-RTO on."
-            }
-            Kind::NagleDelayedAck => {
-                "Set TCP_NODELAY in the sending application, or write a message at once (writev, MSG_MORE)."
-            }
-            Kind::PmtuBlackHole => {
-                "Let ICMP \"fragmentation needed\" pass, mend the MTU on the path, or set net.ipv4.tcp_mtu_probing=1. `framegauge check` finds the link."
-            }
-            Kind::MssMismatch => {
-                "Check that both hosts are meant to have different MTUs: `framegauge check` says what the path carries."
-            }
-            Kind::ZeroWindow => {
-                "The receiving application does not read fast enough: profile it, or give it larger receive buffers."
-            }
-            Kind::ReceiverLimited => {
-                "Raise the receiver's buffer limit (net.ipv4.tcp_rmem), or remove the application's SO_RCVBUF."
-            }
-            Kind::ApplicationLimited => "The network waits for the application: look there.",
-            Kind::SenderStall => {
-                "The sending host did not send although it could: look for CPU starvation, pacing, qdiscs or SO_SNDBUF there."
-            }
-            Kind::NetworkLimited => {
-                "The path and congestion control set the pace: compare its rate with that of the slowest link."
-            }
-            Kind::Bufferbloat => "Bound the queue on the path (fq_codel, ECN), or the window of the senders.",
-            Kind::Reordering => {
-                "Look for per-packet load balancing (bonding mode 0, spraying) or several queues on the path."
-            }
-            Kind::SynLoss => {
-                "Look for a full accept queue (ss -ltn, ListenOverflows), a firewall, or loss on the path."
-            }
-            Kind::ConnectionRefused => "Nothing listens at this address and port, or a firewall rejects.",
-            Kind::Reset => {
-                "Look at the end that reset: a crash, a timeout, or a middlebox that forgot the connection."
-            }
-            Kind::ResetStorm => {
-                "One host resets many connections: a service restarts or is overloaded, or a firewall lost its state."
-            }
-            Kind::WindowScalingOff => {
-                "Turn net.ipv4.tcp_window_scaling on at both ends; look for a middlebox that removes the option."
-            }
-            Kind::SillyWindow => {
-                "The receiving application reads by small steps; read more at once, or enlarge its buffer."
-            }
-            Kind::CwndCollapse => "Find where the packets are dropped: each loss costs a part of the window.",
-            Kind::IdleRestart => {
-                "Set net.ipv4.tcp_slow_start_after_idle=0 where bursts after pauses are harmless."
-            }
-            Kind::RetransmitStorm => {
-                "Loss is heavy: look for a policer, a duplex mismatch, a full queue or a bad link."
-            }
-            Kind::ShortFlowSlowStart => {
-                "Keep connections open, or raise the initial window (ip route … initcwnd)."
-            }
-            Kind::Incast => {
-                "Fewer senders at once, larger or shared buffers, ECN (DCTCP), or a lower minimum RTO."
-            }
-            Kind::Outcast => {
-                "Another queue discipline (RED, SFQ) at the output port, or routes of equal length."
-            }
-            Kind::ProtocolViolation => "Look for a middlebox that rewrites, or a broken stack.",
-            Kind::Unexplained => "No known cause fits: look at the packets named.",
-            Kind::CaptureDuplicates => "A mirror port sends packets in and out: capture one direction.",
-            Kind::CaptureLoss => "Capture with larger buffers, fewer bytes per packet, or a filter.",
-            Kind::HalfCapture => "Capture both directions.",
-            Kind::CaptureMisordered => "Sort the capture (reordercap), or capture on one queue.",
-            Kind::Aggregates => "Nothing to mend: sizes on the wire are smaller than they seem here.",
-            Kind::ChecksumOffload => "Nothing to mend: the NIC fills them in after the capture.",
-            Kind::Truncated => "Capture at least 128 bytes per packet.",
-        }
+        REMEDIES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, remedy)| remedy)
     }
 
     /// Which kinds there are.
@@ -214,3 +131,99 @@ impl Kind {
         Kind::Truncated,
     ];
 }
+
+const REMEDIES: [(Kind, &str); 36] = [
+    (
+        Kind::RtoStall,
+        "Find where the packets are dropped (buffers, errors); enable SACK and RACK-TLP; inside a data centre lower the minimum RTO (ip route … rto_min).",
+    ),
+    (
+        Kind::TailLoss,
+        "Find where the packets are dropped; keep tail-loss probes on (net.ipv4.tcp_early_retrans=3).",
+    ),
+    (
+        Kind::FastRetransmit,
+        "Find where the packets are dropped: port counters on the path, errors, policers, small buffers.",
+    ),
+    (
+        Kind::DoubleLoss,
+        "Loss is so heavy that repairs are lost, too: look for a policer, a full queue or a bad link.",
+    ),
+    (
+        Kind::SpuriousRetransmit,
+        "Look for reordering or delay spikes on the path; keep timestamps, D-SACK and F-RTO on.",
+    ),
+    (
+        Kind::NagleDelayedAck,
+        "Set TCP_NODELAY in the sending application, or write a message at once (writev, MSG_MORE).",
+    ),
+    (
+        Kind::PmtuBlackHole,
+        "Let ICMP \"fragmentation needed\" pass, mend the MTU on the path, or set net.ipv4.tcp_mtu_probing=1. `framegauge check` finds the link.",
+    ),
+    (
+        Kind::MssMismatch,
+        "Check that both hosts are meant to have different MTUs: `framegauge check` says what the path carries.",
+    ),
+    (
+        Kind::ZeroWindow,
+        "The receiving application does not read fast enough: profile it, or give it larger receive buffers.",
+    ),
+    (
+        Kind::ReceiverLimited,
+        "Raise the receiver's buffer limit (net.ipv4.tcp_rmem), or remove the application's SO_RCVBUF.",
+    ),
+    (Kind::ApplicationLimited, "The network waits for the application: look there."),
+    (
+        Kind::SenderStall,
+        "The sending host did not send although it could: look for CPU starvation, pacing, qdiscs or SO_SNDBUF there.",
+    ),
+    (
+        Kind::NetworkLimited,
+        "The path and congestion control set the pace: compare its rate with that of the slowest link.",
+    ),
+    (Kind::Bufferbloat, "Bound the queue on the path (fq_codel, ECN), or the window of the senders."),
+    (
+        Kind::Reordering,
+        "Look for per-packet load balancing (bonding mode 0, spraying) or several queues on the path.",
+    ),
+    (
+        Kind::SynLoss,
+        "Look for a full accept queue (ss -ltn, ListenOverflows), a firewall, or loss on the path.",
+    ),
+    (Kind::ConnectionRefused, "Nothing listens at this address and port, or a firewall rejects."),
+    (
+        Kind::Reset,
+        "Look at the end that reset: a crash, a timeout, or a middlebox that forgot the connection.",
+    ),
+    (
+        Kind::ResetStorm,
+        "One host resets many connections: a service restarts or is overloaded, or a firewall lost its state.",
+    ),
+    (
+        Kind::WindowScalingOff,
+        "Turn net.ipv4.tcp_window_scaling on at both ends; look for a middlebox that removes the option.",
+    ),
+    (
+        Kind::SillyWindow,
+        "The receiving application reads by small steps; read more at once, or enlarge its buffer.",
+    ),
+    (Kind::CwndCollapse, "Find where the packets are dropped: each loss costs a part of the window."),
+    (Kind::IdleRestart, "Set net.ipv4.tcp_slow_start_after_idle=0 where bursts after pauses are harmless."),
+    (
+        Kind::RetransmitStorm,
+        "Loss is heavy: look for a policer, a duplex mismatch, a full queue or a bad link.",
+    ),
+    (Kind::ShortFlowSlowStart, "Keep connections open, or raise the initial window (ip route … initcwnd)."),
+    (Kind::Incast, "Fewer senders at once, larger or shared buffers, ECN (DCTCP), or a lower minimum RTO."),
+    (Kind::Outcast, "Another queue discipline (RED, SFQ) at the output port, or routes of equal length."),
+    (Kind::ProtocolViolation, "Look for a middlebox that rewrites, or a broken stack."),
+    (Kind::Unexplained, "No known cause fits: look at the packets named."),
+    (Kind::CaptureDuplicates, "A mirror port sends packets in and out: capture one direction."),
+    (Kind::CaptureLoss, "Capture with larger buffers, fewer bytes per packet, or a filter."),
+    (Kind::HalfCapture, "Capture both directions."),
+    (Kind::CaptureMisordered, "Sort the capture (reordercap), or capture on one queue."),
+    (Kind::Aggregates, "Nothing to mend: sizes on the wire are smaller than they seem here."),
+    (Kind::ChecksumOffload, "Nothing to mend: the NIC fills them in after the capture."),
+    (Kind::Truncated, "Capture at least 128 bytes per packet."),
+];

@@ -31,11 +31,17 @@ names! {
 
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
+    if tally.kind.is_quality() { of_capture(tally) } else { of_limit(connection, tally) }
+}
+
+fn times(tally: &Tally) -> String {
+    if tally.count == 1 { "once".to_owned() } else { format!("{} times", tally.count) }
+}
+
+/// What was lost, or sent again.
+fn of_loss(tally: &Tally) -> String {
     let lost = duration(tally.lost);
-    let times = if tally.count == 1 { "once".to_owned() } else { format!("{} times", tally.count) };
-    let mss = |side: usize| {
-        connection.halves[side].syn.and_then(|syn| syn.mss).map_or("none".to_owned(), |mss| mss.to_string())
-    };
+    let times = times(tally);
     match tally.kind {
         Kind::RtoStall => format!(
             "The sender fell silent {times}, {lost} in all, until its retransmission timer ran out, while more data was waiting."
@@ -52,11 +58,50 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
         Kind::SpuriousRetransmit => {
             format!("Data that had arrived was sent again {times}: the receiver says so (D-SACK).")
         }
-        Kind::NagleDelayedAck => format!(
-            "A small segment was held back {times} until the receiver's delayed acknowledgement came: {lost} in all (Nagle's algorithm)."
-        ),
         Kind::PmtuBlackHole => format!(
             "Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish without an ICMP error."
+        ),
+        Kind::Reordering => format!(
+            "Segments arrived in another order {times}: holes closed without anything being sent again."
+        ),
+        Kind::RetransmitStorm => format!("Much of what was sent was sent again, within a second ({times})."),
+        Kind::SynLoss => format!("The handshake was repeated {times}, which took {lost}."),
+        other => format!("{} ({times}, {lost}).", name(other)),
+    }
+}
+
+/// What the capture cannot tell.
+fn of_capture(tally: &Tally) -> String {
+    let times = times(tally);
+    match tally.kind {
+        Kind::CaptureDuplicates => format!("The capture has {} packets twice.", tally.count),
+        Kind::CaptureLoss => format!("Data was acknowledged that the capture has not ({times})."),
+        Kind::HalfCapture => {
+            "The capture has one direction of this connection only: what the other end did is not known."
+                .to_owned()
+        }
+        Kind::CaptureMisordered => format!("The stamps of {} packets go back.", tally.count),
+        Kind::Aggregates => {
+            "Segments are larger than the MSS: captured before TSO cut them, or after GRO merged them."
+                .to_owned()
+        }
+        Kind::ChecksumOffload => {
+            "Checksums are not filled in yet: the NIC does that after the capture.".to_owned()
+        }
+        other => format!("{} ({times}).", name(other)),
+    }
+}
+
+/// What set the pace, and how the connection began and ended.
+fn of_limit(connection: &Connection, tally: &Tally) -> String {
+    let lost = duration(tally.lost);
+    let times = times(tally);
+    let mss = |side: usize| {
+        connection.halves[side].syn.and_then(|syn| syn.mss).map_or("none".to_owned(), |mss| mss.to_string())
+    };
+    match tally.kind {
+        Kind::NagleDelayedAck => format!(
+            "A small segment was held back {times} until the receiver's delayed acknowledgement came: {lost} in all (Nagle's algorithm)."
         ),
         Kind::MssMismatch => format!(
             "The client announces an MSS of {}, the server of {}: the hosts have different MTUs, or a middlebox clamps one.",
@@ -76,10 +121,6 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
             "The RTT was far above its minimum of {} for {lost}: a queue on the path.",
             duration(connection.path_rtt())
         ),
-        Kind::Reordering => format!(
-            "Segments arrived in another order {times}: holes closed without anything being sent again."
-        ),
-        Kind::SynLoss => format!("The handshake was repeated {times}, which took {lost}."),
         Kind::ConnectionRefused => "The server answered the SYN with a reset.".to_owned(),
         Kind::Reset => "The connection was cut off by a reset.".to_owned(),
         Kind::WindowScalingOff => {
@@ -92,25 +133,10 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
         Kind::Unexplained => {
             format!("An answer came late {times}, {lost} in all, and no timer, window or queue explains it.")
         }
-        Kind::RetransmitStorm => format!("Much of what was sent was sent again, within a second ({times})."),
         Kind::ShortFlowSlowStart => format!(
             "The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."
         ),
-        Kind::CaptureDuplicates => format!("The capture has {} packets twice.", tally.count),
-        Kind::CaptureLoss => format!("Data was acknowledged that the capture has not ({times})."),
-        Kind::HalfCapture => {
-            "The capture has one direction of this connection only: what the other end did is not known."
-                .to_owned()
-        }
-        Kind::CaptureMisordered => format!("The stamps of {} packets go back.", tally.count),
-        Kind::Aggregates => {
-            "Segments are larger than the MSS: captured before TSO cut them, or after GRO merged them."
-                .to_owned()
-        }
-        Kind::ChecksumOffload => {
-            "Checksums are not filled in yet: the NIC does that after the capture.".to_owned()
-        }
-        other => format!("{} ({times}, {lost}).", name(other)),
+        _ => of_loss(tally),
     }
 }
 

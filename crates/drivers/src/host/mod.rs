@@ -5,6 +5,7 @@ pub mod allowed;
 pub mod folder;
 pub mod groups;
 pub mod keeper;
+mod limits;
 pub mod names;
 mod napi;
 pub mod nics;
@@ -26,6 +27,7 @@ use framegauge_linux::qdisc::{self, QdiscReading};
 use framegauge_linux::routes::PathMtuException;
 use framegauge_linux::rtnetlink::{self, LinkChange};
 use framegauge_linux::{OsError, Result, initial_windows, routes, sysctl};
+pub use limits::{available_congestion_control, maximum_mtu};
 use napi::thread_napi;
 pub use nics::Nic;
 pub use overlay::Overlay;
@@ -390,15 +392,4 @@ impl Applied {
             }
         }
     }
-}
-
-/// The congestion controls that this kernel has.
-pub fn available_congestion_control() -> Result<Vec<String>> {
-    let text = sysctl::read("net.ipv4.tcp_available_congestion_control")?;
-    Ok(text.split(' ').map(String::from).collect())
-}
-
-/// The largest MTU that a device takes, where it says so.
-pub fn maximum_mtu(interface: &str) -> Result<Option<u32>> {
-    rtnetlink::link(interface).map(|link| link.maximum_mtu)
 }
