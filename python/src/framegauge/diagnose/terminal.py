@@ -24,8 +24,9 @@ def lines(document: Json) -> Iterator[str]:
     connections = {each["connection"]: each for each in document["connections"]}
     if not worth:
         yield _nothing(document)
-    elif len(worth) > FIRST:
-        yield f"{len(worth)} findings worth fixing; the first {FIRST}:"
+    else:
+        first = f"; the first {FIRST}" if len(worth) > FIRST else ""
+        yield f"{len(worth)} finding{'' if len(worth) == 1 else 's'} worth fixing{first}:"
     for place, each in enumerate(worth[:FIRST], start=1):
         yield ""
         yield from _finding(place, each, connections)
