@@ -34,7 +34,7 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
     whole.add_argument("captures", nargs="+", type=Path, metavar="CAPTURE", help="a capture file, or -")
-    whole.add_argument("--only", metavar="KIND,…", default="", help="findings of these kinds only")
+    whole.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
     whole.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
         help="another limit than that of the table in docs/reference/diagnose.md; may be repeated",
