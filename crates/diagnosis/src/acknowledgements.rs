@@ -1,6 +1,5 @@
 //! What acknowledgements tell: windows, RTT, SACK and D-SACK, and the end of a silence.
 
-use crate::Thresholds;
 use crate::connection::{Connection, Side};
 use crate::flight::Acknowledged;
 use crate::half::{Episode, Silence};
@@ -10,7 +9,7 @@ use framegauge_packets::capture::Segment;
 
 impl Connection {
     /// Takes an acknowledgement that `from` sent, of data of the other end.
-    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, now: i64) {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
         let half = self.half_mut(sender);
@@ -22,7 +21,7 @@ impl Connection {
             half.una = ack;
         }
         if ack > half.high {
-            self.take_ack_of_unseen(ack, sender, now, segment.number, limits);
+            self.take_ack_of_unseen(ack, sender, now, segment.number);
         }
         let half = self.half_mut(sender);
         if let Some(episode) = &mut half.episode {
@@ -30,7 +29,6 @@ impl Connection {
         }
         let same_window = u64::from(segment.window) << shift.min(14) == half.window;
         if ack > half.una {
-            let before = half.una;
             let taken = half.flight.acknowledge(ack);
             let uncaptured = half.holes.acknowledge(ack);
             half.counts.unseen_bytes += uncaptured;
@@ -39,7 +37,7 @@ impl Connection {
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
             }
-            self.take_progress(&taken, before, sender, now, segment.number, limits);
+            self.take_progress(&taken, sender, now, segment.number);
         } else if ack == half.una
             && same_window
             && segment.payload_bytes == 0
@@ -82,28 +80,19 @@ impl Connection {
     }
 
     /// An acknowledgement of what the capture has not: it lacks packets, or it has one direction only.
-    fn take_ack_of_unseen(&mut self, ack: u64, sender: Side, now: i64, number: u64, limits: &Thresholds) {
+    fn take_ack_of_unseen(&mut self, ack: u64, sender: Side, now: i64, number: u64) {
         let half = self.half_mut(sender);
         let unseen = ack - half.high;
         half.places.reach(ack);
         let was_seen = half.counts.segments > 0;
         half.high = ack;
         half.counts.unseen_bytes += unseen;
-        let _ = limits;
         if was_seen {
             self.note(Kind::CaptureLoss, now, now, 0, &[number]);
         }
     }
 
-    fn take_progress(
-        &mut self,
-        taken: &Acknowledged,
-        before: u64,
-        sender: Side,
-        now: i64,
-        number: u64,
-        limits: &Thresholds,
-    ) {
+    fn take_progress(&mut self, taken: &Acknowledged, sender: Side, now: i64, number: u64) {
         let half = self.half_mut(sender);
         if let Some(sent) = taken.sent {
             half.round_trip.sample(now - sent);
@@ -116,11 +105,9 @@ impl Connection {
         if let Some(silence) = &mut half.silence {
             silence.acknowledged = now;
         }
-        if half.episode.as_ref().is_some_and(|episode| episode.una <= before || half.una > episode.una) {
-            let una = half.una;
-            if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
-                self.end_episode(episode, sender, now, Some(taken.largest_piece), limits);
-            }
+        let una = half.una;
+        if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
+            self.end_episode(episode, sender, now, Some(taken.largest_piece));
         }
     }
 
@@ -139,20 +126,22 @@ impl Connection {
                 half.flight.sack(begin, end);
             }
         }
-        if is_duplicate && resent {
-            self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
+        if !is_duplicate || !resent {
+            return;
+        }
+        // What was sent again after a silence had arrived: nothing was lost, only the answer came late.
+        match half.silence.take() {
+            Some(silence) => {
+                self.stalls.retain(|stall| *stall != (silence.begin, sender));
+                let (begin, end) = (silence.begin, silence.end);
+                self.note(Kind::SpuriousRetransmit, begin, end, silence.lost, &silence.packets);
+            }
+            None => self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]),
         }
     }
 
     /// Names the cause of a silence that has ended, or whose connection has.
-    pub(crate) fn end_episode(
-        &mut self,
-        episode: Episode,
-        sender: Side,
-        now: i64,
-        arrived: Option<u32>,
-        limits: &Thresholds,
-    ) {
+    pub(crate) fn end_episode(&mut self, episode: Episode, sender: Side, now: i64, arrived: Option<u32>) {
         let end = episode.begin + episode.lost;
         let give = |connection: &mut Connection, kind| {
             connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
@@ -170,7 +159,6 @@ impl Connection {
             return give(self, Kind::RtoStall);
         }
         // Whether more was waiting behind what was lost, only the next data will tell.
-        let _ = limits;
         self.settle_silence(sender);
         self.half_mut(sender).silence = Some(Silence {
             begin: episode.begin,

@@ -70,7 +70,7 @@ impl Connection {
         let last = self.last;
         for side in SIDES {
             if let Some(episode) = self.half_mut(side).episode.take() {
-                self.end_episode(episode, side, last, None, limits);
+                self.end_episode(episode, side, last, None);
             }
             self.settle_silence(side);
         }

@@ -182,7 +182,7 @@ impl Connection {
         }
         self.take_data(segment, from, now, limits);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
-            self.take_ack(segment, from, now, limits);
+            self.take_ack(segment, from, now);
         }
         if segment.flags.contains(TcpFlags::RST) {
             self.take_reset(segment, from, now);

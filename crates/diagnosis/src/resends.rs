@@ -73,10 +73,8 @@ impl Connection {
         let half = self.half_mut(from);
         let resent = half.counts.resent_bytes;
         if now - half.storm.begin >= SECOND {
-            let over = half.storm;
             half.storm = Second { begin: now, bytes: half.counts.bytes, resent_bytes: resent, resends: 0 };
             half.storm_resends_before = half.counts.resent_segments;
-            let _ = over;
             return;
         }
         let resends = half.counts.resent_segments - half.storm_resends_before;

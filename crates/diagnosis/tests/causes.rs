@@ -290,6 +290,20 @@ fn what_had_arrived_and_is_sent_again_is_spurious() {
 }
 
 #[test]
+fn a_probe_that_was_needless_takes_its_silence_along() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    scene.pass(25 * MS);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(3 * MS);
+    scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SpuriousRetransmit]);
+    assert!((one(&found, Kind::SpuriousRetransmit).lost_seconds - 0.025).abs() < 1e-9);
+}
+
+#[test]
 fn a_transfer_that_ends_in_slow_start() {
     let mut scene = Scene::new();
     scene.window = [4096, 4096];
