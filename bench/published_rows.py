@@ -15,9 +15,9 @@ __all__ = ["MORE", "PUBLISHED", "STUDIES", "Arm", "Published"]
 
 # In the order in which they run. The names of their folders of results begin with "published-".
 STUDIES = (
-    "short", "short-window", "short-ftp", "short-moderation", "short-tuning", "one-ms", "one-ms-loss", "one-ms-tuning",
-    "ten-ms", "ten-ms-loss", "ten-ms-queue", "long", "long-queue", "many", "many-cpu", "half", "nagle", "nagle-fast",
-    "web", "web-nagle",
+    "short", "short-window", "short-ftp", "short-moderation", "short-tuning", "short-disk", "one-ms", "one-ms-loss",
+    "one-ms-tuning", "ten-ms", "ten-ms-loss", "ten-ms-queue", "long", "long-queue", "many", "many-cpu", "half", "nagle",
+    "nagle-fast", "web", "web-nagle", "web-parts",
 )  # fmt: skip
 MORE = math.inf
 
@@ -73,6 +73,8 @@ SHORT = (
     Arm("short-ftp", "real FTP (vsftpd, curl)"),
     Arm("short-moderation", "no interrupt moderation", {"moderation_seconds": 0.0}),
     *(Arm("short-tuning", said, {"tuning": name}) for name, said in _TUNED),
+    Arm("short-disk", "a receiver that waits for its disk after each file", {"ends": "disk", "size": 100_000}, "rate"),
+    Arm("short-disk", "the same programs without a disk", {"ends": "memory", "size": 100_000}, "rate"),
 )
 ONE_MS = (
     *(
@@ -83,7 +85,7 @@ ONE_MS = (
     *(Arm("one-ms-tuning", said, {"tuning": name}) for name, said in _TUNED),
 )
 TEN_MS = (
-    Arm("ten-ms", "Reno instead of CUBIC", {"congestion_control": "reno"}),
+    Arm("ten-ms", "Reno, whose slow start has no HyStart", {"congestion_control": "reno"}),
     Arm("ten-ms-queue", "a slower port, of 950 Mb/s", {"queue": "taildrop"}),
     Arm("ten-ms-queue", "the same with a queue of 180 packets", _frames(180)),
     Arm("ten-ms-loss", "one frame in 10,000 lost"),
@@ -131,6 +133,7 @@ def _requests() -> Iterator[Published]:
 
 
 def _site() -> Iterator[Published]:
+    parts = (Arm("web-parts", "thumbnails of 12 kB", {"thumbnail_bytes": 12_000}),)
     equal = {"conditions": {"nagle": False}, "optional": True}
     for metric in ("operations", "response_mean"):
         yield Published("web", "the same for all frame sizes", 0.98, 1.02, metric=metric, **equal)
@@ -138,7 +141,7 @@ def _site() -> Iterator[Published]:
     for mtu in (1500, 9000):
         yield Published(
             "web-nagle", "about 270 → 500 ms (250 users)", 1.75, 1.95, {"mtu": mtu}, (True,), "response_mean",
-            treatment="nagle", optional=True,
+            treatment="nagle", optional=True, arms=parts,
         )  # fmt: skip
 
 
