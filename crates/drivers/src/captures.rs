@@ -113,6 +113,8 @@ pub struct Others {
     pub not_tcp: u64,
     /// ICMP errors.
     pub icmp: u64,
+    /// Encrypted on their link.
+    pub encrypted: u64,
     /// Fragments without a TCP header.
     pub fragments: u64,
     /// Cut before the end of their headers.
@@ -126,6 +128,7 @@ impl Others {
         *match why {
             Why::NotIp { .. } => &mut self.not_ip,
             Why::NotTcp { .. } => &mut self.not_tcp,
+            Why::Encrypted => &mut self.encrypted,
             Why::Fragment => &mut self.fragments,
             Why::Cut => &mut self.cut,
             Why::Malformed | Why::TooDeep => &mut self.malformed,

@@ -62,8 +62,19 @@ pub fn capture_reader(bytes: &[u8]) {
     }
 }
 
-const LINKS: [LinkType; 5] =
-    [LinkType::Ethernet, LinkType::Ip, LinkType::LinuxCooked, LinkType::LinuxCooked2, LinkType::Loopback];
+const LINKS: [LinkType; 11] = [
+    LinkType::Ethernet,
+    LinkType::Ip,
+    LinkType::LinuxCooked,
+    LinkType::LinuxCooked2,
+    LinkType::Loopback,
+    LinkType::Ppp,
+    LinkType::PppEther,
+    LinkType::CiscoHdlc,
+    LinkType::Wireless,
+    LinkType::Radiotap,
+    LinkType::PerPacket,
+];
 
 /// Link type and two bytes of length that was not captured, then a packet: what is found does not change with bytes that
 /// are cut from its end, as long as it is found.

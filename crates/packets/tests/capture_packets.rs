@@ -213,7 +213,14 @@ fn every_link_type() {
         (229, Some(LinkType::Ip)),
         (113, Some(LinkType::LinuxCooked)),
         (276, Some(LinkType::LinuxCooked2)),
-        (105, None),
+        (9, Some(LinkType::Ppp)),
+        (50, Some(LinkType::Ppp)),
+        (51, Some(LinkType::PppEther)),
+        (104, Some(LinkType::CiscoHdlc)),
+        (105, Some(LinkType::Wireless)),
+        (127, Some(LinkType::Radiotap)),
+        (192, Some(LinkType::PerPacket)),
+        (119, None),
         (u16::MAX, None),
     ] {
         assert_eq!(LinkType::from_number(number), link);

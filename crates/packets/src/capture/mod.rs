@@ -14,6 +14,7 @@
 mod buffer;
 mod decode;
 mod icmp;
+mod layers;
 mod link;
 mod pcap;
 mod reader;
@@ -21,6 +22,7 @@ mod sections;
 mod segment;
 mod tunnels;
 mod walk;
+mod wireless;
 
 pub use crate::error::CaptureError;
 pub use decode::{Checksums, Decoded, decode};

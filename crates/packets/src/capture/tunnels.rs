@@ -1,4 +1,5 @@
-//! What carries packets in packets: VXLAN (RFC 7348), Geneve (RFC 8926), GRE (RFC 2784, RFC 2890) with Ethernet, IP or
+//! What carries packets in packets: VXLAN (RFC 7348) and its generic extension (draft-ietf-nvo3-vxlan-gpe), Geneve
+//! (RFC 8926), GTP-U (3GPP TS 29.281), MPLS in UDP (RFC 7510), GRE (RFC 2784, RFC 2890) with Ethernet, IP or
 //! ERSPAN (draft-foschiano-erspan) inside, and IP in IP (RFC 2003, RFC 4213).
 
 use super::walk::{Inside, Ip, Walk, Why, word};
@@ -15,6 +16,15 @@ const GRE: u8 = 47;
 /// IANA's, and the one that Linux has if it is not told.
 const PORTS_VXLAN: [u16; 2] = [vxlan::PORT, 8472];
 const PORT_GENEVE: u16 = 6081;
+const PORT_VXLAN_GPE: u16 = 4790;
+const PORT_GTP: u16 = 2152;
+const PORT_MPLS: u16 = 6635;
+/// What follows VXLAN's header has a number of its own there.
+const GPE_NEXT: u8 = 4;
+/// GTP's version 1, and the message that carries a user's packet.
+const GTP_VERSION: u8 = 0x30;
+const GTP_PACKET: u8 = 255;
+const GTP_EXTENSIONS_MAXIMUM: usize = 4;
 
 const TYPE_ETHERNET: u16 = 0x6558;
 const TYPE_ERSPAN: u16 = 0x88be;
@@ -25,6 +35,13 @@ const GRE_KEY: u16 = 0x2000;
 const GRE_SEQUENCE: u16 = 0x1000;
 /// Source routing, which nobody sends, and the version, which PPTP has made another.
 const GRE_FOREIGN: u16 = 0x4007;
+
+const TYPE_MPLS: u16 = 0x8847;
+const NO_TUNNEL: Why = Why::NotTcp { protocol: PROTOCOL_UDP };
+
+fn is_tunnel(port: u16) -> bool {
+    PORTS_VXLAN.contains(&port) || matches!(port, PORT_GENEVE | PORT_VXLAN_GPE | PORT_GTP | PORT_MPLS)
+}
 
 impl Walk<'_> {
     /// The innermost IP header; the walk stands behind it. What it carries is no tunnel that is read, and not UDP.
@@ -59,28 +76,65 @@ impl Walk<'_> {
         let start = self.at;
         let header = self.take::<8>()?;
         let (port, length) = (word(header, 2), usize::from(word(header, 4)));
-        let is_vxlan = PORTS_VXLAN.contains(&port);
-        if !is_vxlan && port != PORT_GENEVE {
-            return Err(Why::NotTcp { protocol: PROTOCOL_UDP });
+        if !is_tunnel(port) {
+            return Err(NO_TUNNEL);
         }
         // 0 for aggregates of more than 64 KiB.
         if length != 0 {
             self.end = self.end.min(start + length);
         }
-        let tunnel = self.take::<8>()?;
-        if is_vxlan {
-            return if tunnel[0] & vxlan::VALID == 0 {
-                Err(Why::NotTcp { protocol: PROTOCOL_UDP })
-            } else {
-                self.ethernet()
-            };
+        match port {
+            PORT_MPLS => Ok(Inside::Ethertype(TYPE_MPLS)),
+            PORT_GTP => self.in_gtp(),
+            PORT_GENEVE => {
+                let tunnel = self.take::<8>()?;
+                let (version, options_bytes) = (tunnel[0] >> 6, usize::from(tunnel[0] & 0x3f) * 4);
+                if version != 0 {
+                    return Err(NO_TUNNEL);
+                }
+                self.at += options_bytes;
+                self.by_type(word(tunnel, 2))
+            }
+            _ => {
+                let tunnel = self.take::<8>()?;
+                if tunnel[0] & vxlan::VALID == 0 {
+                    return Err(NO_TUNNEL);
+                }
+                let next = if port == PORT_VXLAN_GPE && tunnel[0] & GPE_NEXT != 0 { tunnel[3] } else { 3 };
+                match next {
+                    1 => Ok(Inside::Ethertype(TYPE_IPV4)),
+                    2 => Ok(Inside::Ethertype(TYPE_IPV6)),
+                    3 => self.ethernet(),
+                    _ => Err(NO_TUNNEL),
+                }
+            }
         }
-        let (version, options_bytes) = (tunnel[0] >> 6, usize::from(tunnel[0] & 0x3f) * 4);
-        if version != 0 {
-            return Err(Why::NotTcp { protocol: PROTOCOL_UDP });
+    }
+
+    /// A user's packet in a mobile network. If any of three flags is set, four more bytes follow, and the last of them
+    /// is the type of an extension header, which has its length in words of four bytes in front and the next type at
+    /// its end.
+    fn in_gtp(&mut self) -> Result<Inside, Why> {
+        let header = self.take::<8>()?;
+        if header[0] & 0xf0 != GTP_VERSION || header[1] != GTP_PACKET {
+            return Err(NO_TUNNEL);
         }
-        self.at += options_bytes;
-        self.by_type(word(tunnel, 2))
+        if header[0] & 7 != 0 {
+            let mut next = self.take::<4>()?[3];
+            for _ in 0..GTP_EXTENSIONS_MAXIMUM {
+                if next == 0 || header[0] & 4 == 0 {
+                    return Ok(Inside::Ip);
+                }
+                let bytes = 4 * usize::from(self.peek::<1>()?[0]);
+                if bytes == 0 {
+                    return Err(Why::Malformed);
+                }
+                self.at += bytes - 1;
+                next = self.take::<1>()?[0];
+            }
+            return if next == 0 { Ok(Inside::Ip) } else { Err(Why::TooDeep) };
+        }
+        Ok(Inside::Ip)
     }
 
     fn in_gre(&mut self) -> Result<Inside, Why> {

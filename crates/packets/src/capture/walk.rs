@@ -7,10 +7,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::LinkType;
-use crate::view::{PROTOCOL_TCP, TYPE_IPV4, TYPE_IPV6, TYPE_VLAN};
+use crate::view::{PROTOCOL_TCP, TYPE_IPV4, TYPE_IPV6};
 
-/// 802.1Q tags, one in the other.
-const TAGS_MAXIMUM: usize = 4;
+/// Layers between the link's header and IP, one in the other.
+const LAYERS_MAXIMUM: usize = 4;
 /// Far more than any packet has.
 const EXTENSIONS_MAXIMUM: usize = 12;
 
@@ -20,9 +20,6 @@ const COOKED2_BYTES: usize = 20;
 const FAMILY_BYTES: usize = 4;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-
-/// IEEE 802.1Q, 802.1ad, and what came before that.
-const TYPES_TAG: [u16; 3] = [TYPE_VLAN, 0x88a8, 0x9100];
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -36,7 +33,8 @@ const JUMBO_PAYLOAD: u8 = 0xc2;
 /// Why a packet gives no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// It carries something else than IP: by its EtherType, or below 1536 its length (IEEE 802.3).
+    /// It carries something else than IP: by its EtherType, its length where that is below 1536 (IEEE 802.3), its
+    /// protocol of PPP or its kind of frame of 802.11.
     NotIp {
         /// The EtherType.
         ethertype: u16,
@@ -46,6 +44,8 @@ pub enum Why {
         /// The IP protocol number.
         protocol: u8,
     },
+    /// It is encrypted on its link (802.11).
+    Encrypted,
     /// A fragment of an IP packet, without the header of what it carries.
     Fragment,
     /// The capture was cut before the end of the headers.
@@ -130,6 +130,12 @@ impl<'a> Walk<'a> {
             LinkType::LinuxCooked2 => {
                 self.take::<COOKED2_BYTES>().map(|header| Inside::Ethertype(word(header, 0)))
             }
+            LinkType::Ppp => self.ppp(),
+            LinkType::PppEther => self.pppoe(),
+            LinkType::CiscoHdlc => self.take::<4>().map(|header| Inside::Ethertype(word(header, 2))),
+            LinkType::Wireless => self.wireless(false),
+            LinkType::Radiotap => self.radiotap(),
+            LinkType::PerPacket => self.per_packet(),
             LinkType::Loopback => {
                 let family = long(self.take::<FAMILY_BYTES>()?, 0);
                 // The other byte order, if that makes it small.
@@ -147,23 +153,22 @@ impl<'a> Walk<'a> {
         self.take::<ETHERNET_BYTES>().map(|header| Inside::Ethertype(word(header, 12)))
     }
 
-    /// Tags, then an IP header.
+    /// Tags and other layers, then an IP header.
     #[inline]
-    pub(super) fn network(&mut self, inside: Inside) -> Result<Ip, Why> {
-        let mut ethertype = match inside {
-            Inside::Ethertype(ethertype) => ethertype,
-            Inside::Ip => match self.peek::<1>()?[0] >> 4 {
-                4 => TYPE_IPV4,
-                6 => TYPE_IPV6,
-                _ => return Err(Why::Malformed),
-            },
-        };
-        for _ in 0..=TAGS_MAXIMUM {
+    pub(super) fn network(&mut self, mut inside: Inside) -> Result<Ip, Why> {
+        for _ in 0..=LAYERS_MAXIMUM {
+            let ethertype = match inside {
+                Inside::Ethertype(ethertype) => ethertype,
+                Inside::Ip => match self.peek::<1>()?[0] >> 4 {
+                    4 => TYPE_IPV4,
+                    6 => TYPE_IPV6,
+                    _ => return Err(Why::Malformed),
+                },
+            };
             match ethertype {
                 TYPE_IPV4 => return self.ipv4(),
                 TYPE_IPV6 => return self.ipv6(),
-                _ if TYPES_TAG.contains(&ethertype) => ethertype = word(self.take::<4>()?, 2),
-                _ => return Err(Why::NotIp { ethertype }),
+                _ => inside = self.layer(ethertype)?,
             }
         }
         Err(Why::TooDeep)
