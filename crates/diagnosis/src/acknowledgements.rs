@@ -33,6 +33,9 @@ impl Connection {
             let uncaptured = half.holes.acknowledge(ack);
             half.counts.unseen_bytes += uncaptured;
             half.una = ack;
+            half.counts.acknowledgements += 1;
+            half.last_progress = now;
+            half.progress.take(now, ack);
             half.duplicate_acks = 0;
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
@@ -61,8 +64,8 @@ impl Connection {
             half.edge = ack;
             half.window_is_known = true;
         }
-        let (flight, una, high) = (half.flight.bytes(), half.una, half.high);
-        half.rounds.take(flight, una, high);
+        self.take_round(sender, now);
+        self.check_answer(sender, ack, now);
     }
 
     /// How far the windows of this end are scaled; those in a SYN never are (RFC 7323 section 2.2).
@@ -88,7 +91,7 @@ impl Connection {
         half.high = ack;
         half.counts.unseen_bytes += unseen;
         if was_seen {
-            self.note(Kind::CaptureLoss, now, now, 0, &[number]);
+            self.suspect_unsent(sender, ack - unseen, ack, now, number);
         }
     }
 

@@ -1,8 +1,9 @@
 //! The end of a connection: what was kept aside gets its cause, and what only the whole life tells gets its name.
 
 use crate::Thresholds;
-use crate::connection::{Connection, Side};
+use crate::connection::{Connection, SIDES, Side};
 use crate::findings::{Ends, Finding};
+use crate::flows::Flow;
 use crate::half::Half;
 use crate::kinds::Kind;
 use crate::words;
@@ -56,13 +57,12 @@ pub(crate) struct Ended {
     pub(crate) report: ConnectionReport,
     pub(crate) findings: Vec<Finding>,
     pub(crate) stalls: Vec<(i64, Side)>,
+    pub(crate) flows: Vec<Flow>,
     pub(crate) ends: Ends,
     pub(crate) rtt: i64,
     pub(crate) reset_by: Option<Side>,
     pub(crate) last: i64,
 }
-
-const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 impl Connection {
     /// Ends it. `origin`: the time of the capture's first packet.
@@ -73,6 +73,8 @@ impl Connection {
                 self.end_episode(episode, side, last, None);
             }
             self.settle_silence(side);
+            self.end_watch(side);
+            self.settle_suspects(side);
         }
         if let Some(held) = self.held.take() {
             self.note(
@@ -87,15 +89,19 @@ impl Connection {
         let silly = u64::from(limits.silly_segments);
         self.tallies.retain(|tally| tally.kind != Kind::SillyWindow || tally.count >= silly);
         self.judge_handshake();
+        self.judge_notes();
         self.judge_windows(limits);
         self.judge_slow_start(limits);
         self.judge_capture(limits);
+        self.judge_breaches();
+        let flows = self.flows();
         let time = self.time();
         let findings = self.findings(origin, limits);
         Ended {
             report: self.report(origin, time),
             findings,
             stalls: std::mem::take(&mut self.stalls),
+            flows,
             ends: self.ends,
             rtt: self.path_rtt(),
             reset_by: self.reset_by.or(self.refused.then_some(Side::Server)),
@@ -117,7 +123,7 @@ impl Connection {
         }
     }
 
-    fn lost(&self, kind: Kind) -> i64 {
+    pub(crate) fn lost(&self, kind: Kind) -> i64 {
         self.tallies.iter().filter(|tally| tally.kind == kind).map(|tally| tally.lost).sum()
     }
 
@@ -156,30 +162,6 @@ impl Connection {
         }
     }
 
-    fn judge_capture(&mut self, limits: &Thresholds) {
-        let (first, last) = (self.first, self.last);
-        for side in SIDES {
-            let counts = self.half(side).counts;
-            let heard = self.half(side.other()).counts;
-            if counts.segments == 0 && heard.segments >= 10 && heard.data_segments + heard.bytes > 0 {
-                self.note(Kind::HalfCapture, first, last, 0, &[]);
-                self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
-            }
-            if counts.aggregates > 0 {
-                self.note(Kind::Aggregates, first, last, 0, &[]);
-            }
-            if counts.wrong_checksums > 0 {
-                self.note(Kind::ChecksumOffload, first, last, 0, &[]);
-            }
-        }
-        let unseen: u64 = self.halves.iter().map(|half| half.counts.unseen_bytes).sum();
-        let bytes: u64 = self.halves.iter().map(|half| half.counts.bytes).sum();
-        // One packet at the capture's edge is no loss.
-        if (unseen as f64) < limits.capture_loss * (bytes + unseen) as f64 {
-            self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
-        }
-    }
-
     /// The time by cause, in nanoseconds.
     fn time(&self) -> BTreeMap<&'static str, i64> {
         let mut found = BTreeMap::new();
@@ -195,11 +177,15 @@ impl Connection {
     fn findings(&self, origin: i64, limits: &Thresholds) -> Vec<Finding> {
         let seconds = |at: i64| (at - origin) as f64 / 1e9;
         let life = (self.last - self.first).max(1);
+        let busy = (life - self.lost(Kind::ApplicationLimited)).max(1);
         let worth = |kind: Kind, lost: i64| match kind {
             Kind::ApplicationLimited | Kind::NetworkLimited | Kind::ReceiverLimited | Kind::Bufferbloat => {
                 lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
             }
             Kind::Unexplained => lost as f64 >= limits.unexplained_share * life as f64,
+            Kind::CwndCollapse | Kind::IdleRestart => {
+                lost as f64 >= limits.share_of_life * busy as f64 && lost >= limits.pause_nanoseconds
+            }
             _ => true,
         };
         let mut found: Vec<Finding> = self

@@ -14,6 +14,8 @@ use crate::findings::{Ends, Tally, count};
 use crate::flight::Piece;
 use crate::half::Half;
 use crate::kinds::Kind;
+use crate::notes::Notes;
+use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -23,6 +25,8 @@ pub(crate) enum Side {
     Client,
     Server,
 }
+
+pub(crate) const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 impl Side {
     pub(crate) fn other(self) -> Side {
@@ -81,6 +85,8 @@ pub(crate) struct Connection {
     /// When the silences began that ended by a timeout, with the sender.
     pub(crate) stalls: Vec<(i64, Side)>,
     pub(crate) multipath: bool,
+    pub(crate) notes: Notes,
+    pub(crate) breaches: Vec<(Breach, Vec<Tally>)>,
     pub(crate) hops: [u8; 2],
     prints: [[Option<(i64, Print)>; 2]; 2],
 }
@@ -110,6 +116,8 @@ impl Connection {
             held: None,
             stalls: Vec::new(),
             multipath: false,
+            notes: Notes::default(),
+            breaches: Vec::new(),
             hops: [0; 2],
             prints: Default::default(),
         }
@@ -166,7 +174,9 @@ impl Connection {
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;
         }
+        self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
+        self.check_header(segment, from, now);
         self.last = now;
         self.last_number = segment.number;
         self.half_mut(from).counts.segments += 1;
@@ -249,8 +259,8 @@ impl Connection {
         let fin = segment.flags.contains(TcpFlags::FIN);
         let mss = self.mss(from);
         let half = &mut self.halves[from as usize];
-        if segment.checksum_is_right == Some(false) {
-            half.counts.wrong_checksums += 1;
+        if let Some(is_right) = segment.checksum_is_right {
+            half.checksums.take(is_right, segment.payload_bytes > mss);
         }
         if segment.payload_bytes == 0 && !fin {
             return;
@@ -262,6 +272,13 @@ impl Connection {
             // The capture began in the middle.
             half.high = begin;
             half.una = half.una.max(begin);
+        }
+        if half.high < end && !self.check_data(segment, from, (begin, end), now) {
+            return;
+        }
+        let half = &mut self.halves[from as usize];
+        if fin {
+            half.suspects.finish(end);
         }
         half.counts.data_segments += u64::from(segment.payload_bytes > 0);
         half.counts.aggregates += u64::from(segment.payload_bytes > mss);
@@ -279,6 +296,8 @@ impl Connection {
             half.counts.bytes += fresh - u64::from(fin);
             let number = segment.number;
             let fills_window = half.window_is_known && end == half.edge;
+            self.watch_idle(from, segment, now, limits);
+            let half = &mut self.halves[from as usize];
             let is_silly = fills_window && segment.payload_bytes > 0 && segment.payload_bytes < mss / 2;
             half.flight.push(Piece { begin, end, first: now, last: now, number, times: 1, sacked: false });
             self.tell_silence(from, now);
@@ -292,8 +311,7 @@ impl Connection {
         half.last_payload = segment.payload_bytes;
         half.last_number = segment.number;
         half.unpushed = segment.payload_bytes >= mss && !segment.flags.contains(TcpFlags::PSH);
-        let (flight, una, high) = (half.flight.bytes(), half.una, half.high);
-        half.rounds.take(flight, una, high);
+        self.take_round(from, now);
         self.watch_storm(segment, from, now, limits);
     }
 

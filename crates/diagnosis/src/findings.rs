@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 
 /// Packets that are named as evidence; more are counted only.
-const MOST_PACKETS: usize = 20;
+pub(crate) const MOST_PACKETS: usize = 20;
 
 /// A named problem of one connection, or of the capture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +39,15 @@ pub(crate) struct Tally {
     pub(crate) count: u64,
     pub(crate) lost: i64,
     pub(crate) packets: Vec<u64>,
+}
+
+impl Tally {
+    /// Names one more packet as evidence, if there is room.
+    pub(crate) fn add_packet(&mut self, number: u64) {
+        if self.packets.len() < MOST_PACKETS {
+            self.packets.push(number);
+        }
+    }
 }
 
 /// Adds an occurrence to those of its kind.

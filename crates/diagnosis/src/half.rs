@@ -1,9 +1,13 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
 use crate::flight::Flight;
+use crate::flows::{Progress, Run};
 use crate::holes::Holes;
+use crate::quality::Checksums;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
+use crate::violations::Suspects;
+use crate::windows::Watch;
 use framegauge_packets::SynOptions;
 use framegauge_packets::capture::Segment;
 
@@ -35,6 +39,8 @@ pub(crate) struct Half {
     pub(crate) delivered: u32,
     pub(crate) duplicate_acks: u32,
     pub(crate) last_data: i64,
+    /// When something new was acknowledged.
+    pub(crate) last_progress: i64,
     pub(crate) last_payload: u32,
     pub(crate) last_number: u64,
     /// The last data was a full segment without PSH: more was there (Linux).
@@ -45,7 +51,12 @@ pub(crate) struct Half {
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     pub(crate) recovery: u64,
     pub(crate) rounds: Rounds,
+    pub(crate) watch: Option<Watch>,
+    pub(crate) progress: Progress,
+    pub(crate) run: Run,
     pub(crate) counts: Counts,
+    pub(crate) checksums: Checksums,
+    pub(crate) suspects: Suspects,
     pub(crate) storm: Second,
     pub(crate) storm_resends_before: u64,
 }
@@ -61,7 +72,8 @@ pub(crate) struct Counts {
     /// Acknowledged bytes that the capture has not.
     pub(crate) unseen_bytes: u64,
     pub(crate) aggregates: u64,
-    pub(crate) wrong_checksums: u64,
+    /// Acknowledgements of something new that it received.
+    pub(crate) acknowledgements: u64,
 }
 
 /// The resends of one second.
@@ -112,14 +124,18 @@ pub(crate) struct Rounds {
     pub(crate) peak: u64,
     pub(crate) last_peak: u64,
     pub(crate) largest_peak: u64,
+    /// The most since the last pause.
+    pub(crate) busy_peak: u64,
 }
 
 impl Rounds {
-    /// Takes the bytes under way after data left or was acknowledged.
-    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) {
+    /// Takes the bytes under way after data left or was acknowledged. Whether a round has ended, of which `last_peak` tells.
+    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) -> bool {
         self.largest_peak = self.largest_peak.max(flight);
+        self.busy_peak = self.busy_peak.max(flight);
         self.peak = self.peak.max(flight);
-        if self.end > 0 && una >= self.end {
+        let has_ended = self.end > 0 && una >= self.end;
+        if has_ended {
             self.count += 1;
             if self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3 {
                 self.growing += 1;
@@ -131,6 +147,7 @@ impl Rounds {
             self.peak = flight;
             self.end = if flight > 0 { high } else { 0 };
         }
+        has_ended
     }
 }
 

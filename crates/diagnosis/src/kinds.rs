@@ -38,7 +38,7 @@ pub enum Kind {
     Reordering,
     /// A SYN or SYN-ACK was repeated.
     SynLoss,
-    /// A SYN was answered by a reset.
+    /// A SYN was answered by a reset, or by an ICMP error alone.
     ConnectionRefused,
     /// A connection ended by a reset.
     Reset,
@@ -76,7 +76,7 @@ pub enum Kind {
     Aggregates,
     /// Checksums that a NIC was still to fill in.
     ChecksumOffload,
-    /// Packets were cut by the capture's length so that options are missing.
+    /// Packets were cut by the capture's length.
     Truncated,
 }
 
@@ -225,5 +225,8 @@ const REMEDIES: [(Kind, &str); 36] = [
     (Kind::CaptureMisordered, "Sort the capture (reordercap), or capture on one queue."),
     (Kind::Aggregates, "Nothing to mend: sizes on the wire are smaller than they seem here."),
     (Kind::ChecksumOffload, "Nothing to mend: the NIC fills them in after the capture."),
-    (Kind::Truncated, "Capture at least 128 bytes per packet."),
+    (
+        Kind::Truncated,
+        "Nothing to mend where all headers are whole; else capture at least 128 bytes per packet.",
+    ),
 ];

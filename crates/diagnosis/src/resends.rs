@@ -24,6 +24,8 @@ impl Connection {
         if is_probe || range.0 == range.1 {
             return;
         }
+        self.check_resend(segment, from, range, now);
+        let half = self.half_mut(from);
         let hole = half.holes.fill(range.0, range.1);
         if let Some(hole) = hole
             && range.0 >= half.una
@@ -51,6 +53,7 @@ impl Connection {
         let in_episode = half.episode.is_some();
         half.counts.resent_segments += 1;
         half.counts.resent_bytes += range.1 - range.0;
+        half.run.take(range.0, range.1);
         let found = match hole {
             // The first copy was lost before it came here.
             Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
@@ -64,6 +67,7 @@ impl Connection {
             && is_first
         {
             half.recovery = half.high;
+            self.watch_loss(from, segment.number, limits);
             self.note(Kind::FastRetransmit, found.before, now, 0, &[found.number, segment.number]);
         }
     }

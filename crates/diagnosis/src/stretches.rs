@@ -1,13 +1,11 @@
 //! Which cause a gap between two packets of a connection belongs to.
 
 use crate::Thresholds;
-use crate::connection::{Connection, Held, Side};
+use crate::connection::{Connection, Held, SIDES, Side};
 use crate::half::Episode;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-
-const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
@@ -178,6 +176,7 @@ impl Connection {
     /// A pause that ended by sending again what was sent before.
     fn extend_episode(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
         let last = self.last;
+        self.watch_loss(from, segment.number, limits);
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before =

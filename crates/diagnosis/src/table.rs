@@ -3,10 +3,14 @@
 use crate::closing::{ConnectionReport, Ended};
 use crate::connection::Connection;
 use crate::findings::Finding;
+use crate::flows::Flow;
+use crate::outcast::outcast;
+use crate::peers::outliers;
+use crate::quality::{Cut, Cuts};
 use crate::together::{self, Silenced};
 use crate::{Thresholds, words};
 use framegauge_packets::TcpFlags;
-use framegauge_packets::capture::Segment;
+use framegauge_packets::capture::{IcmpNote, Segment};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -38,6 +42,8 @@ pub struct Table {
     findings: Vec<Finding>,
     silenced: Vec<Silenced>,
     resets: Vec<(i64, IpAddr)>,
+    flows: Vec<Flow>,
+    cuts: Cuts,
     origin: Option<i64>,
     last: i64,
     segments: u64,
@@ -55,6 +61,8 @@ impl Table {
             findings: Vec::new(),
             silenced: Vec::new(),
             resets: Vec::new(),
+            flows: Vec::new(),
+            cuts: Cuts::default(),
             origin: None,
             last: i64::MIN,
             segments: 0,
@@ -68,7 +76,7 @@ impl Table {
         self.origin.get_or_insert(now);
         self.last = self.last.max(now);
         self.segments += 1;
-        let key = Key::of(segment);
+        let key = Key::between(segment.source, segment.destination);
         let opens = segment.flags.contains(TcpFlags::SYN) && !segment.flags.contains(TcpFlags::ACK);
         if opens && self.living.get(&key).is_some_and(|old| old.is_another(segment)) {
             self.end(key);
@@ -89,6 +97,19 @@ impl Table {
             self.connections = number;
             self.sweep(now);
         }
+    }
+
+    /// Takes an ICMP error, which belongs to the connection whose segment it quotes.
+    pub fn take_note(&mut self, note: &IcmpNote) {
+        let Some(quoted) = note.quoted else { return };
+        if let Some(connection) = self.living.get_mut(&Key::between(quoted.source, quoted.destination)) {
+            connection.take_note(note);
+        }
+    }
+
+    /// Notes that the capture's length cut a packet. `number`: that of the packet.
+    pub fn take_cut(&mut self, cut: Cut, number: u64) {
+        self.cuts.take(cut, number);
     }
 
     /// Ends connections that were closed long ago.
@@ -128,6 +149,7 @@ impl Table {
                 connection: ended.report.connection,
             }
         }));
+        self.flows.extend(ended.flows);
         self.findings.extend(ended.findings);
         self.ended.push(ended.report);
     }
@@ -140,9 +162,13 @@ impl Table {
             self.end(key);
         }
         let origin = self.origin.unwrap_or(0);
+        let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
         let mut findings = self.findings;
+        findings.extend(self.cuts.finding(seconds));
         findings.extend(together::incast(self.silenced, origin, &self.limits));
         findings.extend(together::reset_storms(self.resets, origin, &self.limits));
+        findings.extend(outcast(&self.flows, origin, &self.limits));
+        findings.extend(outliers(&self.flows, origin, &self.limits));
         findings.sort_by(|one, other| {
             other
                 .lost_seconds
@@ -152,7 +178,6 @@ impl Table {
         });
         let mut connections = self.ended;
         connections.sort_unstable_by_key(|each| each.connection);
-        let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
         Diagnosis { connections, findings, segments: self.segments, seconds }
     }
 }
@@ -162,11 +187,8 @@ impl Table {
 struct Key(SocketAddr, SocketAddr);
 
 impl Key {
-    fn of(segment: &Segment) -> Key {
-        match segment.source <= segment.destination {
-            true => Key(segment.source, segment.destination),
-            false => Key(segment.destination, segment.source),
-        }
+    fn between(one: SocketAddr, other: SocketAddr) -> Key {
+        if one <= other { Key(one, other) } else { Key(other, one) }
     }
 }
 

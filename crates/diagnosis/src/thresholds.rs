@@ -36,12 +36,24 @@ pub struct Thresholds {
     pub silly_segments: u32,
     /// Senders that fall silent together.
     pub incast_senders: u32,
+    /// How many times as fast as few flows by one port many by another are ...
+    pub outcast_ratio: f64,
+    /// ... if the few have lost so many segments in a row.
+    pub outcast_run: u32,
+    /// Connections to one service that are peers.
+    pub peers: u32,
+    /// Standard deviations by which one of them is slower than their median.
+    pub peer_distance: f64,
     /// Resets of one host within a second.
     pub resets: u32,
     /// The part of bytes that a capture may lack.
     pub capture_loss: f64,
     /// The same packet again within this is a duplicate of the capture.
     pub duplicate_nanoseconds: i64,
+    /// The part of the bytes under way before a loss or a pause to which they must have fallen ...
+    pub fallen_share: f64,
+    /// ... from at least so many segments.
+    pub fallen_segments: u32,
     /// Growing rounds of a transfer that ended in slow start.
     pub slow_start_rounds: u32,
     /// The part of its life that a connection may leave unexplained.
@@ -66,9 +78,15 @@ impl Default for Thresholds {
             storm_resends: 30,
             silly_segments: 10,
             incast_senders: 3,
+            outcast_ratio: 3.0,
+            outcast_run: 3,
+            peers: 10,
+            peer_distance: 6.0,
             resets: 10,
             capture_loss: 0.001,
             duplicate_nanoseconds: 500_000,
+            fallen_share: 0.5,
+            fallen_segments: 10,
             slow_start_rounds: 3,
             unexplained_share: 0.2,
         }

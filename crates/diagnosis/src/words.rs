@@ -31,7 +31,10 @@ names! {
 
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
-    if tally.kind.is_quality() { of_capture(tally) } else { of_limit(connection, tally) }
+    match tally.kind.is_quality() {
+        true => of_capture(tally),
+        false => of_limit(connection, tally) + &connection.notes.sentence(tally.kind),
+    }
 }
 
 fn times(tally: &Tally) -> String {
@@ -59,7 +62,7 @@ fn of_loss(tally: &Tally) -> String {
             format!("Data that had arrived was sent again {times}: the receiver says so (D-SACK).")
         }
         Kind::PmtuBlackHole => format!(
-            "Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish without an ICMP error."
+            "Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish on the way."
         ),
         Kind::Reordering => format!(
             "Segments arrived in another order {times}: holes closed without anything being sent again."
@@ -121,11 +124,15 @@ fn of_limit(connection: &Connection, tally: &Tally) -> String {
             "The RTT was far above its minimum of {} for {lost}: a queue on the path.",
             duration(connection.path_rtt())
         ),
-        Kind::ConnectionRefused => "The server answered the SYN with a reset.".to_owned(),
+        Kind::ConnectionRefused => match connection.notes.refusal() {
+            Some(said) => format!("Nobody answered the SYN but the network: {said}."),
+            None => "The server answered the SYN with a reset.".to_owned(),
+        },
         Kind::Reset => "The connection was cut off by a reset.".to_owned(),
         Kind::WindowScalingOff => {
             format!("Window scaling is off, and the window of at most 64 KiB was the limit for {lost}.")
         }
+        Kind::ProtocolViolation => connection.breaches_in_words(),
         Kind::SillyWindow => format!(
             "{} segments of less than half an MSS filled the window to its edge: the receiver opens it by small steps (RFC 9293 section 3.8.6.2).",
             tally.count
@@ -133,6 +140,12 @@ fn of_limit(connection: &Connection, tally: &Tally) -> String {
         Kind::Unexplained => {
             format!("An answer came late {times}, {lost} in all, and no timer, window or queue explains it.")
         }
+        Kind::CwndCollapse => format!(
+            "After a loss, less than half of what had been under way before was under way, {times}, for {lost} in all: the sender's congestion window had become small."
+        ),
+        Kind::IdleRestart => format!(
+            "After a pause longer than its retransmission timeout the sender began with a small window again, {times}, and waited {lost} in all for acknowledgements until it was large (RFC 5681 section 4.1)."
+        ),
         Kind::ShortFlowSlowStart => format!(
             "The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."
         ),

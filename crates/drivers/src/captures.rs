@@ -1,7 +1,7 @@
 //! Reads capture files, compressed or not, and diagnoses them.
 
 use flate2::read::MultiGzDecoder;
-use framegauge_diagnosis::{Diagnosis, Table, Thresholds};
+use framegauge_diagnosis::{Cut, Diagnosis, Table, Thresholds};
 use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Segment, Why, decode};
 use ruzstd::decoding::StreamingDecoder;
 use serde::Serialize;
@@ -60,16 +60,27 @@ struct Taps {
 /// More interfaces than these share the last tap.
 const MOST_TAPS: usize = 64;
 
+impl Reading {
+    fn take(&mut self, segment: &Segment, is_cut: bool) {
+        self.begin.get_or_insert(segment.nanoseconds as f64 / 1e9);
+        self.table.take(segment);
+        if segment.options_are_cut {
+            self.table.take_cut(Cut::Options, segment.number);
+        } else if is_cut {
+            self.table.take_cut(Cut::Payload, segment.number);
+        }
+    }
+}
+
 impl Taps {
-    fn take(&mut self, segment: &Segment, interface: u32, interfaces: &[Interface], limits: Thresholds) {
+    /// The tap of an interface.
+    fn at(&mut self, interface: u32, interfaces: &[Interface], limits: Thresholds) -> &mut Reading {
         let number = interface as usize;
         if self.of_interface.len() <= number {
             self.of_interface.resize(number + 1, None);
         }
         let place = self.of_interface[number].unwrap_or_else(|| self.open(number, interfaces, limits));
-        let tap = &mut self.taps[place];
-        tap.begin.get_or_insert(segment.nanoseconds as f64 / 1e9);
-        tap.table.take(segment);
+        &mut self.taps[place]
     }
 
     fn open(&mut self, number: usize, interfaces: &[Interface], limits: Thresholds) -> usize {
@@ -148,8 +159,12 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
     let (mut taps, mut others) = (Taps::default(), Others::default());
     let (mut packets, mut broken) = (0, None);
     loop {
-        let (decoded, interface) = match reader.next() {
-            Ok(Some(record)) => (decode(&record, Checksums::Ignore), record.interface),
+        let (decoded, interface, number, is_cut) = match reader.next() {
+            Ok(Some(record)) => {
+                // Checksums of what was cut cannot be verified, and cost nothing.
+                let is_cut = record.captured.len() < record.original_bytes as usize;
+                (decode(&record, Checksums::Verify), record.interface, record.number, is_cut)
+            }
             Ok(None) => break,
             Err(error) => {
                 broken = Some(error.to_string());
@@ -158,9 +173,19 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
         };
         packets += 1;
         match decoded {
-            Decoded::Tcp(segment) => taps.take(&segment, interface, reader.interfaces(), limits),
-            Decoded::Icmp(_) => others.icmp += 1,
-            Decoded::Other(why) => others.count(why),
+            Decoded::Tcp(segment) => {
+                taps.at(interface, reader.interfaces(), limits).take(&segment, is_cut);
+            }
+            Decoded::Icmp(note) => {
+                others.icmp += 1;
+                taps.at(interface, reader.interfaces(), limits).table.take_note(&note);
+            }
+            Decoded::Other(why) => {
+                others.count(why);
+                if why == Why::Cut {
+                    taps.at(interface, reader.interfaces(), limits).table.take_cut(Cut::Headers, number);
+                }
+            }
         }
     }
     if packets == 0

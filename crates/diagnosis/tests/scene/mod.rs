@@ -22,6 +22,8 @@ pub struct Scene {
     pub window: [u16; 2],
     pub syn: [SynOptions; 2],
     pub identification: u16,
+    /// TTL of both ends' packets.
+    pub hops: u8,
 }
 
 impl Scene {
@@ -43,6 +45,7 @@ impl Scene {
             window: [512, 512],
             syn: [syn, syn],
             identification: 0,
+            hops: 64,
         }
     }
 
@@ -123,7 +126,7 @@ impl Scene {
             multipath: false,
             fast_open: false,
             identification: Some(self.identification),
-            hops: 64,
+            hops: self.hops,
             ecn: 0,
             checksum_is_right: None,
             options_are_cut: false,

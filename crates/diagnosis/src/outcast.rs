@@ -1,0 +1,108 @@
+//! Outcast: few flows by one input port starve beside many by another (P. Prakash et al., NSDI 2012).
+//!
+//! A full queue with tail drop blacks out one input port for several packets in a row. Of many flows each loses a few; of
+//! few, whole windows, so that they wait for their timers. It has the opposite sign of the bias by RTT: the few are as near
+//! as the others, or nearer. A port is told by how far packets have come (TTL), or else by the host that sent them.
+
+use crate::Thresholds;
+use crate::findings::Finding;
+use crate::flows::{Flow, median};
+use crate::kinds::Kind;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Groups are compared while both send, for at least this, in nanoseconds.
+const LEAST_TOGETHER: i64 = 200_000_000;
+/// RTTs that differ by less are equal, in nanoseconds.
+const SAME_RTT: i64 = 100_000;
+
+/// The flows that come to a receiver by one port, as far as a capture tells.
+type Group<'a> = Vec<&'a Flow>;
+
+/// Every receiver at which few flows starve.
+pub(crate) fn outcast(flows: &[Flow], origin: i64, limits: &Thresholds) -> Vec<Finding> {
+    let mut by_receiver: BTreeMap<IpAddr, Group> = BTreeMap::new();
+    for flow in flows {
+        by_receiver.entry(flow.receiver.ip()).or_default().push(flow);
+    }
+    let mut found = Vec::new();
+    for (receiver, all) in by_receiver {
+        let groups = groups(&all);
+        let Some(many) = groups.iter().max_by_key(|group| group.len()) else { continue };
+        found.extend(
+            groups
+                .iter()
+                .filter_map(|few| starved(few, many, limits).map(|seen| (few, many, seen)))
+                .map(|(few, many, seen)| finding(receiver, few, many, &seen, origin)),
+        );
+    }
+    found
+}
+
+/// By the hops that packets have made, where these differ; else by their senders.
+fn groups<'a>(all: &Group<'a>) -> Vec<Group<'a>> {
+    let by_hops = all.iter().any(|flow| flow.hops != all[0].hops);
+    let mut groups: BTreeMap<(u8, Option<IpAddr>), Group> = BTreeMap::new();
+    for flow in all {
+        let host = (!by_hops).then_some(flow.sender.ip());
+        groups.entry((flow.hops, host)).or_default().push(flow);
+    }
+    groups.into_values().collect()
+}
+
+/// How two groups shared, in bytes a second for each flow, and when.
+struct Shares {
+    begin: i64,
+    end: i64,
+    few: f64,
+    many: f64,
+}
+
+fn starved(few: &Group, many: &Group, limits: &Thresholds) -> Option<Shares> {
+    if few.len() * 2 > many.len() {
+        return None;
+    }
+    let middle = |group: &Group, of: fn(&Flow) -> i64| {
+        median(&mut group.iter().map(|flow| of(flow) as f64).collect::<Vec<f64>>()) as i64
+    };
+    let begin = middle(few, |flow| flow.begin).max(middle(many, |flow| flow.begin));
+    let end = middle(few, |flow| flow.end).min(middle(many, |flow| flow.end));
+    if end - begin < LEAST_TOGETHER {
+        return None;
+    }
+    let is_nearer = middle(few, |flow| flow.rtt) <= middle(many, |flow| flow.rtt) + SAME_RTT;
+    let in_a_row = few.iter().any(|flow| flow.loss_run >= u64::from(limits.outcast_run));
+    let timed_out = few.iter().any(|flow| flow.timeouts > 0);
+    let rate =
+        |group: &Group| median(&mut group.iter().map(|flow| flow.rate(begin, end)).collect::<Vec<f64>>());
+    let shares = Shares { begin, end, few: rate(few), many: rate(many) };
+    let is_starved = shares.few * limits.outcast_ratio <= shares.many;
+    (is_nearer && in_a_row && timed_out && is_starved).then_some(shares)
+}
+
+fn finding(receiver: IpAddr, few: &Group, many: &Group, seen: &Shares, origin: i64) -> Finding {
+    let seconds = |at: i64| (at - origin) as f64 / 1e9;
+    let numbers: Vec<String> = few.iter().take(8).map(|flow| flow.connection.to_string()).collect();
+    let run = few.iter().map(|flow| flow.loss_run).max().unwrap_or(0);
+    let share = |group: &Group, rate: f64| {
+        let verb = if group.len() == 1 { "flow got" } else { "flows got" };
+        format!("{} {verb} {:.1} Mb/s each", group.len(), rate * 8e-6)
+    };
+    Finding {
+        kind: Kind::Outcast,
+        connection: None,
+        begin_seconds: seconds(seen.begin),
+        end_seconds: seconds(seen.end),
+        count: few.len() as u64,
+        lost_seconds: 0.0,
+        packets: Vec::new(),
+        text: format!(
+            "To {receiver}, {} (connections {}), and {}, although they came from no nearer. The few lost up to {run} \
+             segments in a row, and waited for timeouts: a full queue dropped what came by their port.",
+            share(few, seen.few),
+            numbers.join(", "),
+            share(many, seen.many),
+        ),
+        remedy: Kind::Outcast.remedy(),
+    }
+}

@@ -1,0 +1,245 @@
+//! What TCP does not allow (RFC 9293): proven by what follows, and told only where the capture is complete.
+//!
+//! A capture that lacks packets shows the same as an end that breaks a rule. What follows tells them apart: a sender that
+//! goes on *below* what was acknowledged had never sent it; one that goes on *above* had.
+
+use crate::connection::{Connection, Side};
+use crate::findings::{Tally, count};
+use crate::half::Half;
+use crate::kinds::Kind;
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+/// Packets of several queues of a NIC may be captured in another order by this much, in nanoseconds.
+const ORDER_NANOSECONDS: i64 = 1_000_000;
+/// A second SYN-ACK with another number within this is no cookie of another minute (RFC 4987 section 3.6).
+const SAME_START_NANOSECONDS: i64 = 60_000_000_000;
+/// The most that a window may be scaled by (RFC 7323 section 2.3).
+const MOST_SHIFT: u8 = 14;
+
+/// A rule that was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Breach {
+    AckOfUnsent,
+    BeyondWindow,
+    Jump,
+    AfterFin,
+    OtherStart,
+    LargeShift,
+    Flags,
+}
+
+impl Breach {
+    /// Whether packets that the capture lacks look the same.
+    fn may_be_loss(self) -> bool {
+        matches!(self, Breach::AckOfUnsent | Breach::BeyondWindow | Breach::Jump | Breach::AfterFin)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Breach::AckOfUnsent => "data was acknowledged that had not been sent",
+            Breach::BeyondWindow => "data was sent beyond the receiver's window, and not taken",
+            Breach::Jump => "a sequence number lay outside of the window, and the next did not follow it",
+            Breach::AfterFin => "data came after a FIN",
+            Breach::OtherStart => "the SYN-ACK was repeated with another sequence number",
+            Breach::LargeShift => "a SYN announced a window scale above 14",
+            Breach::Flags => "flags contradicted each other, or ACK was missing",
+        }
+    }
+}
+
+/// What may turn out to be a breach, of one direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Suspects {
+    /// Acknowledged, and not seen before.
+    unsent: Option<Suspect>,
+    /// Beyond the window.
+    overrun: Option<Suspect>,
+    /// Outside of the window.
+    jump: Option<Suspect>,
+    /// The place after the FIN; 0: there was none.
+    after_fin: u64,
+    /// The right edge of the window where it was farthest.
+    farthest: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Suspect {
+    begin: u64,
+    end: u64,
+    at: i64,
+    number: u64,
+}
+
+impl Connection {
+    fn breach(&mut self, breach: Breach, begin: i64, now: i64, packets: &[u64]) {
+        let place = self.breaches.iter().position(|(each, _)| *each == breach).unwrap_or_else(|| {
+            self.breaches.push((breach, Vec::new()));
+            self.breaches.len() - 1
+        });
+        count(&mut self.breaches[place].1, Kind::ProtocolViolation, begin, now, 0, packets);
+    }
+
+    /// Checks flags and, of a SYN, its number and options. Before the segment is taken in.
+    pub(crate) fn check_header(&mut self, segment: &Segment, from: Side, now: i64) {
+        let flags = segment.flags;
+        let is_syn = flags.contains(TcpFlags::SYN);
+        let contradicts = is_syn && (flags.contains(TcpFlags::FIN) || flags.contains(TcpFlags::RST));
+        let lacks_ack = self.established
+            && ![TcpFlags::SYN, TcpFlags::RST, TcpFlags::ACK].into_iter().any(|flag| flags.contains(flag));
+        if contradicts || lacks_ack {
+            self.breach(Breach::Flags, now, now, &[segment.number]);
+        }
+        let Some(syn) = segment.syn else { return };
+        if syn.window_scale.is_some_and(|shift| shift > MOST_SHIFT) {
+            self.breach(Breach::LargeShift, now, now, &[segment.number]);
+        }
+        let half = self.half(from);
+        let is_other = half.syns > 0 && half.places.near(segment.seq) != half.syn_place;
+        if is_other && flags.contains(TcpFlags::ACK) && now - half.last_data < SAME_START_NANOSECONDS {
+            self.breach(Breach::OtherStart, half.last_data, now, &[half.last_number, segment.number]);
+        }
+    }
+
+    /// Data after an acknowledgement of what the capture has not. A sender that goes on at once where it had stopped had
+    /// never sent that. Before the segment is taken in.
+    pub(crate) fn tell_unsent(&mut self, segment: &Segment, from: Side, now: i64) {
+        let order = ORDER_NANOSECONDS.max(self.path_rtt() / 4);
+        let Half { suspects, places, high, una, counts, round_trip, .. } = self.half_mut(from);
+        let Some(unsent) = suspects.unsent.filter(|_| segment.payload_bytes > 0) else { return };
+        let begin = places.near(segment.seq);
+        let waited = now - unsent.at;
+        // After a timeout it may be a resend of what the capture lacks.
+        if begin >= unsent.end || (begin == unsent.begin && waited >= round_trip.timeout()) {
+            suspects.unsent = None;
+            self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
+        } else if begin == unsent.begin {
+            suspects.unsent = None;
+            counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
+            *high = begin;
+            // So soon, the two came in another order to where they were captured.
+            if waited > order {
+                *una = (*una).min(begin);
+                self.breach(Breach::AckOfUnsent, unsent.at, now, &[unsent.number, segment.number]);
+            }
+        }
+    }
+
+    /// Checks data before it is taken in: `[begin, end)` are its places. False: it is none of this stream for now.
+    pub(crate) fn check_data(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) -> bool {
+        let is_windowed = self.has_windows();
+        let half = self.half_mut(from);
+        if half.suspects.after_fin > 0 && range.1 > half.suspects.after_fin {
+            let packets = [half.last_number, segment.number];
+            self.breach(Breach::AfterFin, now, now, &packets);
+            return false;
+        }
+        if !is_windowed || segment.payload_bytes <= 1 || segment.flags.contains(TcpFlags::SYN) {
+            return true;
+        }
+        self.check_window(segment, from, range, now)
+    }
+
+    /// Whether both windows are known: both SYNs were seen, and no other subflow shares them (RFC 8684 section 3.3.1).
+    fn has_windows(&self) -> bool {
+        !self.multipath && self.halves.iter().all(|half| half.syn.is_some())
+    }
+
+    fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
+        let half = self.half_mut(from);
+        let farthest = half.suspects.farthest;
+        let seen = Suspect { begin, end, at: now, number: segment.number };
+        if let Some(jump) = half.suspects.jump.take() {
+            let follows = begin.abs_diff(jump.end) <= half.largest_window.max(1 << 16);
+            if !follows {
+                self.breach(Breach::Jump, jump.at, now, &[jump.number, segment.number]);
+            } else {
+                // The capture lacks what lies between, and goes on from here.
+                let half = self.half_mut(from);
+                half.suspects.farthest = farthest.max(end);
+                return true;
+            }
+        }
+        let half = self.half_mut(from);
+        if farthest == 0 || end <= farthest {
+            return true;
+        }
+        if begin > farthest {
+            half.suspects.jump = Some(seen);
+            return false;
+        }
+        half.suspects.overrun.get_or_insert(Suspect { begin: farthest, ..seen });
+        true
+    }
+
+    /// The receiver has answered: its window reaches to `edge`, and all below `ack` arrived.
+    pub(crate) fn check_answer(&mut self, sender: Side, ack: u64, now: i64) {
+        let half = self.half_mut(sender);
+        let edge = half.edge;
+        half.suspects.farthest = half.suspects.farthest.max(edge);
+        // It was taken, so the window was larger than what the capture has of it.
+        let order = ORDER_NANOSECONDS;
+        let is_settled =
+            |seen: &mut Suspect| ack > seen.begin || (edge >= seen.end && now - seen.at <= order);
+        half.suspects.overrun.take_if(is_settled);
+    }
+
+    /// Data was sent again: if it was that beyond the window, the receiver had not taken it.
+    pub(crate) fn check_resend(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) {
+        let half = self.half_mut(from);
+        let is_same = |seen: &mut Suspect| range.0 < seen.end && range.1 > seen.begin;
+        if let Some(seen) = half.suspects.overrun.take_if(is_same) {
+            self.breach(Breach::BeyondWindow, seen.at, now, &[seen.number, segment.number]);
+        }
+    }
+
+    /// An acknowledgement of what the capture has not: what the sender does next tells why.
+    pub(crate) fn suspect_unsent(&mut self, sender: Side, begin: u64, end: u64, at: i64, number: u64) {
+        let suspects = &mut self.half_mut(sender).suspects;
+        match &mut suspects.unsent {
+            Some(unsent) => unsent.end = unsent.end.max(end),
+            None => suspects.unsent = Some(Suspect { begin, end, at, number }),
+        }
+    }
+
+    /// The end of the connection settles what nothing followed: the capture lacks it.
+    pub(crate) fn settle_suspects(&mut self, side: Side) {
+        if let Some(unsent) = self.half_mut(side).suspects.unsent.take() {
+            self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
+        }
+    }
+
+    /// Names the breaches that the capture can prove.
+    pub(crate) fn judge_breaches(&mut self) {
+        let limits = [Kind::CaptureLoss, Kind::HalfCapture, Kind::CaptureMisordered];
+        let is_incomplete = self.tallies.iter().any(|tally| limits.contains(&tally.kind));
+        self.breaches.retain(|(breach, _)| !(is_incomplete && breach.may_be_loss()));
+        let mut all: Option<Tally> = None;
+        for tally in self.breaches.iter().flat_map(|(_, tallies)| tallies) {
+            let Some(all) = &mut all else {
+                all = Some(tally.clone());
+                continue;
+            };
+            all.begin = all.begin.min(tally.begin);
+            all.end = all.end.max(tally.end);
+            all.count += tally.count;
+            tally.packets.iter().for_each(|number| all.add_packet(*number));
+        }
+        self.tallies.extend(all);
+    }
+
+    /// What was broken, as a sentence.
+    pub(crate) fn breaches_in_words(&self) -> String {
+        let words: Vec<&str> = self.breaches.iter().map(|(breach, _)| breach.words()).collect();
+        format!("TCP does not allow what was seen: {}.", words.join("; "))
+    }
+}
+
+impl Suspects {
+    /// A FIN ends the stream before this place.
+    pub(crate) fn finish(&mut self, place: u64) {
+        if self.after_fin == 0 {
+            self.after_fin = place;
+        }
+    }
+}

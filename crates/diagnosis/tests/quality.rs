@@ -1,0 +1,103 @@
+//! What a capture cannot tell: cut packets, and checksums that a NIC was still to fill in.
+
+mod scene;
+
+use framegauge_diagnosis::{Cut, Kind, Table, Thresholds};
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 10 * MS;
+
+/// What is found if `cut` says how each packet was cut, by its number.
+fn cut(scene: &Scene, cut: impl Fn(u64) -> Option<Cut>) -> framegauge_diagnosis::Diagnosis {
+    let mut table = Table::new(Thresholds::default());
+    for segment in &scene.segments {
+        match cut(segment.number) {
+            Some(Cut::Headers) => table.take_cut(Cut::Headers, segment.number),
+            Some(other) => {
+                table.take(segment);
+                table.take_cut(other, segment.number);
+            }
+            None => table.take(segment),
+        }
+    }
+    table.finish()
+}
+
+#[test]
+fn payloads_that_are_cut_lose_nothing() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(3, RTT);
+    let found = cut(&scene, |number| (number > 3).then_some(Cut::Payload));
+    assert_eq!(kinds(&found), [Kind::Truncated]);
+    let finding = one(&found, Kind::Truncated);
+    assert_eq!((finding.count, finding.connection), (9, None));
+    assert_eq!(finding.packets, (4..=12).collect::<Vec<u64>>());
+    assert!(finding.text.contains("All headers are whole"), "{}", finding.text);
+}
+
+#[test]
+fn options_and_headers_that_are_cut_are_told_apart() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(3, RTT);
+    let found = cut(&scene, |number| match number {
+        5 => Some(Cut::Options),
+        12 => Some(Cut::Headers),
+        _ => Some(Cut::Payload),
+    });
+    let finding = one(&found, Kind::Truncated);
+    assert_eq!((finding.count, finding.packets), (12, vec![5, 12]));
+    assert!(finding.text.contains("TCP options") && finding.text.contains("in no connection"));
+}
+
+/// A conversation in which the checksums of an end's packets are as `is_right` says, by their place among them.
+fn checked(end: usize, is_right: impl Fn(usize) -> bool) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.talk(10, RTT);
+    let own = scene.ends[end];
+    let mut place = 0;
+    for segment in &mut scene.segments {
+        segment.checksum_is_right = Some(segment.source != own || is_right(place));
+        place += usize::from(segment.source == own);
+    }
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn checksums_of_the_capturing_host_are_left_to_its_nic() {
+    for end in [CLIENT, SERVER] {
+        assert_eq!(checked(end, |_| false), [Kind::ChecksumOffload]);
+        assert_eq!(checked(end, |_| true), []);
+    }
+}
+
+#[test]
+fn a_few_that_are_wrong_were_damaged() {
+    assert_eq!(checked(CLIENT, |place| place != 7), []);
+}
+
+#[test]
+fn aggregates_alone_may_have_them_open() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..5 {
+        for bytes in [MSS, 10 * MSS] {
+            scene.data(SERVER, bytes);
+            scene.pass(RTT);
+            scene.ack(CLIENT);
+        }
+    }
+    for segment in &mut scene.segments {
+        segment.checksum_is_right = Some(segment.payload_bytes <= MSS);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::Aggregates, Kind::ChecksumOffload]);
+}
+
+#[test]
+fn nobody_who_answers_says_nothing_about_checksums() {
+    let mut scene = Scene::new();
+    for _ in 0..4 {
+        scene.send(CLIENT, 0, framegauge_packets::TcpFlags::SYN);
+        scene.pass(1000 * MS);
+    }
+    scene.segments.iter_mut().for_each(|segment| segment.checksum_is_right = Some(false));
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::SynLoss]);
+}

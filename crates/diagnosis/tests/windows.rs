@@ -1,0 +1,126 @@
+//! Congestion windows that became small after a loss or a pause, at a tap at the sender; times known to the nanosecond.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 10 * MS;
+const AT_ONCE: i64 = 10_000;
+
+/// A scene with a window of 1 MiB.
+fn wide() -> Scene {
+    let mut scene = Scene::new();
+    scene.window = [8192; 2];
+    scene.meet(RTT);
+    // The window of a SYN is not scaled.
+    rounds(&mut scene, &[1]);
+    scene
+}
+
+/// Rounds of so many segments each, every one after the acknowledgement of the one before.
+fn rounds(scene: &mut Scene, sizes: &[u32]) {
+    for size in sizes {
+        (0..*size).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(AT_ONCE);
+    }
+}
+
+fn lost(found: &Diagnosis, kind: Kind) -> f64 {
+    one(found, kind).lost_seconds
+}
+
+#[test]
+fn after_a_pause_longer_than_the_timeout_the_window_is_small_again() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    for _ in 0..2 {
+        scene.pass(400 * MS);
+        rounds(&mut scene, &[10, 20, 40, 60, 60]);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::IdleRestart]);
+    assert_eq!(one(&found, Kind::IdleRestart).count, 2);
+    // Two rounds each; the third has more than half of what had been under way.
+    assert!((lost(&found, Kind::IdleRestart) - 0.06).abs() < 0.021, "{}", lost(&found, Kind::IdleRestart));
+}
+
+#[test]
+fn a_window_that_stays_large_over_a_pause_is_no_restart() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    scene.pass(400 * MS);
+    rounds(&mut scene, &[60; 5]);
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}
+
+#[test]
+fn an_application_that_has_little_to_send_after_a_pause_is_no_restart() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    for _ in 0..5 {
+        scene.pass(400 * MS);
+        rounds(&mut scene, &[10]);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}
+
+#[test]
+fn a_pause_shorter_than_the_timeout_is_no_restart() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    scene.pass(150 * MS);
+    rounds(&mut scene, &[10, 20, 40, 60, 60]);
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::IdleRestart));
+}
+
+/// Sixty segments under way of which the first is lost, repaired when SACK reveals it.
+fn loss(scene: &mut Scene) {
+    let begin = scene.data(CLIENT, MSS);
+    (1..60).for_each(|_| _ = scene.data(CLIENT, MSS));
+    scene.pass(RTT);
+    for count in 1..=59 {
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * (count + 1)))]);
+        if count == 3 {
+            scene.again(CLIENT, begin, MSS);
+        }
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(AT_ONCE);
+}
+
+#[test]
+fn a_window_that_fell_to_a_fraction_after_a_loss() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    loss(&mut scene);
+    rounds(&mut scene, &[4, 5, 6, 7, 8, 9, 10, 11]);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::FastRetransmit, Kind::CwndCollapse]);
+    let time = lost(&found, Kind::CwndCollapse);
+    assert!((time - 0.07).abs() < 0.011, "{time}");
+}
+
+#[test]
+fn a_window_that_falls_by_a_third_is_no_collapse() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    loss(&mut scene);
+    rounds(&mut scene, &[42, 43, 44, 45, 46]);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit]);
+}
+
+#[test]
+fn an_application_that_had_little_left_after_a_loss_is_no_collapse() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    loss(&mut scene);
+    for _ in 0..8 {
+        scene.pass(50 * MS);
+        rounds(&mut scene, &[4]);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit]);
+}
