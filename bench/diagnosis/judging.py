@@ -1,0 +1,126 @@
+"""Compares what is found in a capture with what is true of it, tap by tap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.diagnosis.run import Ran, Variant
+from bench.diagnosis.scenes import Scene
+
+# Somebody is always the limit; who it was, the kernel says (`Chronograph`).
+LIMITS = frozenset({"application_limited", "network_limited", "receiver_limited"})
+# Which of the kernel's counters make a finding true, wherever it is found. The host whose counters they are.
+BY_KERNEL = {
+    "fast_retransmit": ("sender", ("TCPFastRetrans",)),
+    "spurious_retransmit": ("sender", ("TCPDSACKRecv", "TCPDSACKOfoRecv")),
+    "reordering": ("sender", ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")),
+    "zero_window": ("receiver", ("TCPToZeroWindowAdv",)),
+}
+# What a limit's share of a connection's life must be to be found, and what it must not be if it is found.
+CLEARLY, HARDLY = 0.25, 0.02
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One tap of one variant: the kinds that had to be found, that were true as well, and that were found."""
+
+    scene: str
+    kind: str
+    number: int
+    tap: str
+    must: frozenset[str]
+    may: frozenset[str]
+    found: frozenset[str]
+    flows: int
+
+    @property
+    def missed(self) -> frozenset[str]:
+        return self.must - self.found
+
+    @property
+    def wrong(self) -> frozenset[str]:
+        return self.found - self.must - self.may
+
+
+@dataclass(frozen=True)
+class Chronograph:
+    """The time of a connection's life by limit, in seconds: by the kernel (TCP_INFO of the sender) or by a diagnosis."""
+
+    life: float
+    idle: float
+    receiver: float
+    network: float
+
+
+def of_kernel(ran: Ran, life: float) -> Chronograph | None:
+    """None unless there was one connection, and its socket lived to tell."""
+    sockets = ran.sender["sockets"]
+    if len(sockets) != 1 or "busy" not in sockets[0] or life <= 0:
+        return None
+    busy, window = sockets[0]["busy"], sockets[0]["rwnd_limited"]
+    return Chronograph(life, max(0.0, life - busy), window, busy - window)
+
+
+WINDOWS = ("receiver_limited", "window_scaling_off", "zero_window", "silly_window")
+NOBODY = ("application_limited", "handshake", "syn_loss")
+
+
+def of_diagnosis(connection: Mapping[str, Any]) -> Chronograph:
+    """The same from a connection's `time`."""
+    time = connection["time"]
+    idle, window = (sum(time.get(kind, 0.0) for kind in kinds) for kinds in (NOBODY, WINDOWS))
+    life = connection["end_seconds"] - connection["begin_seconds"]
+    return Chronograph(life, idle, window, life - idle - window)
+
+
+def judge(scene: Scene, variant: Variant, ran: Ran, taps: Iterable[Mapping[str, Any]]) -> list[Sample]:
+    """A sample for each tap."""
+    found = []
+    for tap in taps:
+        kinds = frozenset(each["kind"] for each in tap["findings"])
+        must = scene.must - _invisible(scene, variant, ran, tap["interface"])
+        may = scene.may | scene.must | _also_true(variant, ran, tap)
+        flows = len(tap["connections"])
+        found.append(Sample(scene.name, scene.kind, variant.number, tap["interface"], must, may, kinds, flows))
+    return found
+
+
+def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[str]:
+    """What is true although the scene was not made for it: the kernel says so, or the devices do."""
+    true = set(LIMITS)
+    if variant.offloads:
+        true.add("aggregates")
+    for kind, (host, names) in BY_KERNEL.items():
+        counters = (ran.sender if host == "sender" else ran.receiver)["counters"]
+        if any(counters.get(name) for name in names):
+            true.add(kind)
+    connections = tap["connections"]
+    life = connections[0]["end_seconds"] - connections[0]["begin_seconds"] if len(connections) == 1 else 0.0
+    kernel = of_kernel(ran, life)
+    if kernel is not None:
+        shares = {"application_limited": kernel.idle, "receiver_limited": kernel.receiver}
+        true -= {kind for kind, seconds in shares.items() if seconds < HARDLY * life}
+    return frozenset(true)
+
+
+def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[str]:
+    """What this tap cannot know, because nothing of it passed there."""
+    hidden = set(scene.blind.get(tap, ()))
+    is_behind = tap == "receiver" or (tap == "switch" and not variant.far)
+    if scene.kind == "syn_loss":
+        # A SYN that was lost before it came here leaves no trace, and neither does a SYN-ACK on its way back.
+        forth = ran.log[0]["forth"]
+        side = {"sender": 0, "receiver": 2}.get(tap, 1)
+        lost_at = 0.5 if bool(variant.near) == forth else 1.5
+        lost_at = 0.5 if variant.near else 1.5
+        passed = side < lost_at if forth else side > lost_at
+        opener_is_sender = variant.sender_opens
+        answers = forth != opener_is_sender
+        if not passed and not answers:
+            hidden.add("syn_loss")
+    if is_behind and variant.family == 6:
+        # Without IPv4's identification nothing tells that a packet was lost before it came here, unless later ones come.
+        hidden |= {"rto_stall", "tail_loss", "pmtu_black_hole", "incast"}
+    return frozenset(hidden)

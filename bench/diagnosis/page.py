@@ -1,0 +1,133 @@
+"""The page docs/measured/diagnosis.md."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.diagnosis import scoring
+from bench.diagnosis.judging import Chronograph, of_diagnosis, of_kernel
+from bench.diagnosis.run import Ran
+
+HEAD = """\
+# How often a diagnosis is right
+
+Written by `python -m bench.diagnosis --variants {variants} --write docs/measured/diagnosis.md`, on Linux {kernel}.
+
+Each scene provokes one kind of trouble on purpose: two hosts in network namespaces, their kernels' own TCP, and a wire
+between them that loses, holds, reorders or refuses packets as it is told, and logs it. Sizes, RTTs, MTUs, IP versions,
+offloads and the end that opens the connection are drawn for each variant. Three taps see every run: at the sender, in
+the middle and at the receiver; each is diagnosed by itself. {samples} taps of {runs} runs; runs in which the wire was
+more than 15 ms late were repeated.
+
+What a tap cannot know it need not tell: a packet that was lost before the tap, if neither a hole nor the identification
+of IPv4 betrays it, and a SYN that never came there.
+"""
+
+Judged = Any
+
+
+def written(judged: Sequence[Judged], variants: int) -> str:
+    """The page."""
+    samples = [sample for _, _, _, some in judged for sample in some]
+    table = scoring.scores(samples)
+    warnings, flows = scoring.false_warnings(samples)
+    head = HEAD.format(
+        variants=variants, kernel=platform.release().split("-")[0], samples=len(samples), runs=len(judged)
+    )
+    lines = [
+        head,
+        f"Macro-F1: **{scoring.macro_f1(table):.3f}**. False warnings: {warnings} in {flows} clean flows.",
+        "",
+    ]
+    lines += [*_scores(table), "", *_confusion(samples), "", *_kernel(judged)]
+    return "\n".join(lines) + "\n"
+
+
+def _scores(table: dict[str, scoring.Score]) -> Iterator[str]:
+    yield "## By kind"
+    yield ""
+    yield "| kind | taps | recall | precision | F1 | missed: found instead |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for kind, score in table.items():
+        instead = ", ".join(f"{name} {count}" for name, count in score.instead.most_common(3))
+        taps = score.right + score.missed
+        recall = f"{score.recall:.3f}" if taps else "-"
+        yield f"| `{kind}` | {taps} | {recall} | {score.precision:.3f} | {score.f1:.3f} | {instead} |"
+
+
+def _confusion(samples: Sequence[scoring.Sample]) -> Iterator[str]:
+    yield "## What was found in each kind of scene"
+    yield ""
+    yield "Shares of taps in per cent, where 1 or more; what is true besides (a lost packet is repaired, too) is among them."
+    yield ""
+    yield "| scene of | taps | found |"
+    yield "| --- | --- | --- |"
+    for kind, found in sorted(scoring.confusion(samples).items()):
+        taps = found.pop("taps")
+        listed = [(name, 100 * count / taps) for name, count in found.most_common() if 100 * count >= taps]
+        listed.sort(key=lambda each: (each[0] != kind, -each[1]))
+        for number in range(0, max(1, len(listed)), 4):
+            part = ", ".join(f"{name} {share:.0f}" for name, share in listed[number : number + 4])
+            yield f"| {f'`{kind}`' if number == 0 else ''} | {taps if number == 0 else ''} | {part} |"
+
+
+COUNTED = (
+    ("TCPTimeouts and TCPLossProbes", ("TCPTimeouts", "TCPLossProbes"),
+     ("rto_stall", "tail_loss", "double_loss", "pmtu_black_hole")),
+    ("TCPFastRetrans", ("TCPSackRecovery", "TCPRenoRecovery"), ("fast_retransmit",)),
+    ("TCPDSACKRecv", ("TCPDSACKRecv",), ("spurious_retransmit",)),
+)  # fmt: skip
+
+
+def _kernel(judged: Sequence[Judged]) -> Iterator[str]:
+    yield "## The kernel's own verdicts"
+    yield ""
+    yield "The sender's counters (`TcpExt`) against the findings' counts at the tap beside it: runs in which both are 0,"
+    yield "both are not, and only one is."
+    yield ""
+    yield "| counters | findings | neither | both | kernel only | findings only |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for label, names, kinds in COUNTED:
+        cells: Counter[tuple[bool, bool]] = Counter()
+        for _, ran, taps, _ in judged:
+            cells[_agree(ran, taps, names, kinds)] += 1
+        row = [cells[False, False], cells[True, True], cells[True, False], cells[False, True]]
+        yield f"| {label} | {', '.join(kinds)} | {' | '.join(map(str, row))} |"
+    yield ""
+    yield "Time by limit, by `TCP_INFO` of the sender's socket (its connection's life without `busy_time`; `rwnd_limited`)"
+    yield "against `time` of the diagnosis: the median and the largest difference, as a share of the life, in per cent."
+    yield ""
+    yield "| tap | idle | receiver's window |"
+    yield "| --- | --- | --- |"
+    for tap, pairs in sorted(_chronographs(judged).items()):
+        idle = [100 * abs(one.idle - other.idle) / one.life for one, other in pairs]
+        window = [100 * abs(one.receiver - other.receiver) / one.life for one, other in pairs]
+        yield f"| {tap} | {_spread(idle)} | {_spread(window)} |"
+
+
+def _agree(ran: Ran, taps: Sequence[dict[str, Any]], names: Sequence[str], kinds: Sequence[str]) -> tuple[bool, bool]:
+    counters = ran.sender["counters"]
+    (tap,) = (each for each in taps if each["interface"] == "sender")
+    counted = sum(each["count"] for each in tap["findings"] if each["kind"] in kinds)
+    return any(counters.get(name) for name in names), counted > 0
+
+
+def _chronographs(judged: Sequence[Judged]) -> dict[str, list[tuple[Chronograph, Chronograph]]]:
+    found: defaultdict[str, list[tuple[Chronograph, Chronograph]]] = defaultdict(list)
+    for _, ran, taps, _ in judged:
+        for tap in taps:
+            if len(tap["connections"]) != 1:
+                continue
+            mine = of_diagnosis(tap["connections"][0])
+            kernel = of_kernel(ran, mine.life)
+            if kernel is not None:
+                found[tap["interface"]].append((kernel, mine))
+    return found
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):.1f}, at most {max(values):.0f}"

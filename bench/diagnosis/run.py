@@ -1,0 +1,134 @@
+"""Runs one variant of a scene: two hosts, the wire between them, and what each of them says at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.diagnosis import hosts, taps
+from bench.diagnosis.faults import Fault
+from bench.diagnosis.hosts import Host, Running
+from bench.diagnosis.programs import Place, Program
+from bench.diagnosis.taps import Flaw, OneWay
+from bench.diagnosis.wire import Wire
+
+SECOND = 1_000_000_000
+MOST_SECONDS = 20.0
+# After the programs have ended, for the last packets.
+LINGER_SECONDS = 0.02
+KEPT_BYTES = 128
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scene with everything drawn. `rtt`: seconds. `mtus`: of the sender and the receiver."""
+
+    scene: str
+    number: int
+    seed: int
+    program: Program
+    rtt: float
+    mtus: tuple[int, int] = (1500, 1500)
+    family: int = 4
+    offloads: bool = False
+    sender_opens: bool = True
+    near: Sequence[Fault] = ()
+    far: Sequence[Fault] = ()
+    flaws: Sequence[Flaw] = ()
+    sysctls: tuple[Mapping[str, str], Mapping[str, str]] = field(default_factory=lambda: ({}, {}))
+    route: str = ""
+    senders: int = 1
+    kept_bytes: int = KEPT_BYTES
+
+
+@dataclass
+class Ran:
+    """What a run gave: both hosts' answers, the wire's log, and how late the wire was, in seconds."""
+
+    sender: dict[str, Any]
+    receiver: dict[str, Any]
+    log: list[dict[str, Any]]
+    late: float
+    packets: int
+
+
+def addresses(family: int, host: int, count: int) -> tuple[str, ...]:
+    """Addresses of a host; more than one stand for as many hosts."""
+    if family == 6:
+        return tuple(f"fd00:{host}::{number}" for number in range(1, count + 1))
+    return tuple(f"10.9.{host}.{number}" for number in range(1, count + 1))
+
+
+def packed(address: str) -> bytes:
+    """As in a header."""
+    import ipaddress
+
+    return ipaddress.ip_address(address).packed
+
+
+def run(variant: Variant, capture: Path) -> Ran:
+    """Run it, and write the capture of its three taps. OSError if the hosts cannot be made, TimeoutError if one hangs."""
+    own, other = addresses(variant.family, 1, variant.senders), addresses(variant.family, 2, 1)
+    made: list[Running] = []
+    try:
+        for side, (mine, theirs) in enumerate(((own, other), (other, own))):
+            place = Place(mine, theirs, variant.sender_opens == (side == 0))
+            host = Host(mine, variant.mtus[side], variant.offloads, variant.sysctls[side], variant.route)
+            ready = os.pipe()
+            play = partial(variant.program.run, place, side == 0, partial(_tell, ready[1]))
+            made.append(hosts.start(host, play))
+            os.close(ready[1])
+            made[-1].ready = ready[0]
+        wire = Wire(
+            (made[0].device, made[1].device), int(variant.rtt / 2 * SECOND), variant.near, variant.far,
+            random.Random(variant.seed), variant.offloads, variant.offloads and variant.seed % 2 == 0,
+            variant.kept_bytes,
+        )  # fmt: skip
+        answers = _play(variant, made, wire)
+    finally:
+        hosts.end(made)
+    flaws = [OneWay(flaw.sender, packed(own[0])) if isinstance(flaw, OneWay) else flaw for flaw in variant.flaws]
+    taps.write(capture, wire.captured, flaws, random.Random(variant.seed + 1))
+    for each in answers:
+        if "problem" in each:
+            raise RuntimeError(each["problem"])
+    return Ran(answers[0], answers[1], wire.log, wire.late / SECOND, len(wire.captured))
+
+
+def _tell(descriptor: int) -> None:
+    os.write(descriptor, b"r")
+    os.close(descriptor)
+
+
+def _play(variant: Variant, made: Sequence[Running], wire: Wire) -> list[dict[str, Any]]:
+    """Both programs, the one that waits for connections first; their answers."""
+    begun = time.time_ns()
+    deadline = begun + int(MOST_SECONDS * SECOND)
+    first = 1 if variant.sender_opens else 0
+    made[first].answers.sendall(b"go")
+    if not os.read(made[first].ready, 1):
+        raise OSError("a host ended before its program began")
+    made[1 - first].answers.sendall(b"go")
+    texts = [b"", b""]
+    left = {each.answers.fileno(): side for side, each in enumerate(made)}
+    while left:
+        if time.time_ns() > deadline:
+            raise TimeoutError(f"{variant.scene} {variant.number}: a host did not end within {MOST_SECONDS:g} s")
+        for ready in wire.step(list(left), deadline):
+            part = made[left[ready]].answers.recv(65536)
+            texts[left[ready]] += part
+            if not part:
+                del left[ready]
+    until = time.time_ns() + int((LINGER_SECONDS + variant.rtt) * SECOND)
+    while time.time_ns() < until:
+        wire.step([], until)
+    for each in made:
+        os.close(each.ready)
+    return [json.loads(text) for text in texts]
