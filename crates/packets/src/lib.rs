@@ -8,6 +8,7 @@
 //! - [`TrafficClass`] is what an IP header tells queues, [`Segmentation::mark`] what they answer (ECN).
 //! - [`Coalescer`] merges frames into aggregates, as large receive offload does. Neither copies payload.
 //! - [`pcapng`] writes captures, and reads those again.
+//! - [`filter`] tells the kernel which packets bear on TCP.
 //! - [`capture`] reads captures of any program, and finds the TCP segments in them.
 
 #[cfg(feature = "build")]
@@ -17,6 +18,7 @@ pub mod checksum;
 mod coalesce;
 mod ecn;
 mod error;
+pub mod filter;
 mod icmp;
 pub mod pcapng;
 mod segmentation;

@@ -6,6 +6,9 @@ pub const SNAP_BYTES_MAXIMUM: u32 = 262_144;
 /// The link type of Ethernet without FCS.
 pub const LINK_ETHERNET: u16 = 1;
 
+/// The link type of packets that begin with an IP header.
+pub const LINK_IP: u16 = 101;
+
 pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
 pub(crate) const OBSOLETE_PACKET: u32 = 2;
@@ -21,7 +24,11 @@ pub(super) const INTERFACE_RESOLUTION: u16 = 9;
 pub(super) const INTERFACE_OFFSET: u16 = 14;
 pub(super) const PACKET_FLAGS: u16 = 2;
 pub(crate) const PACKET_DROP_COUNT: u16 = 4;
+pub(super) const OPERATING_SYSTEM: u16 = 3;
+pub(super) const STATISTICS_START: u16 = 2;
+pub(super) const STATISTICS_END: u16 = 3;
 pub(crate) const STATISTICS_INTERFACE_DROPS: u16 = 5;
+pub(super) const STATISTICS_ACCEPTED: u16 = 6;
 pub(crate) const STATISTICS_SYSTEM_DROPS: u16 = 7;
 
 /// Which way a packet went, seen from its interface.
@@ -48,4 +55,28 @@ pub struct Captured<'a> {
     pub direction: Option<Direction>,
     /// What there is to say of it.
     pub comment: Option<&'a str>,
+}
+
+/// What there is to say of a whole capture.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About<'a> {
+    /// The system that it was made on.
+    pub system: Option<&'a str>,
+    /// Anything else, such as the host's name.
+    pub comment: Option<&'a str>,
+}
+
+/// What became of the packets of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statistics {
+    /// The number of the interface within the section, from 0.
+    pub interface: u32,
+    /// When its capture began, since 1970.
+    pub start_nanoseconds: u64,
+    /// When it ended.
+    pub end_nanoseconds: u64,
+    /// Packets that the filter took.
+    pub accepted_packets: u64,
+    /// Of those, packets that the system had no room for.
+    pub dropped_packets: u64,
 }

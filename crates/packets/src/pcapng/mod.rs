@@ -9,6 +9,6 @@ mod read;
 mod write;
 
 pub use crate::error::CaptureError;
-pub use format::{Captured, Direction, LINK_ETHERNET, SNAP_BYTES_MAXIMUM};
+pub use format::{About, Captured, Direction, LINK_ETHERNET, LINK_IP, SNAP_BYTES_MAXIMUM, Statistics};
 pub use read::{Interface, Reader};
 pub use write::Section;

@@ -1,8 +1,10 @@
 //! Writing captures, block by block.
 
 use super::format::{
-    BYTE_ORDER, COMMENT, Captured, Direction, END_OF_OPTIONS, ENHANCED_PACKET, INTERFACE_DESCRIPTION,
-    INTERFACE_NAME, INTERFACE_RESOLUTION, LINK_ETHERNET, PACKET_FLAGS, SECTION_HEADER, SNAP_BYTES_MAXIMUM,
+    About, BYTE_ORDER, COMMENT, Captured, Direction, END_OF_OPTIONS, ENHANCED_PACKET, INTERFACE_DESCRIPTION,
+    INTERFACE_NAME, INTERFACE_RESOLUTION, INTERFACE_STATISTICS, LINK_ETHERNET, OPERATING_SYSTEM,
+    PACKET_FLAGS, SECTION_HEADER, SNAP_BYTES_MAXIMUM, STATISTICS_ACCEPTED, STATISTICS_END, STATISTICS_START,
+    STATISTICS_SYSTEM_DROPS, Statistics,
 };
 use crate::error::CaptureError;
 
@@ -21,12 +23,22 @@ pub struct Section {
 impl Section {
     /// Writes the Section Header Block; the section's length stays open.
     pub fn begin(out: &mut Vec<u8>) -> Section {
+        Section::begin_about(out, About::default())
+    }
+
+    /// The same, with what there is to say of it.
+    pub fn begin_about(out: &mut Vec<u8>, about: About<'_>) -> Section {
         block(out, SECTION_HEADER, |body| {
             body.extend(BYTE_ORDER.to_le_bytes());
             // Version 1.0.
             body.extend([1, 0, 0, 0]);
             body.extend((-1i64).to_le_bytes());
             option(body, APPLICATION, b"framegauge");
+            for (code, text) in [(OPERATING_SYSTEM, about.system), (COMMENT, about.comment)] {
+                if let Some(text) = text {
+                    option(body, code, fitting(text).as_bytes());
+                }
+            }
             option(body, END_OF_OPTIONS, &[]);
         });
         Section { snaps_bytes: Vec::new() }
@@ -35,9 +47,14 @@ impl Section {
     /// Writes an Interface Description Block; returns the interface's number. Of its packets the first `snap_bytes`
     /// are kept (1 to [`SNAP_BYTES_MAXIMUM`]). A name is cut at 65,535 bytes.
     pub fn interface(&mut self, out: &mut Vec<u8>, name: &str, snap_bytes: u32) -> u32 {
+        self.interface_with(out, name, snap_bytes, LINK_ETHERNET)
+    }
+
+    /// The same for an interface whose packets begin as its link type says.
+    pub fn interface_with(&mut self, out: &mut Vec<u8>, name: &str, snap_bytes: u32, link_type: u16) -> u32 {
         let snap_bytes = snap_bytes.clamp(1, SNAP_BYTES_MAXIMUM);
         block(out, INTERFACE_DESCRIPTION, |body| {
-            body.extend(LINK_ETHERNET.to_le_bytes());
+            body.extend(link_type.to_le_bytes());
             body.extend([0, 0]);
             body.extend(snap_bytes.to_le_bytes());
             option(body, INTERFACE_NAME, fitting(name).as_bytes());
@@ -80,6 +97,28 @@ impl Section {
             }
         });
         Ok(())
+    }
+
+    /// Writes an Interface Statistics Block.
+    pub fn statistics(&self, out: &mut Vec<u8>, found: &Statistics) {
+        let time = |nanoseconds: u64| -> [u8; 8] {
+            let [high, low] =
+                [nanoseconds >> 32, nanoseconds & 0xffff_ffff].map(|half| (half as u32).to_le_bytes());
+            [high[0], high[1], high[2], high[3], low[0], low[1], low[2], low[3]]
+        };
+        block(out, INTERFACE_STATISTICS, |body| {
+            body.extend(found.interface.to_le_bytes());
+            body.extend(time(found.end_nanoseconds));
+            option(body, STATISTICS_START, &time(found.start_nanoseconds));
+            option(body, STATISTICS_END, &time(found.end_nanoseconds));
+            for (code, packets) in [
+                (STATISTICS_ACCEPTED, found.accepted_packets),
+                (STATISTICS_SYSTEM_DROPS, found.dropped_packets),
+            ] {
+                option(body, code, &packets.to_le_bytes());
+            }
+            option(body, END_OF_OPTIONS, &[]);
+        });
     }
 }
 
