@@ -32,8 +32,12 @@ pub struct Interface {
     pub maximum_mtu: Option<u32>,
     /// It is up, and so is what it stands on.
     pub up: bool,
+    /// It was told to be up, whether or not there is a carrier.
+    pub enabled: bool,
     /// It is a loopback.
     pub loopback: bool,
+    /// Its packets begin with an Ethernet header (`ARPHRD_ETHER`, and a loopback's).
+    pub ethernet: bool,
     /// What it is, as `ip link add type` calls it; `None` for a NIC.
     pub kind: Option<String>,
     /// The index of the interface that it stands on, where it is in the same namespace and known.
@@ -87,7 +91,10 @@ pub fn parse_interface(body: &[u8]) -> Option<Interface> {
         mtu: attribute_u32(attributes, libc::IFLA_MTU)?,
         maximum_mtu: attribute_u32(attributes, IFLA_MAX_MTU).filter(|maximum| *maximum > 0),
         up: flags & carries == carries,
+        enabled: flags & libc::IFF_UP as u32 != 0,
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+        ethernet: [libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK]
+            .contains(&u16::from_ne_bytes([body[2], body[3]])),
         kind,
         parent,
         tunnel,
@@ -114,6 +121,7 @@ mod tests {
         let all = interfaces().expect("the kernel answers");
         let own = all.iter().find(|each| each.loopback).expect("every namespace has a loopback");
         assert_eq!((own.name.as_str(), own.index, own.parent), ("lo", 1, None));
+        assert!(own.ethernet, "its packets have an Ethernet header of zeros");
         let one = crate::rtnetlink::link("lo").expect("it is there");
         assert_eq!((own.mtu, own.maximum_mtu), (one.mtu, one.maximum_mtu));
         let addresses = addresses().expect("the kernel answers");

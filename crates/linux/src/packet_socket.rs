@@ -224,7 +224,7 @@ fn open(
 }
 
 /// Packets that passed the filter since the last call, and how many of them were lost for want of room.
-fn statistics(socket: &OwnedFd) -> [u32; 2] {
+pub(crate) fn statistics(socket: &OwnedFd) -> [u32; 2] {
     const PACKET_STATISTICS: libc::c_int = 6;
     let mut statistics = [0u32; 2];
     let mut length = size_of_val(&statistics) as libc::socklen_t;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -200,6 +201,24 @@ pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
     command.spawn().during(if sudo { "start sudo" } else { "start this program again" })
+}
+
+/// Starts this same program again through `sudo -n`, which never waits for a password. Its standard input is a Unix
+/// socket, whose other end comes with it: for descriptors that it hands over.
+pub fn spawn_handing_over(arguments: &[String]) -> Result<(Child, UnixStream)> {
+    let own = std::env::current_exe().during("find this program")?;
+    let (ours, theirs) = UnixStream::pair().during("start sudo")?;
+    let mut command = Command::new("sudo");
+    command.args(["-n", "--"]).arg(&own).args(arguments);
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.process_group(0);
+    let child = command.spawn().during("start sudo")?;
+    Ok((child, ours))
+}
+
+/// A second descriptor of this process's standard input.
+pub fn standard_input() -> Result<OwnedFd> {
+    std::io::stdin().as_fd().try_clone_to_owned().during("take over the standard input")
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: also where this process is killed nothing stays.

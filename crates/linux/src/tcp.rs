@@ -53,6 +53,20 @@ pub struct TcpInfo {
     pub bytes_retransmitted: u64,
     /// Segments with payload sent, retransmits included.
     pub data_segments_sent: u32,
+    /// The smallest RTT of late, in seconds; 0 where none is known.
+    pub least_rtt_seconds: f64,
+    /// Time with data to send or unacknowledged, in seconds.
+    pub busy_seconds: f64,
+    /// Of that, time for which the receiver's window was the limit.
+    pub receiver_limited_seconds: f64,
+    /// Of that, time for which the send buffer was the limit.
+    pub buffer_limited_seconds: f64,
+    /// Duplicates of which the receiver told (D-SACK).
+    pub duplicates_told: u32,
+    /// Times that reordering was noticed.
+    pub reorderings: u32,
+    /// Retransmission timeouts; 0 before Linux 6.7.
+    pub timeouts: u16,
 }
 
 impl TcpInfo {
@@ -82,6 +96,16 @@ impl TcpInfo {
             bytes_sent: long(200),
             bytes_retransmitted: long(208),
             data_segments_sent: word(156),
+            // All ones: none was measured.
+            least_rtt_seconds: Some(word(148))
+                .filter(|least| *least != u32::MAX)
+                .map_or(0.0, |least| f64::from(least) * 1e-6),
+            busy_seconds: long(168) as f64 * 1e-6,
+            receiver_limited_seconds: long(176) as f64 * 1e-6,
+            buffer_limited_seconds: long(184) as f64 * 1e-6,
+            duplicates_told: word(216),
+            reorderings: word(220),
+            timeouts: u16::from_ne_bytes([whole[240], whole[241]]),
         }
     }
 }
