@@ -12,6 +12,7 @@ mod error;
 mod mounts;
 mod schedstat;
 mod softirqs;
+pub mod trouble;
 mod usage;
 
 pub use counters::{Counters, difference, parse_netstat, parse_snmp, parse_snmp6};
