@@ -12,6 +12,7 @@ pub mod meters;
 pub mod own;
 pub mod rack;
 pub mod spool;
+pub mod tap;
 
 pub use framegauge_linux::listening::PortRange;
 pub use framegauge_linux::{OsError, Result};

@@ -5,6 +5,9 @@ pub use framegauge_linux::limits::{open_files_of_programs, raise_open_files};
 pub use framegauge_linux::lock::{Attempt, Lock};
 pub use framegauge_linux::namespace::{apart, enter_named};
 pub use framegauge_linux::poll::{PollSet, await_signal, termination_signals};
-pub use framegauge_linux::process::{effective_user, kernel_release, second_thread, spawn_agent, spawn_self};
+pub use framegauge_linux::process::{
+    effective_user, kernel_release, second_thread, spawn_agent, spawn_handing_over, spawn_self,
+    standard_input,
+};
 pub use framegauge_linux::sched::{allowed_cpus, bind};
 pub use framegauge_linux::user::User;

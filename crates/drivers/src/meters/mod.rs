@@ -37,11 +37,7 @@ fn malformed(error: impl std::fmt::Display) -> framegauge_linux::OsError {
 
 /// Reads the counters of this thread's network namespace, the interfaces' added up.
 pub fn host(interfaces: &[&str]) -> Result<HostCounters> {
-    let mut nstat = parse_snmp(&text("/proc/thread-self/net/snmp")?).map_err(malformed)?;
-    nstat.extend(parse_netstat(&text("/proc/thread-self/net/netstat")?).map_err(malformed)?);
-    if let Ok(six) = fs::read_to_string("/proc/thread-self/net/snmp6") {
-        nstat.extend(parse_snmp6(&six).map_err(malformed)?);
-    }
+    let nstat = protocol_counters()?;
     let mut interface = rtnetlink::LinkStatistics::default();
     for name in interfaces {
         interface += rtnetlink::link(name)?.statistics;
@@ -49,6 +45,16 @@ pub fn host(interfaces: &[&str]) -> Result<HostCounters> {
     // Within the host: what its programs send to each other is counted by nstat, too.
     let loopback_packets = rtnetlink::link("lo").map_or(0, |link| link.statistics.tx_packets);
     Ok(HostCounters { interface, loopback_packets, nstat })
+}
+
+/// The protocols' counters of this thread's network namespace, named as `nstat` names them.
+pub fn protocol_counters() -> Result<BTreeMap<String, i64>> {
+    let mut nstat = parse_snmp(&text("/proc/thread-self/net/snmp")?).map_err(malformed)?;
+    nstat.extend(parse_netstat(&text("/proc/thread-self/net/netstat")?).map_err(malformed)?);
+    if let Ok(six) = fs::read_to_string("/proc/thread-self/net/snmp6") {
+        nstat.extend(parse_snmp6(&six).map_err(malformed)?);
+    }
+    Ok(nstat)
 }
 
 /// CPU states of every CPU at one moment, and what this process has used.
