@@ -15,6 +15,8 @@ framegauge-agent: the measuring end of framegauge; started by `framegauge`, not 
   framegauge-agent keep    puts away what an agent leaves that is killed; only agents start it
   framegauge-agent counters
                            counts the instructions and cycles of this whole host, one answer per line of input
+  framegauge-agent sockets COUNT
+                           hands over packet sockets by its standard input; only agents start it
 
   host --ports LOW-HIGH    opens ports for data and probes among these only
   host --patience SECONDS  ends when its input is silent for so long (an empty line is enough)

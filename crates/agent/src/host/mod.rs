@@ -2,6 +2,7 @@
 
 pub mod adopt;
 pub mod apply;
+pub mod capture;
 pub mod counters;
 pub mod cpu;
 pub mod folder;

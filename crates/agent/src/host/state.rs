@@ -2,6 +2,7 @@
 
 use crate::arguments::Role;
 use crate::check::state::Check;
+use crate::host::capture::CaptureHere;
 use crate::host::folder::HostFolder;
 use crate::host::meter::Meter;
 use crate::pipe::lock::lock;
@@ -27,6 +28,8 @@ pub struct HostState {
     pub names: Mutex<Option<Names>>,
     /// The captures and counts under way on the interfaces.
     pub capture: Mutex<Option<WireMeter>>,
+    /// The capture of headers under way.
+    pub tap: Mutex<Option<CaptureHere>>,
     /// The CPU meter at work.
     pub meter: Mutex<Option<Meter>>,
     /// The meter of held CPUs at work.
@@ -73,6 +76,7 @@ impl HostState {
             applied: Mutex::default(),
             names: Mutex::default(),
             capture: Mutex::default(),
+            tap: Mutex::default(),
             meter: Mutex::default(),
             held: Mutex::default(),
             watch: Mutex::default(),

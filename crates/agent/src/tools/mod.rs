@@ -7,3 +7,4 @@ pub mod helper;
 pub mod keep;
 pub mod lease;
 mod permitted;
+pub mod sockets;
