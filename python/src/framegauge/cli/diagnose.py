@@ -14,7 +14,8 @@ __all__ = ["SUMMARY", "parser", "run"]
 SUMMARY = "name what makes TCP slow, from captures, with the packets that prove it"
 _MORE = """\
 CAPTURE is a file of tcpdump, Wireshark or any other program: pcap or pcapng, also compressed with gzip or zstd; - is
-standard input. Headers are enough: tcpdump -s 128. Nothing is sent, and no root is needed.
+standard input, and a folder, such as that of framegauge capture, stands for all captures in it. Headers are
+enough: tcpdump -s 128. Nothing is sent, and no root is needed.
 
 The time of each connection's life is divided among causes, so that what was lost adds up. Packet numbers are those
 that Wireshark shows. What each finding means, and from which limits it follows: docs/reference/diagnose.md.
@@ -23,6 +24,7 @@ examples:
   framegauge diagnose slow.pcapng
   framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
+  framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
 exit codes: 0 nothing worth fixing, 1 findings, 2 cannot say (bad input), 130 interrupted
@@ -33,7 +35,9 @@ CANNOT = 2
 def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
-    whole.add_argument("captures", nargs="+", type=Path, metavar="CAPTURE", help="a capture file, or -")
+    whole.add_argument(
+        "captures", nargs="+", type=Path, metavar="CAPTURE", help="a capture file, a folder of them, or -"
+    )
     whole.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
     whole.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
@@ -51,22 +55,24 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
-    from framegauge.diagnose import run as diagnosis, terminal
+    from framegauge.diagnose import folders, run as diagnosis, terminal
     from framegauge.diagnose.kinds import KINDS
+
+    captures = folders.captures(options.captures)
 
     only = [word.strip() for word in options.only.split(",") if word.strip()]
     for kind in only:
         if kind not in KINDS:
             raise InputError(f'--only: found "{kind}", expected one of {", ".join(KINDS)}')
     limits = dict(_threshold(text) for text in options.threshold)
-    if len(options.captures) > 1:
-        count = len(options.captures)
+    if len(captures) > 1:
+        count = len(captures)
         left = iter(range(1, count + 1))
         document = diagnosis.diagnose(
-            options.captures, only, limits, lambda file: output.say(f"{next(left)} of {count} read: {file}")
+            captures, only, limits, lambda file: output.say(f"{next(left)} of {count} read: {file}")
         )
     else:
-        document = diagnosis.diagnose(options.captures, only, limits)
+        document = diagnosis.diagnose(captures, only, limits)
     if options.json:
         output.show_json(document, indent=2)
     else:

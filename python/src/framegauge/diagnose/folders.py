@@ -1,0 +1,35 @@
+"""Folders of captures, as `framegauge capture` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from framegauge.errors import InputError
+
+__all__ = ["captures"]
+
+ENDINGS = (".pcap", ".pcapng", ".cap")
+COMPRESSED = (".gz", ".zst")
+
+
+def captures(places: Sequence[Path]) -> list[Path]:
+    """The files, and of each folder all captures in it, by name; InputError for a folder without one."""
+    found = []
+    for place in places:
+        if not place.is_dir():
+            found.append(place)
+            continue
+        inside = sorted(each for each in place.iterdir() if _is_capture(each) and each.is_file())
+        if not inside:
+            endings = ", ".join(ENDINGS)
+            raise InputError(f"{place}: found no capture in this folder, expected files with an ending of {endings}")
+        found += inside
+    return found
+
+
+def _is_capture(place: Path) -> bool:
+    name = place.name.lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    return name.endswith(ENDINGS) and not name.startswith(".")
