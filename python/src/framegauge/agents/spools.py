@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 
 from framegauge.agents.pipe import Requests
 from framegauge.errors import BadAnswer
 
-__all__ = ["MOST_BYTES", "PIECE_BYTES", "read_spool"]
+__all__ = ["MOST_BYTES", "PIECE_BYTES", "pieces", "read_spool"]
 
 PIECE_BYTES = 1 << 20  # the most that one spool.read may request
 # The largest honest one has 20 million transactions of about 40 bytes; a capture ends at 256 MiB.
@@ -15,11 +16,16 @@ MOST_BYTES = 1 << 30
 
 
 def read_spool(source: Requests, spool: int) -> bytes:
-    """The whole content of a spool, which is dropped afterwards. BadAnswer if it is larger than MOST_BYTES, if its size
-    changes, or if a piece is not as long as what was asked for."""
-    data, size = bytearray(), None
-    while size is None or len(data) < size:
-        asked = {"spool": spool, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+    """The whole content of a spool, which is dropped afterwards; BadAnswer as in `pieces`."""
+    return b"".join(data for data, _ in pieces(source, spool))
+
+
+def pieces(source: Requests, spool: int) -> Iterator[tuple[bytes, int]]:
+    """The content of a spool, piece by piece, each with the size of all; the spool is dropped after the last. BadAnswer
+    if it is larger than MOST_BYTES, if its size changes, or if a piece is not as long as what was asked for."""
+    read, size = 0, None
+    while size is None or read < size:
+        asked = {"spool": spool, "offset_bytes": read, "length_bytes": PIECE_BYTES}
         piece = source.request("spool.read", asked)
         size = piece["size_bytes"] if size is None else size
         if size > MOST_BYTES:
@@ -28,11 +34,11 @@ def read_spool(source: Requests, spool: int) -> bytes:
             raise BadAnswer(
                 f"spool {spool}: found a size of {piece['size_bytes']} bytes after {size}, expected no change"
             )
-        found, expected = base64.b64decode(piece["data"]), min(PIECE_BYTES, size - len(data))
+        found, expected = base64.b64decode(piece["data"]), min(PIECE_BYTES, size - read)
         if len(found) != expected:
             raise BadAnswer(
-                f"spool {spool}: found {len(found)} bytes at {len(data)} of {size}, expected a piece of {expected}"
+                f"spool {spool}: found {len(found)} bytes at {read} of {size}, expected a piece of {expected}"
             )
-        data += found
+        read += len(found)
+        yield found, size
     source.request("spool.drop", {"spool": spool})
-    return bytes(data)

@@ -22,6 +22,7 @@ VERBS = {
     "study": "framegauge.cli.study",
     "report": "framegauge.cli.report",
     "compare": "framegauge.cli.compare",
+    "capture": "framegauge.cli.capture",
     "diagnose": "framegauge.cli.diagnose",
     "plan": "framegauge.cli.plan",
     "hosts": "framegauge.cli.hosts",
@@ -42,6 +43,7 @@ examples:
   framegauge study --resume --out results/rack
   framegauge report results/rack --html rack.html    the same again, as a page (--json, --markdown, --pictures)
   framegauge compare results/before results/after   is it worse now? (see framegauge compare --help)
+  framegauge capture db1 db2 --for 30s      the headers of TCP on both, for diagnose (see framegauge capture --help)
   framegauge diagnose slow.pcapng           why is TCP slow here? (see framegauge diagnose --help)
   framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)
   framegauge hosts inventory.ini            NICs, MTUs and TCP settings of your own hosts (see framegauge hosts --help)

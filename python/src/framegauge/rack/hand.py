@@ -111,21 +111,36 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     """The command to `become` so that `command` runs in a host; InputError without that host, or without a rack."""
-    state = _one_that_is_up("exec", say)
-    hosts = {each["name"]: each for each in members(state)}
-    if host not in hosts:
-        raise InputError(f'rack exec: found no host "{host}", expected one of {", ".join(hosts)}')
-    agent = Process.from_json(hosts[host])
-    if not agent.runs():
-        raise InputError(
-            f"rack exec: {host} no longer runs (process {agent.pid}): run `framegauge rack down`, then `framegauge "
-            "rack up`"
-        )
+    where = _place("rack exec", host, _one_that_is_up("rack exec", say))
     # For root, the command runs as root, even under sudo; for any other user it runs as that user.
     root = os.geteuid() == 0
     who = ["--keep-user"] if root else ["--groups", ",".join(map(str, os.getgroups()))]
-    where = ["--pid", str(agent.pid), "--start-ticks", str(agent.start_ticks)]
     return privileged([find_agent(), "exec", *where, *who, "--", *command], lambda _: None)
+
+
+def host_names(verb: str, say: Say) -> list[str]:
+    """The hosts and routers of the rack that is up; InputError without one."""
+    return [each["name"] for each in members(_one_that_is_up(verb, say))]
+
+
+def agent_command(host: str, verb: str, say: Say) -> list[str]:
+    """The command that starts an agent of its own, as root, in a host of the rack that is up."""
+    where, agent = _place(verb, host, _one_that_is_up(verb, say)), find_agent()
+    return privileged([agent, "exec", *where, "--keep-user", "--", agent, "host"], say)
+
+
+def _place(verb: str, host: str, state: Json) -> list[str]:
+    """The words that name a host to `framegauge-agent exec`; InputError unless it is there."""
+    hosts = {each["name"]: each for each in members(state)}
+    if host not in hosts:
+        raise InputError(f'{verb}: found no host "{host}", expected one of {", ".join(hosts)}')
+    agent = Process.from_json(hosts[host])
+    if not agent.runs():
+        raise InputError(
+            f"{verb}: {host} no longer runs (process {agent.pid}): run `framegauge rack down`, then `framegauge "
+            "rack up`"
+        )
+    return ["--pid", str(agent.pid), "--start-ticks", str(agent.start_ticks)]
 
 
 def members(state: Mapping[str, Any]) -> list[Json]:
@@ -215,7 +230,7 @@ def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] 
 @contextlib.contextmanager
 def _asking(verb: str, say: Say) -> Iterator[tuple[Json, KeptAgent]]:
     """The state of the rack that is up on the fabric, and its agent; InputError without one."""
-    state = _one_that_is_up(verb, say)
+    state = _one_that_is_up(f"rack {verb}", say)
     if state["testbed"] != "rack":
         kind = "a lab" if state["testbed"] == "lab" else f"a rack of kind {state['testbed']}"
         raise InputError(f"rack {verb}: found {kind}, expected a rack on the fabric (kind rack): others have no ports")
@@ -228,9 +243,9 @@ def _one_that_is_up(verb: str, say: Say) -> Json:
     path = kept.state_path()
     state = kept.current(path, say)
     if state is None:
-        raise InputError(f"rack {verb}: found no rack{_others(path)}, expected one that is up: {HOW}")
+        raise InputError(f"{verb}: found no rack{_others(path)}, expected one that is up: {HOW}")
     if state["state"] != "up":
-        raise InputError(f"rack {verb}: the rack is still being built, expected one that is up: try again soon")
+        raise InputError(f"{verb}: the rack is still being built, expected one that is up: try again soon")
     return state
 
 

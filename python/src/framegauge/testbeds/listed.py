@@ -6,6 +6,7 @@ import resource
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent, Requests
@@ -26,9 +27,17 @@ OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 4, 7
 
 
 class ListedHosts:
-    """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason."""
+    """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason.
 
-    def __init__(self, hosts: Sequence[str | Remote], say: Callable[[str], None]) -> None:
+    `commands` start the agents of hosts on this machine that are of no kind known here.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[str | Remote],
+        say: Callable[[str], None],
+        commands: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         _make_room(len(hosts))
         here: dict[str, Agent] = {}
         far = Logins([each for each in hosts if isinstance(each, Remote)], say)
@@ -37,7 +46,7 @@ class ListedHosts:
             far.begin()
             for each in hosts:
                 if isinstance(each, str):
-                    here[each] = Agent.open(_command(each, say))
+                    here[each] = Agent.open(commands.get(each) or _command(each, say))
             far.wait()
         except BaseException:
             self._agents = [*here.values(), *far.give_up()]

@@ -1,0 +1,1 @@
+"""Captures of headers on several hosts at once, and what their kernels count meanwhile."""

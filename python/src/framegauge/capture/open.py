@@ -1,0 +1,78 @@
+"""Opens the hosts of a capture: this machine, network namespaces, hosts of the rack that is up, hosts over ssh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from framegauge.errors import InputError
+from framegauge.files.machines import Machine
+from framegauge.testbeds.base import Host
+from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, remote
+
+__all__ = ["RACK", "Member", "opened"]
+
+RACK = "rack:"
+ALL = "all"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A host and the interfaces that are named for it; none: its usual ones."""
+
+    host: Host
+    interfaces: tuple[str, ...]
+
+
+@contextmanager
+def opened(words: Sequence[str], machines: Sequence[Machine], say: Say) -> Iterator[list[Member]]:
+    """The members of a capture. `words` are HOST or HOST%INTERFACE, where `rack:all` stands for all hosts of the rack;
+    `machines` are hosts of an inventory, which come after them. InputError unless every host can be reached."""
+    asked: dict[str, list[str]] = {}
+    for word in words:
+        name, percent, interface = word.partition("%")
+        if not name or (percent and not interface):
+            raise InputError(f"capture: found {word!r}, expected HOST or HOST%INTERFACE")
+        for each in _of_rack(name, say):
+            asked.setdefault(each, []).extend([interface] if interface else [])
+    for machine in machines:
+        if machine.name in asked:
+            raise InputError(f"capture: found the host {machine.name} twice, expected it once")
+        asked[machine.name] = [machine.interface] if machine.interface else []
+    if not asked:
+        raise InputError(
+            "capture: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE; "
+            "for example: framegauge capture local --for 30s"
+        )
+    known = {machine.name: of_machine(machine) for machine in machines}
+    listed = ListedHosts([known.get(name) or remote(name) for name in asked], say, _commands(asked, say))
+    try:
+        hosts = listed.hosts()
+        if lost := [host.agent.why for host in hosts if isinstance(host.agent, Unreachable)]:
+            raise InputError("\n".join(lost))
+        yield [Member(host, tuple(interfaces)) for host, interfaces in zip(hosts, asked.values(), strict=True)]
+    finally:
+        listed.close()
+
+
+def _of_rack(name: str, say: Say) -> list[str]:
+    """The hosts that a word stands for."""
+    if name != RACK + ALL:
+        return [name]
+    from framegauge.rack import hand
+
+    names = hand.host_names("capture", say)
+    return [name] if ALL in names else [RACK + each for each in names]
+
+
+def _commands(names: Sequence[str] | dict[str, list[str]], say: Say) -> dict[str, list[str]]:
+    """The command that starts the agent of each host of the rack."""
+    mine = [name for name in names if name.startswith(RACK)]
+    if not mine:
+        return {}
+    from framegauge.rack import hand
+
+    return {name: hand.agent_command(name.removeprefix(RACK), "capture", say) for name in mine}
