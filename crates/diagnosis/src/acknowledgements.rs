@@ -4,12 +4,13 @@ use crate::connection::{Connection, Side};
 use crate::flight::Acknowledged;
 use crate::half::{Episode, Silence};
 use crate::kinds::Kind;
+use crate::vantage::Waiting;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
 impl Connection {
-    /// Takes an acknowledgement that `from` sent, of data of the other end.
-    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, now: i64) {
+    /// Takes an acknowledgement that `from` sent, of data of the other end, when that end has heard it.
+    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, heard: Waiting, now: i64) {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
         let half = self.half_mut(sender);
@@ -40,7 +41,7 @@ impl Connection {
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
             }
-            self.take_progress(&taken, sender, now, segment.number);
+            self.take_progress(&taken, sender, heard, now);
         } else if ack == half.una
             && same_window
             && segment.payload_bytes == 0
@@ -95,10 +96,16 @@ impl Connection {
         }
     }
 
-    fn take_progress(&mut self, taken: &Acknowledged, sender: Side, now: i64, number: u64) {
+    fn take_progress(&mut self, taken: &Acknowledged, sender: Side, heard: Waiting, now: i64) {
+        let number = heard.segment.number;
+        let mss = self.mss(sender);
         let half = self.half_mut(sender);
         if let Some(sent) = taken.sent {
-            half.round_trip.sample(now - sent);
+            let late = half.round_trip.minimum.is_some_and(|least| heard.seen - sent - least > DELAYED);
+            let few = taken.bytes < 2 * u64::from(mss);
+            half.round_trip.sample_queue((heard.due - sent).max(heard.seen - sent + half.echo), late && few);
+            let nearest = (heard.seen - sent).max(0);
+            half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
         }
         if taken.closed_hole {
             self.note(Kind::Reordering, now, now, 0, &[number]);
@@ -109,7 +116,20 @@ impl Connection {
             silence.acknowledged = now;
         }
         let una = half.una;
+        if let Some(silence) = half.silence.take_if(|silence| silence.needless && silence.high <= una) {
+            self.note(Kind::SpuriousRetransmit, silence.begin, silence.end, silence.lost, &silence.packets);
+        }
+        let half = self.half_mut(sender);
         if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
+            if episode.was_needless(&heard.segment) && episode.resends > 0 {
+                // The answer is that to the first copy (RFC 3522).
+                return self.open_needless(episode, sender, now);
+            }
+            if episode.probed && !taken.resent && episode.resends == 0 {
+                // It was no loss that it waited for.
+                let (begin, end) = (episode.begin, episode.begin + episode.lost);
+                return self.note(Kind::ApplicationLimited, begin, end, episode.lost, &episode.packets);
+            }
             self.end_episode(episode, sender, now, Some(taken.largest_piece));
         }
     }
@@ -123,6 +143,7 @@ impl Connection {
         let within = |outer: &(u32, u32)| place(outer.0) <= begin && end <= place(outer.1);
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
         let resent = half.counts.resent_segments > 0;
+        let una = half.una;
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
             let (begin, end) = (half.places.near(*begin), half.places.near(*end));
             if begin >= ack {
@@ -133,7 +154,7 @@ impl Connection {
             return;
         }
         // What was sent again after a silence had arrived: nothing was lost, only the answer came late.
-        match half.silence.take() {
+        match half.silence.take_if(|silence| silence.high <= una) {
             Some(silence) => {
                 self.stalls.retain(|stall| *stall != (silence.begin, sender));
                 let (begin, end) = (silence.begin, silence.end);
@@ -146,19 +167,24 @@ impl Connection {
     /// Names the cause of a silence that has ended, or whose connection has.
     pub(crate) fn end_episode(&mut self, episode: Episode, sender: Side, now: i64, arrived: Option<u32>) {
         let end = episode.begin + episode.lost;
+        if episode.probed && episode.resends == 0 && arrived.is_none() {
+            return self.note(Kind::ApplicationLimited, episode.begin, end, episode.lost, &episode.packets);
+        }
         let give = |connection: &mut Connection, kind| {
             connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
         };
         let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
-        let never_so_large = episode.delivered < episode.largest;
-        if episode.resends >= 2 && never_so_large && by_smaller && !episode.revealed && episode.heard {
+        let never_so_large =
+            episode.delivered.max(self.half(sender).flight.largest_sacked()) < episode.largest;
+        let is_alive = episode.heard || arrived.is_some();
+        if episode.resends >= 2 && never_so_large && by_smaller && is_alive {
             return give(self, Kind::PmtuBlackHole);
         }
         self.stalls.push((episode.begin, sender));
         if episode.revealed && episode.repaired_before {
             return give(self, Kind::DoubleLoss);
         }
-        if episode.revealed || episode.resends >= 3 {
+        if episode.revealed || episode.resends >= 3 || episode.probed {
             return give(self, Kind::RtoStall);
         }
         // Whether more was waiting behind what was lost, only the next data will tell.
@@ -168,15 +194,36 @@ impl Connection {
             end,
             lost: episode.lost,
             acknowledged: now,
+            high: episode.high,
+            needless: false,
             packets: episode.packets,
         });
     }
 
-    /// New data after a silence: if it comes at once, it had been waiting.
-    pub(crate) fn tell_silence(&mut self, sender: Side, now: i64) {
+    /// What a silence ended with had arrived before. Whether all else had, what follows will tell.
+    fn open_needless(&mut self, episode: Episode, sender: Side, now: i64) {
+        let (begin, end) = (episode.begin, episode.begin + episode.lost);
+        if self.half(sender).una >= episode.high {
+            return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
+        }
+        self.settle_silence(sender);
+        let (lost, high, packets) = (episode.lost, episode.high, episode.packets);
+        let silence = Silence { begin, end, lost, acknowledged: now, high, needless: true, packets };
+        self.half_mut(sender).silence = Some(silence);
+    }
+
+    /// New data up to a place after a silence: if it comes at once, and answers nothing that came meanwhile, it had been
+    /// waiting.
+    pub(crate) fn tell_silence(&mut self, sender: Side, end: u64, now: i64) {
         let at_once = (self.path_rtt() * 2).max(AT_ONCE);
-        let Some(silence) = self.half_mut(sender).silence.take() else { return };
-        let waited = now - silence.acknowledged <= at_once;
+        let other = self.half(sender.other());
+        let asked = if other.counts.data_segments > 0 { other.last_data } else { i64::MIN };
+        let Some(silence) =
+            self.half_mut(sender).silence.take_if(|silence| end > silence.high && !silence.needless)
+        else {
+            return;
+        };
+        let waited = now - silence.acknowledged <= at_once && asked <= silence.end;
         let kind = if waited { Kind::RtoStall } else { Kind::TailLoss };
         self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
     }
@@ -184,7 +231,8 @@ impl Connection {
     /// Nothing followed a silence.
     pub(crate) fn settle_silence(&mut self, sender: Side) {
         if let Some(silence) = self.half_mut(sender).silence.take() {
-            self.note(Kind::TailLoss, silence.begin, silence.end, silence.lost, &silence.packets);
+            let kind = if silence.needless { Kind::SpuriousRetransmit } else { Kind::TailLoss };
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
     }
 }
@@ -193,3 +241,5 @@ impl Connection {
 const UNKNOWN_SHIFT: u8 = u8::MAX;
 /// What leaves so soon after an acknowledgement was ready.
 const AT_ONCE: i64 = 5_000_000;
+/// Linux delays an acknowledgement by 40 ms or more.
+const DELAYED: i64 = 30_000_000;

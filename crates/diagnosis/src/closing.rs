@@ -68,6 +68,7 @@ impl Connection {
     /// Ends it. `origin`: the time of the capture's first packet.
     pub(crate) fn end(mut self, origin: i64, limits: &Thresholds) -> Ended {
         let last = self.last;
+        SIDES.into_iter().for_each(|side| self.take_waiting(side, last));
         for side in SIDES {
             if let Some(episode) = self.half_mut(side).episode.take() {
                 self.end_episode(episode, side, last, None);
@@ -152,10 +153,8 @@ impl Connection {
         let life = (self.last - self.first).max(1);
         let waited = self.lost(Kind::NetworkLimited);
         let grew = self.halves.iter().any(|half| {
-            let rounds = half.rounds;
-            rounds.growing >= limits.slow_start_rounds
-                && rounds.growing + 2 >= rounds.count
-                && half.counts.resent_segments == 0
+            let (growing, steady) = half.rounds.at_data;
+            growing >= limits.slow_start_rounds && steady <= 1 && half.counts.resent_segments == 0
         });
         if grew && waited * 2 > life {
             self.rename(Kind::NetworkLimited, Kind::ShortFlowSlowStart);
@@ -179,7 +178,11 @@ impl Connection {
         let life = (self.last - self.first).max(1);
         let busy = (life - self.lost(Kind::ApplicationLimited)).max(1);
         let worth = |kind: Kind, lost: i64| match kind {
-            Kind::ApplicationLimited | Kind::NetworkLimited | Kind::ReceiverLimited | Kind::Bufferbloat => {
+            Kind::ApplicationLimited
+            | Kind::NetworkLimited
+            | Kind::ReceiverLimited
+            | Kind::Bufferbloat
+            | Kind::SenderStall => {
                 lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
             }
             Kind::Unexplained => lost as f64 >= limits.unexplained_share * life as f64,

@@ -59,8 +59,18 @@ struct Print {
     identification: Option<u16>,
 }
 
+/// Segments so near to each other left in one burst.
+const BURST_NANOSECONDS: i64 = 200_000;
+/// Without both SYNs, what no jumbo frame holds.
+const LARGEST_SEGMENT: u32 = 9216;
 /// A copy of a packet without an identification follows it within this.
 const UNMARKED_NANOSECONDS: i64 = 20_000;
+
+/// What tells a packet from a later one with the same data; 0: nothing does.
+pub(crate) fn mark(segment: &Segment) -> u32 {
+    let stamp = segment.timestamps.map_or(0, |(value, _)| value | 1 << 31);
+    stamp.rotate_left(16) ^ u32::from(segment.identification.unwrap_or(0))
+}
 
 /// All of it.
 #[derive(Debug, Clone)]
@@ -146,8 +156,10 @@ impl Connection {
             _ => None,
         };
         let least = |side| self.half(side).round_trip.minimum;
+        // Each is that from end to end, or from the tap to the other end if the capture lacks the handshake.
         let of_data = match (least(Side::Client), least(Side::Server)) {
-            (Some(one), Some(other)) => Some(one + other),
+            (Some(one), Some(other)) if of_handshake.is_none() => Some(one + other),
+            (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
         match (of_handshake, of_data) {
@@ -156,10 +168,10 @@ impl Connection {
         }
     }
 
-    /// Whether the tap is nearer to the receiver of this side's data than to its sender.
+    /// Whether what this side has under way is not seen: its capture began in the middle, nearer to the receiver.
     pub(crate) fn is_near_receiver(&self, sender: Side) -> bool {
-        let half = self.half(sender).round_trip.minimum;
-        half.is_some_and(|least| least * 2 < self.path_rtt())
+        let least = self.half(sender).round_trip.minimum;
+        self.ack_answer.is_none() && least.is_some_and(|least| least * 2 < self.path_rtt())
     }
 
     /// Takes the next segment, in the order of the capture.
@@ -174,8 +186,13 @@ impl Connection {
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;
         }
+        self.hear_echo(segment, from, now);
+        self.catch_up(segment, from, now, limits);
+        let mss = self.mss(from);
+        self.half_mut(from).identities.take(segment, mss);
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
+        self.keep_stamp(segment, from, now);
         self.check_header(segment, from, now);
         self.last = now;
         self.last_number = segment.number;
@@ -192,7 +209,7 @@ impl Connection {
         }
         self.take_data(segment, from, now, limits);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
-            self.take_ack(segment, from, now);
+            self.hear(segment, from, now);
         }
         if segment.flags.contains(TcpFlags::RST) {
             self.take_reset(segment, from, now);
@@ -213,11 +230,12 @@ impl Connection {
         let marked = segment.identification.is_some_and(|id| id != 0);
         let prints = &mut self.prints[from as usize];
         // Without it, a repair within a rack may look the same, but not so soon.
-        let within = if marked { limits.duplicate_nanoseconds } else { UNMARKED_NANOSECONDS };
+        let opens = segment.flags.contains(TcpFlags::SYN);
+        let within = if marked || opens { limits.duplicate_nanoseconds } else { UNMARKED_NANOSECONDS };
         let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= within);
         prints[1] = prints[0];
         prints[0] = Some((now, print));
-        again && (marked || (segment.payload_bytes > 0 && segment.timestamps.is_some()))
+        again && (marked || opens || (segment.payload_bytes > 0 && segment.timestamps.is_some()))
     }
 
     /// Both ends have finished and heard so, or one has reset.
@@ -258,6 +276,8 @@ impl Connection {
     fn take_data(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let fin = segment.flags.contains(TcpFlags::FIN);
         let mss = self.mss(from);
+        let knows_mss = self.halves.iter().all(|half| half.syn.is_some());
+        let least_aggregate = if knows_mss { 0 } else { LARGEST_SEGMENT };
         let half = &mut self.halves[from as usize];
         if let Some(is_right) = segment.checksum_is_right {
             half.checksums.take(is_right, segment.payload_bytes > mss);
@@ -281,7 +301,7 @@ impl Connection {
             half.suspects.finish(end);
         }
         half.counts.data_segments += u64::from(segment.payload_bytes > 0);
-        half.counts.aggregates += u64::from(segment.payload_bytes > mss);
+        half.counts.aggregates += u64::from(segment.payload_bytes > mss.max(least_aggregate));
         half.finished |= fin;
         let fresh = end.saturating_sub(half.high.max(begin));
         if end <= half.high {
@@ -299,19 +319,36 @@ impl Connection {
             self.watch_idle(from, segment, now, limits);
             let half = &mut self.halves[from as usize];
             let is_silly = fills_window && segment.payload_bytes > 0 && segment.payload_bytes < mss / 2;
-            half.flight.push(Piece { begin, end, first: now, last: now, number, times: 1, sacked: false });
-            self.tell_silence(from, now);
+            let mark = mark(segment);
+            half.flight.push(Piece {
+                begin,
+                end,
+                first: now,
+                last: now,
+                number,
+                times: 1,
+                mark,
+                sacked: false,
+            });
+            self.tell_silence(from, end, now);
             if is_silly {
                 self.note(Kind::SillyWindow, now, now, 0, &[segment.number]);
             }
         }
         let half = &mut self.halves[from as usize];
+        // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
+        let is_full = segment.payload_bytes > 0 && segment.payload_bytes.is_multiple_of(mss);
+        let in_burst = segment.payload_bytes > mss
+            || (half.last_payload >= mss && now - half.last_data <= BURST_NANOSECONDS);
+        half.unpushed = is_full && (in_burst || !segment.flags.contains(TcpFlags::PSH));
         half.largest = half.largest.max(segment.payload_bytes.min(mss.max(half.largest)));
         half.last_data = now;
         half.last_payload = segment.payload_bytes;
         half.last_number = segment.number;
-        half.unpushed = segment.payload_bytes >= mss && !segment.flags.contains(TcpFlags::PSH);
         self.take_round(from, now);
+        if fresh > 0 {
+            self.half_mut(from).rounds.note_data();
+        }
         self.watch_storm(segment, from, now, limits);
     }
 

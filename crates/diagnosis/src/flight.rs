@@ -17,6 +17,8 @@ pub(crate) struct Piece {
     pub(crate) number: u64,
     /// How often it was sent.
     pub(crate) times: u32,
+    /// What the last packet that carried it had, and a later one has not: `Segment`'s timestamp and identification.
+    pub(crate) mark: u32,
     /// The receiver has it, by SACK.
     pub(crate) sacked: bool,
 }
@@ -26,6 +28,7 @@ pub(crate) struct Piece {
 pub(crate) struct Flight {
     pieces: VecDeque<Piece>,
     sacked_bytes: u64,
+    largest_sacked: u32,
 }
 
 /// Pieces that are kept; of a capture without any acknowledgement the older ones are forgotten.
@@ -43,6 +46,11 @@ impl Flight {
     /// Bytes that the receiver has above a hole.
     pub(crate) fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
+    }
+
+    /// The largest piece that was ever SACKed, in bytes.
+    pub(crate) fn largest_sacked(&self) -> u32 {
+        self.largest_sacked
     }
 
     /// Nothing is under way.
@@ -72,9 +80,15 @@ impl Flight {
         self.pieces.insert(at, piece);
     }
 
+    /// When the piece at a place was sent last, and its mark.
+    pub(crate) fn last_sent(&self, place: u64) -> Option<(i64, u32)> {
+        let at = self.pieces.partition_point(|piece| piece.end <= place);
+        self.pieces.get(at).filter(|piece| piece.begin <= place).map(|piece| (piece.last, piece.mark))
+    }
+
     /// Takes in data that was sent before: the pieces within `[begin, end)` count once more. How often the first of
     /// them has now been sent, and when it was sent before; `None` if it is acknowledged already.
-    pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64) -> Option<Resent> {
+    pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64, mark: u32) -> Option<Resent> {
         self.cut(begin);
         self.cut(end);
         let mut found: Option<Resent> = None;
@@ -86,6 +100,7 @@ impl Flight {
             let before = piece.last;
             piece.times += 1;
             piece.last = now;
+            piece.mark = mark;
             found = found.or(Some(Resent { times: piece.times, before, number: piece.number }));
         }
         found
@@ -120,12 +135,16 @@ impl Flight {
                 found.sent = Some(piece.first);
             }
         }
+        // An answer to a repeat may answer the repeat, or the first: no sample (Karn).
+        found.sent = found.sent.filter(|_| !found.resent);
         found
     }
 
     /// Marks `[begin, end)` as received. Bytes that were not marked before.
     pub(crate) fn sack(&mut self, begin: u64, end: u64) -> u64 {
         let mut news = 0;
+        self.cut(begin);
+        self.cut(end);
         let from = self.pieces.partition_point(|piece| piece.begin < begin);
         for piece in self.pieces.range_mut(from..) {
             if piece.end > end {
@@ -134,6 +153,7 @@ impl Flight {
             if !piece.sacked {
                 piece.sacked = true;
                 news += piece.end - piece.begin;
+                self.largest_sacked = self.largest_sacked.max((piece.end - piece.begin) as u32);
             }
         }
         self.sacked_bytes += news;
@@ -185,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn piece(begin: u64, end: u64, at: i64) -> Piece {
-        Piece { begin, end, first: at, last: at, number: 1, times: 1, sacked: false }
+        Piece { begin, end, first: at, last: at, number: 1, times: 1, mark: 0, sacked: false }
     }
 
     fn three() -> Flight {
@@ -199,18 +219,18 @@ mod tests {
     #[test]
     fn a_part_that_is_resent_counts_alone() {
         let mut flight = three();
-        let found = flight.resend(250, 300, 9).expect("it is under way");
+        let found = flight.resend(250, 300, 9, 0).expect("it is under way");
         assert_eq!((found.times, found.before), (2, 1));
-        assert_eq!(flight.resend(200, 300, 10).expect("it is under way").times, 2);
-        assert_eq!(flight.resend(250, 300, 11).expect("it is under way").times, 4);
-        assert_eq!(flight.resend(0, 100, 12), None);
+        assert_eq!(flight.resend(200, 300, 10, 0).expect("it is under way").times, 2);
+        assert_eq!(flight.resend(250, 300, 11, 0).expect("it is under way").times, 4);
+        assert_eq!(flight.resend(0, 100, 12, 0), None);
         assert_eq!(flight.bytes(), 300);
     }
 
     #[test]
     fn karn_takes_no_sample_of_what_was_resent() {
         let mut flight = three();
-        flight.resend(100, 200, 9);
+        flight.resend(100, 200, 9, 0);
         let found = flight.acknowledge(200);
         assert_eq!((found.bytes, found.sent, found.resent), (100, None, true));
         assert_eq!(flight.acknowledge(400).sent, Some(2));
@@ -242,7 +262,7 @@ mod tests {
                     }
                     1 => {
                         let begin = (una + first).min(high);
-                        flight.resend(begin, (begin + second).min(high), now as i64);
+                        flight.resend(begin, (begin + second).min(high), now as i64, 0);
                     }
                     2 => {
                         let begin = una + first;

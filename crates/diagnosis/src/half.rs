@@ -3,13 +3,16 @@
 use crate::flight::Flight;
 use crate::flows::{Progress, Run};
 use crate::holes::Holes;
+use crate::identities::Identities;
 use crate::quality::Checksums;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
+use crate::vantage::Waiting;
 use crate::violations::Suspects;
 use crate::windows::Watch;
 use framegauge_packets::SynOptions;
 use framegauge_packets::capture::Segment;
+use std::collections::VecDeque;
 
 /// Without a SYN and before any data: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
 const MSS_DEFAULT: u32 = 536;
@@ -29,6 +32,17 @@ pub(crate) struct Half {
     /// The place up to which the other end has acknowledged.
     pub(crate) una: u64,
     pub(crate) round_trip: RoundTrip,
+    /// The least time from the tap to the receiver and back.
+    pub(crate) nearest: Option<i64>,
+    /// Timestamps of the other end as they passed the tap, and how long the newest took to come back from the sender.
+    pub(crate) echoes: VecDeque<(u32, i64)>,
+    pub(crate) echo: i64,
+    /// The sender's own timestamps: the first and the newest, with when they passed the tap.
+    pub(crate) stamps: Option<[(u32, i64); 2]>,
+    /// When the last pause ended.
+    pub(crate) paused: i64,
+    /// Acknowledgements that have passed the tap and not reached the sender.
+    pub(crate) waiting: VecDeque<Waiting>,
     /// The right edge of the other end's window, and the window itself, in bytes.
     pub(crate) edge: u64,
     pub(crate) window: u64,
@@ -43,13 +57,16 @@ pub(crate) struct Half {
     pub(crate) last_progress: i64,
     pub(crate) last_payload: u32,
     pub(crate) last_number: u64,
-    /// The last data was a full segment without PSH: more was there (Linux).
+    /// The last data ended with a full segment that was not the end of a write: more was there.
     pub(crate) unpushed: bool,
+    pub(crate) identities: Identities,
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,
     pub(crate) silence: Option<Silence>,
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     pub(crate) recovery: u64,
+    /// What lies before this place was under way when a timer ran out: its repair is that of the timeout.
+    pub(crate) timed_out: u64,
     pub(crate) rounds: Rounds,
     pub(crate) watch: Option<Watch>,
     pub(crate) progress: Progress,
@@ -101,7 +118,23 @@ pub(crate) struct Episode {
     pub(crate) repaired_before: bool,
     /// The other end was heard meanwhile.
     pub(crate) heard: bool,
+    /// New data ended the silence, so that more had been waiting if the data before it is lost.
+    pub(crate) probed: bool,
+    /// The timestamp of the first repeat, or of the new data.
+    pub(crate) stamp: Option<u32>,
+    /// The place after all that had been sent when it began.
+    pub(crate) high: u64,
     pub(crate) packets: Vec<u64>,
+}
+
+impl Episode {
+    /// Whether an acknowledgement that ends it answers what was sent before its repeat: it echoes an older timestamp.
+    pub(crate) fn was_needless(&self, ack: &Segment) -> bool {
+        match (self.stamp, ack.timestamps) {
+            (Some(stamp), Some((_, echo))) => (echo.wrapping_sub(stamp) as i32) < 0,
+            _ => false,
+        }
+    }
 }
 
 /// A silence that is over, and of which the next new data will tell whether more was waiting.
@@ -111,6 +144,10 @@ pub(crate) struct Silence {
     pub(crate) end: i64,
     pub(crate) lost: i64,
     pub(crate) acknowledged: i64,
+    /// The place after what was lost: data beyond it is new.
+    pub(crate) high: u64,
+    /// What was repeated first had arrived; whether all had, will show.
+    pub(crate) needless: bool,
     pub(crate) packets: Vec<u64>,
 }
 
@@ -121,6 +158,10 @@ pub(crate) struct Rounds {
     pub(crate) end: u64,
     pub(crate) count: u32,
     pub(crate) growing: u32,
+    /// Rounds since the last that grew.
+    pub(crate) steady: u32,
+    /// Rounds that grew, and since, when the last new data left; with the round that goes on.
+    pub(crate) at_data: (u32, u32),
     pub(crate) peak: u64,
     pub(crate) last_peak: u64,
     pub(crate) largest_peak: u64,
@@ -129,6 +170,16 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
+    fn has_grown(&self) -> bool {
+        self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3
+    }
+
+    /// New data has left: what comes after the last of it is no round of growth.
+    pub(crate) fn note_data(&mut self) {
+        let grown = self.has_grown();
+        self.at_data = (self.growing + u32::from(grown), if grown { 0 } else { self.steady });
+    }
+
     /// Takes the bytes under way after data left or was acknowledged. Whether a round has ended, of which `last_peak` tells.
     pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) -> bool {
         self.largest_peak = self.largest_peak.max(flight);
@@ -137,9 +188,8 @@ impl Rounds {
         let has_ended = self.end > 0 && una >= self.end;
         if has_ended {
             self.count += 1;
-            if self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3 {
-                self.growing += 1;
-            }
+            self.growing += u32::from(self.has_grown());
+            self.steady = if self.has_grown() { 0 } else { self.steady + 1 };
             self.last_peak = self.peak;
             self.end = 0;
         }

@@ -80,8 +80,8 @@ impl Holes {
 impl Hole {
     /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and
     /// nothing was lost. Timestamps tell (RFC 7323), or IPv4's identification where it counts up; else the time does:
-    /// a repair takes at least half an RTT.
-    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64) -> bool {
+    /// a repair takes at least half an RTT, unless the sender knew of losses before (`is_calm`: it did not).
+    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool) -> bool {
         let (own, later) = (by.timestamps.map(|(value, _)| value), self.timestamp);
         if let (Some(own), Some(later)) = (own, later)
             && own != later
@@ -94,7 +94,7 @@ impl Hole {
         {
             return (own.wrapping_sub(later) as i16) < 0;
         }
-        now - self.since < rtt / 2
+        is_calm && now - self.since < rtt / 2
     }
 }
 

@@ -105,8 +105,7 @@ impl Connection {
         for side in SIDES {
             let counts = self.half(side).counts;
             let heard = self.half(side.other()).counts;
-            if counts.segments == 0 && heard.segments >= LEAST_HEARD && heard.data_segments + heard.bytes > 0
-            {
+            if counts.segments == 0 && heard.segments >= LEAST_HEARD {
                 self.note(Kind::HalfCapture, first, last, 0, &[]);
                 self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
             }

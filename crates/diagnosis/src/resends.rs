@@ -1,7 +1,7 @@
 //! Data that is sent again: repairs, and storms of them.
 
 use crate::Thresholds;
-use crate::connection::{Connection, Side};
+use crate::connection::{Connection, Side, mark};
 use crate::flight::{Piece, Resent};
 use crate::half::Second;
 use crate::kinds::Kind;
@@ -31,7 +31,8 @@ impl Connection {
             && range.0 >= half.una
         {
             let rtt = self.path_rtt();
-            let overtaken = hole.was_overtaken(segment, now, rtt);
+            let is_calm = hole.since - self.half(from).paused > 2 * rtt;
+            let overtaken = hole.was_overtaken(segment, now, rtt, is_calm);
             let times = if overtaken { 1 } else { 2 };
             let half = self.half_mut(from);
             half.flight.insert(Piece {
@@ -41,8 +42,12 @@ impl Connection {
                 last: now,
                 number: segment.number,
                 times,
+                mark: mark(segment),
                 sacked: false,
             });
+            if overtaken && segment.nanoseconds < hole.since {
+                return; // The capture's order, not the network's: it was stamped before what it comes after.
+            }
             if overtaken {
                 self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
                 return;
@@ -50,21 +55,47 @@ impl Connection {
         }
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
-        let in_episode = half.episode.is_some();
+        let in_episode = half.episode.as_ref().is_some_and(|episode| !episode.probed);
+        let mark = mark(segment);
+        let is_copy =
+            |(last, before)| now - last < limits.duplicate_nanoseconds && before == mark && mark != 0;
+        if hole.is_none() && !revealed && half.flight.last_sent(range.0).is_some_and(is_copy) {
+            // No sender repeats so soon what nothing has revealed as lost.
+            self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
+            return;
+        }
         half.counts.resent_segments += 1;
         half.counts.resent_bytes += range.1 - range.0;
         half.run.take(range.0, range.1);
         let found = match hole {
             // The first copy was lost before it came here.
             Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
-            None => half.flight.resend(range.0, range.1, now),
+            None => half.flight.resend(range.0, range.1, now, mark),
         };
+        if let Some(found) = found
+            && revealed
+            && !in_episode
+            && found.times >= 3
+        {
+            self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
+        }
+        let half = self.half_mut(from);
+        if let Some(silence) =
+            half.silence.take_if(|silence| silence.needless && revealed && range.0 >= half.una)
+        {
+            // The timer ran out for what had arrived; behind it lies what had not.
+            self.stalls.push((silence.begin, from));
+            self.note(Kind::RtoStall, silence.begin, silence.end, silence.lost, &silence.packets);
+        }
+        let half = self.half_mut(from);
+        let after_timeout = range.0 < half.timed_out;
         let is_first = range.0 >= half.recovery || half.recovery <= half.una;
         if let Some(found) = found
             && revealed
             && !in_episode
             && found.times == 2
             && is_first
+            && !after_timeout
         {
             half.recovery = half.high;
             self.watch_loss(from, segment.number, limits);

@@ -25,7 +25,6 @@ impl RoundTrip {
     pub(crate) fn sample(&mut self, nanoseconds: i64) {
         let sample = nanoseconds.max(0);
         self.minimum = Some(self.minimum.map_or(sample, |least| least.min(sample)));
-        self.latest = sample;
         if self.samples == 0 {
             self.smoothed = sample;
             self.deviation = sample / 2;
@@ -34,6 +33,16 @@ impl RoundTrip {
             self.smoothed += (sample - self.smoothed) / 8;
         }
         self.samples += 1;
+    }
+
+    /// Takes a sample that tells of queues; one that a delayed acknowledgement may have made does not.
+    pub(crate) fn sample_queue(&mut self, nanoseconds: i64, may_be_delayed: bool) {
+        let rise = nanoseconds - self.minimum.unwrap_or(nanoseconds);
+        let gradual = (self.latest - self.minimum.unwrap_or(0)) * 2 >= rise;
+        if !may_be_delayed || gradual {
+            self.latest = nanoseconds;
+        }
+        self.sample(nanoseconds);
     }
 
     /// When the sender gives up waiting, counted from its last segment.

@@ -1,8 +1,8 @@
 //! Which cause a gap between two packets of a connection belongs to.
 
 use crate::Thresholds;
-use crate::connection::{Connection, Held, SIDES, Side};
-use crate::half::Episode;
+use crate::connection::{Connection, Held, Side};
+use crate::half::{Episode, Silence};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -21,8 +21,11 @@ impl Connection {
             return;
         }
         let pause = ((self.path_rtt() as f64 * limits.pause_rtts) as i64).max(limits.pause_nanoseconds);
-        if gap <= pause {
-            let kind = self.regime(from, segment, limits);
+        if gap <= pause && !self.is_delayed(segment, from, gap, limits) {
+            let acts = segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN);
+            let sender = if acts { from } else { from.other() };
+            let kind = self.regime(sender, limits);
+            let kind = self.or_stall(kind, segment, from, gap, limits);
             self.give(kind, gap, &[]);
         } else if segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN) {
             self.attribute_to_sender(segment, from, gap, limits);
@@ -39,6 +42,25 @@ impl Connection {
         }
     }
 
+    /// A short gap in which a sender that had more sent nothing, and nothing was under way.
+    fn or_stall(&self, kind: Kind, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) -> Kind {
+        let half = self.half(from);
+        let stalled = kind == Kind::ApplicationLimited
+            && segment.payload_bytes > 0
+            && half.unpushed
+            && half.flight.is_empty()
+            && gap > (self.path_rtt() / 2).max(limits.pause_nanoseconds)
+            && self.is_sender_seen(from)
+            && self.has_just_left(segment, from, gap);
+        if stalled { Kind::SenderStall } else { kind }
+    }
+
+    /// The time until an acknowledgement reaches a sender.
+    pub(crate) fn attribute_wait(&mut self, sender: Side, at: i64, limits: &Thresholds) {
+        let kind = self.regime(sender, limits);
+        self.give(kind, at - self.last, &[]);
+    }
+
     fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
         let half = self.half(from);
         let again = segment.flags.contains(TcpFlags::SYN) && half.syns > 0;
@@ -50,23 +72,27 @@ impl Connection {
     }
 
     /// What limits a connection that goes on without a pause.
-    fn regime(&self, from: Side, segment: &Segment, limits: &Thresholds) -> Kind {
-        let busiest =
-            SIDES.into_iter().max_by_key(|side| self.half(*side).flight.bytes()).unwrap_or(Side::Client);
+    fn regime(&self, sender: Side, limits: &Thresholds) -> Kind {
         if self.is_shut() {
             return Kind::ZeroWindow;
         }
+        let busiest = if self.half(sender).flight.is_empty() { sender.other() } else { sender };
         let half = self.half(busiest);
         if half.flight.is_empty() {
-            // At the receiver's end nothing seems under way, although the sender may be waiting for its window.
-            let goes_on =
-                segment.payload_bytes > 0 && self.is_near_receiver(from) && self.half(from).last_payload > 0;
-            return if goes_on { Kind::NetworkLimited } else { Kind::ApplicationLimited };
+            return Kind::ApplicationLimited;
         }
-        if half.window_is_known && half.room() < u64::from(self.mss(busiest) * limits.window_slack_segments) {
+        if half.window_is_known && half.room() < self.slack(busiest, limits) {
             return Kind::ReceiverLimited;
         }
         if self.is_bloated(busiest, limits) { Kind::Bufferbloat } else { Kind::NetworkLimited }
+    }
+
+    /// Bytes of a window that a sender may leave: it waits until it can send some segments at once, where the window has
+    /// room for many.
+    fn slack(&self, sender: Side, limits: &Thresholds) -> u64 {
+        let mss = u64::from(self.mss(sender));
+        let window = self.half(sender).window;
+        (mss * u64::from(limits.window_slack_segments)).min(window / 8).max(mss)
     }
 
     /// Whether an end's window is closed.
@@ -85,6 +111,7 @@ impl Connection {
 
     /// A pause that data or a FIN ends.
     fn attribute_to_sender(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
+        self.half_mut(from).paused = self.last + gap;
         let half = self.half(from);
         let begin = half.places.near(segment.seq);
         let end = begin + u64::from(segment.payload_bytes);
@@ -96,41 +123,72 @@ impl Connection {
                 self.give(Kind::ApplicationLimited, gap, &[]);
             } else if closed {
                 self.give(Kind::ZeroWindow, gap, &evidence);
+            } else if end <= half.una && half.identities.missing() > 0 {
+                // More was lost before it came here.
+                self.stalls.push((self.last, from));
+                self.give(Kind::RtoStall, gap, &evidence);
+            } else if end <= half.una {
+                // The answer has passed here, and did not come to the sender in time.
+                self.give(Kind::SpuriousRetransmit, gap, &evidence);
             } else {
                 self.extend_episode(segment, from, gap, limits);
             }
             return;
         }
         let in_flight = !half.flight.is_empty();
-        let kind = if closed {
-            Kind::ZeroWindow
-        } else if in_flight && half.window_is_known && half.room() < u64::from(segment.payload_bytes) {
-            Kind::ReceiverLimited
-        } else if !in_flight && self.had_more(from) {
-            Kind::SenderStall
+        // A sender waits for room for a whole segment, and at last sends what fits (RFC 9293 section 3.8.6.2.1).
+        let fills_small_window =
+            half.room() < u64::from(self.mss(from)) && half.room() == u64::from(segment.payload_bytes);
+        let missing = u64::from(half.identities.missing());
+        if closed {
+            self.give(Kind::ZeroWindow, gap, &evidence);
+        } else if half.high > 0 && begin > half.high {
+            // What lies between was lost before it came here.
+            self.open_silence(segment, from, gap, end);
+        } else if !in_flight && missing > 0 {
+            self.open_silence(segment, from, gap, begin + missing * u64::from(self.mss(from)));
+        } else if half.window_is_known
+            && (half.room() < u64::from(segment.payload_bytes.min(self.mss(from))) || fills_small_window)
+        {
+            self.give(Kind::ReceiverLimited, gap, &evidence);
+        } else if in_flight {
+            self.extend_episode(segment, from, gap, limits);
+        } else if half.unpushed {
+            let is_seen = self.is_sender_seen(from) && self.has_just_left(segment, from, gap);
+            let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
+            self.give(kind, gap, &evidence);
         } else {
-            Kind::ApplicationLimited
-        };
-        self.give(kind, gap, &evidence);
+            self.give(Kind::ApplicationLimited, gap, &evidence);
+        }
     }
 
-    /// Whether the sender's last segment says that more data was there: it was full, and not the end of a write (Linux
-    /// sets PSH there).
-    fn had_more(&self, sender: Side) -> bool {
-        self.half(sender).unpushed
+    /// Whether what a sender did not send can be told from what was lost before it came here.
+    fn is_sender_seen(&self, sender: Side) -> bool {
+        self.reach(sender) == 0 || self.half(sender).identities.shows_none_missing()
+    }
+
+    /// A silence in which packets were lost before they came here: what ended it lies where nothing was seen yet.
+    fn open_silence(&mut self, segment: &Segment, from: Side, gap: i64, high: u64) {
+        self.settle_silence(from);
+        self.stalls.push((self.last, from));
+        let (begin, end) = (self.last, self.last + gap);
+        let half = self.half_mut(from);
+        half.timed_out = high;
+        let packets = vec![half.last_number, segment.number];
+        let silence = Silence { begin, end, lost: gap, acknowledged: end, high, needless: false, packets };
+        half.silence = Some(silence);
     }
 
     /// A pause that an acknowledgement without data ends.
     fn attribute_to_receiver(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
         let sender = from.other();
         let half = self.half(sender);
-        let acks_news = half.high > 0 && half.places.near(segment.ack) > half.una;
         let evidence = [half.last_number, segment.number];
         if self.is_shut() {
             self.give(Kind::ZeroWindow, gap, &evidence);
         } else if half.flight.is_empty() {
             self.give(Kind::ApplicationLimited, gap, &[]);
-        } else if acks_news && self.may_be_delayed(sender, gap, limits) {
+        } else if self.is_delayed(segment, from, gap, limits) {
             // Kept aside: what follows tells whether anybody waited for it.
             self.held = Some(Held {
                 sender,
@@ -151,10 +209,17 @@ impl Connection {
         }
     }
 
-    /// Whether an acknowledgement so late may have been delayed on purpose: the last data was less than two segments.
-    fn may_be_delayed(&self, sender: Side, gap: i64, limits: &Thresholds) -> bool {
-        let late = gap - self.path_rtt();
-        self.half(sender).last_payload < self.mss(sender)
+    /// Whether an acknowledgement so late may have been delayed on purpose: it is of news, and the last data was less
+    /// than two segments.
+    fn is_delayed(&self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) -> bool {
+        let sender = from.other();
+        let half = self.half(sender);
+        let late = gap - (self.path_rtt() - self.reach(sender));
+        !segment.flags.contains(TcpFlags::FIN)
+            && segment.payload_bytes == 0
+            && half.high > 0
+            && half.places.near(segment.ack) > half.una
+            && (half.last_payload < self.mss(sender) || half.flight.bytes() < 2 * u64::from(self.mss(sender)))
             && (limits.delayed_ack_least..=limits.delayed_ack_most).contains(&late.max(gap * 3 / 4))
     }
 
@@ -162,18 +227,14 @@ impl Connection {
     /// RFC 1122 section 4.2.3.2).
     fn settle_held(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let Some(held) = self.held.take() else { return };
-        let soon = if self.is_near_receiver(held.sender) {
-            limits.held_nanoseconds + self.path_rtt() * 3 / 2
-        } else {
-            limits.held_nanoseconds
-        };
+        let soon = limits.held_nanoseconds + self.reach(held.sender) * 3 / 2;
         let small = segment.payload_bytes > 0 && segment.payload_bytes < self.mss(held.sender);
         let waited = from == held.sender && small && now - held.end <= soon;
         let kind = if waited { Kind::NagleDelayedAck } else { Kind::ApplicationLimited };
         self.note(kind, held.begin, held.end, held.end - held.begin, &[held.data, held.ack, segment.number]);
     }
 
-    /// A pause that ended by sending again what was sent before.
+    /// A pause that ended by sending again what was sent before, or by new data while older data was not answered.
     fn extend_episode(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
         let last = self.last;
         self.watch_loss(from, segment.number, limits);
@@ -181,19 +242,28 @@ impl Connection {
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before =
             half.flight.front().is_some_and(|piece| piece.times > 1) && half.recovery > half.una;
-        let (una, delivered, data) = (half.una, half.delivered, half.last_number);
+        let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
+        let is_oldest = half.places.near(segment.seq) <= una;
+        let is_new = half.places.near(segment.seq) + u64::from(segment.payload_bytes) > high;
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,
             begin: last,
             delivered,
             revealed,
             repaired_before,
+            high,
+            stamp: segment.timestamps.map(|(value, _)| value),
             packets: vec![data],
             ..Episode::default()
         });
         episode.lost += gap;
-        episode.resends += 1;
-        episode.largest = episode.largest.max(segment.payload_bytes);
+        if is_new {
+            episode.probed = true;
+        } else {
+            episode.resends += 1;
+            half.timed_out = if is_oldest { high } else { half.timed_out };
+            episode.largest = episode.largest.max(segment.payload_bytes);
+        }
         episode.packets.push(segment.number);
     }
 }

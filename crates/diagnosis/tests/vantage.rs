@@ -1,0 +1,243 @@
+//! The same causes at taps that are not beside the sender, and what a tap cannot have seen.
+
+mod scene;
+
+use framegauge_diagnosis::Kind;
+use framegauge_packets::TcpFlags;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
+
+const RTT: i64 = 10 * MS;
+
+/// A handshake at a tap beside the server.
+fn met_at_server(window: u16) -> Scene {
+    let mut scene = Scene::new();
+    scene.window = [window, window];
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    scene.pass(20_000);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+    scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
+    scene.got[CLIENT] = scene.next[SERVER];
+    scene.pass(RTT);
+    scene.ack(CLIENT);
+    scene
+}
+
+/// Bursts of the client that arrive, are acknowledged at once, and let the next one go: an RTT each.
+fn bursts(scene: &mut Scene, count: usize, segments: usize) {
+    for _ in 0..count {
+        for _ in 0..segments {
+            scene.data(CLIENT, MSS);
+            scene.pass(10_000);
+        }
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+}
+
+#[test]
+fn a_transfer_that_waits_for_its_congestion_window_does_so_at_the_receiver_too() {
+    let mut scene = met_at_server(512);
+    bursts(&mut scene, 20, 10);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), []);
+    assert!(one(&found, Kind::NetworkLimited).lost_seconds > 0.19);
+}
+
+#[test]
+fn the_receivers_window_limits_at_the_receiver_too() {
+    let mut scene = met_at_server(114); // of 128 bytes: ten segments
+    bursts(&mut scene, 20, 10);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
+    assert!(one(&found, Kind::ReceiverLimited).lost_seconds > 0.17);
+}
+
+#[test]
+fn an_application_that_thinks_is_told_from_the_way_to_it() {
+    let mut scene = met_at_server(512);
+    for _ in 0..10 {
+        scene.data(CLIENT, 100);
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(RTT + 50 * MS);
+    }
+    let found = scene.diagnosis();
+    assert!((one(&found, Kind::ApplicationLimited).lost_seconds - 0.45).abs() < 0.001);
+    let network = found.connections[0].time["network_limited"];
+    assert!((network - 0.09).abs() < 0.001, "{network}");
+}
+
+/// A flight that was lost before the tap: nothing came for a while, then it goes on.
+fn lost_before(scene: &mut Scene, is_marked: bool) {
+    bursts(scene, 20, 10);
+    scene.identification += 10;
+    scene.pass(200 * MS);
+    scene.data(CLIENT, MSS);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(RTT);
+    bursts(scene, 20, 10);
+    if !is_marked {
+        scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    }
+}
+
+/// Each end counts its own packets.
+fn renumber(scene: &mut Scene) {
+    let mut next = [1u16, 30_000];
+    let mut last = 0;
+    for segment in &mut scene.segments {
+        let end = usize::from(segment.source == scene.ends[SERVER]);
+        let own = segment.identification.expect("a number");
+        // Numbers that nobody has are those of packets that were lost, of the client.
+        next[CLIENT] = next[CLIENT].wrapping_add(own - last - 1);
+        last = own;
+        segment.identification = Some(next[end]);
+        next[end] += 1;
+    }
+}
+
+#[test]
+fn a_flight_that_was_lost_before_the_tap_shows_by_its_identifications() {
+    let mut scene = met_at_server(512);
+    lost_before(&mut scene, true);
+    renumber(&mut scene);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::RtoStall]);
+    assert!((one(&found, Kind::RtoStall).lost_seconds - 0.2).abs() < 0.001);
+}
+
+#[test]
+fn without_identifications_nobody_is_blamed_for_it() {
+    let mut scene = met_at_server(512);
+    lost_before(&mut scene, false);
+    let found = kinds(&scene.diagnosis());
+    assert!(!found.contains(&Kind::SenderStall) && !found.contains(&Kind::RtoStall), "{found:?}");
+}
+
+#[test]
+fn new_data_that_probes_after_a_silence_shows_what_was_lost() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    (0..9).for_each(|_| _ = scene.data(CLIENT, MSS));
+    scene.pass(25 * MS);
+    let probe = scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.sack(SERVER, begin, &[(probe, probe.wrapping_add(MSS))]);
+    scene.pass(10_000);
+    for place in 0..10 {
+        scene.again(CLIENT, begin.wrapping_add(place * MSS), MSS);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::RtoStall, Kind::FastRetransmit]);
+    assert!((one(&found, Kind::RtoStall).lost_seconds - 0.025).abs() < 1e-9);
+}
+
+#[test]
+fn an_answer_to_the_first_copy_shows_that_the_repeat_was_needless() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    let stamp = scene.segments.last().expect("data").timestamps.expect("on").0;
+    scene.pass(230 * MS);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(MS);
+    scene.ack(SERVER);
+    scene.segments.last_mut().expect("just sent").timestamps = Some(((scene.now / MS) as u32, stamp));
+    scene.pass(10_000);
+    scene.data(CLIENT, MSS);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SpuriousRetransmit]);
+    assert!((one(&found, Kind::SpuriousRetransmit).lost_seconds - 0.23).abs() < 1e-9);
+}
+
+#[test]
+fn an_answer_to_a_request_that_follows_a_repair_was_not_waiting() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, 700);
+    scene.pass(25 * MS);
+    scene.again(CLIENT, begin, 700);
+    scene.pass(RTT);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.data(SERVER, 100);
+    scene.pass(10_000);
+    scene.got[CLIENT] = scene.next[SERVER];
+    scene.data(CLIENT, 700);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::TailLoss]);
+}
+
+#[test]
+fn a_repair_that_is_lost_and_revealed_again_is_a_double_loss_without_a_timeout() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    (0..5).for_each(|_| _ = scene.data(CLIENT, MSS));
+    for repeat in 0..2 {
+        scene.pass(RTT);
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * (6 + repeat)))]);
+        scene.pass(10_000);
+        scene.again(CLIENT, begin, MSS);
+        scene.data(CLIENT, MSS);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit, Kind::DoubleLoss]);
+}
+
+#[test]
+fn a_mirror_port_shows_a_whole_burst_before_its_copies() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    for _ in 0..10 {
+        scene.data(CLIENT, MSS);
+    }
+    scene.pass(50_000);
+    // As with IPv6.
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    let copies: Vec<_> = scene.segments[scene.segments.len() - 10..].to_vec();
+    scene.segments.extend(copies.into_iter().map(|mut copy| {
+        copy.nanoseconds += 50_000;
+        copy
+    }));
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::CaptureDuplicates]);
+}
+
+#[test]
+fn records_in_the_wrong_order_are_no_reordering() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    for _ in 0..4 {
+        scene.data(CLIENT, MSS);
+        scene.pass(10_000);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let mut segments = scene.segments.clone();
+    let count = segments.len();
+    segments.swap(count - 4, count - 3);
+    assert_eq!(kinds(&diagnosis(&segments)), [Kind::CaptureMisordered]);
+}
+
+#[test]
+fn a_window_below_a_segment_is_waited_for_by_the_receivers_fault() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.window[SERVER] = 5; // of 128 bytes
+    scene.ack(SERVER);
+    scene.pass(300 * MS);
+    scene.data(CLIENT, 640);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
+}
