@@ -21,7 +21,7 @@ from typing import Any
 from bench.common import say
 from bench.diagnosis import page, scoring
 from bench.diagnosis.judging import Sample, judge
-from bench.diagnosis.scenes import SCENES, Scene
+from bench.diagnosis.scenes import SCENES
 from bench.diagnosis.staging import Staged, stage, truth
 
 from framegauge.agents.binary import find_agent
@@ -53,9 +53,8 @@ def main() -> None:
     else:
         print(text)
     table = scoring.scores(samples)
-    say(
-        f"macro-F1 {scoring.macro_f1(table):.3f}; false warnings {'{} in {} clean flows'.format(*scoring.false_warnings(samples))}"
-    )
+    warnings, flows = scoring.false_warnings(samples)
+    say(f"macro-F1 {scoring.macro_f1(table):.3f}; {warnings} false warnings in {flows} clean flows")
 
 
 Judged = tuple[Staged, Any, Sequence[dict[str, Any]], list[Sample]]

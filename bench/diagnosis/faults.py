@@ -1,5 +1,7 @@
 """What the wire of a scene does to packets: each fault is data, with a method that judges one packet."""
 
+# ruff: noqa: ARG002 (not every fault draws)
+
 from __future__ import annotations
 
 import random
@@ -135,21 +137,6 @@ class Lose(Fault):
 
     def act(self, seen: Seen, draws: random.Random) -> int:
         return LOST if seen.is_data and draws.random() < self.share else 0
-
-
-@dataclass
-class DropAcks(Fault):
-    """Acknowledgements without data are lost for a time after this byte was sent."""
-
-    begin: int
-    seconds: float
-    _from: int = 0
-
-    def act(self, seen: Seen, draws: random.Random) -> int:
-        if self._from == 0 and seen.is_data and seen.end > self.begin:
-            self._from = seen.now
-        within = self._from and seen.now - self._from < self.seconds * SECOND
-        return LOST if within and not seen.forth and seen.packet.payload == 0 else 0
 
 
 @dataclass

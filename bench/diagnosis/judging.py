@@ -17,9 +17,22 @@ BY_KERNEL = {
     "spurious_retransmit": ("sender", ("TCPDSACKRecv", "TCPDSACKOfoRecv")),
     "reordering": ("sender", ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")),
     "zero_window": ("receiver", ("TCPToZeroWindowAdv",)),
+    "double_loss": ("sender", ("TCPLostRetransmit",)),
 }
-# What a limit's share of a connection's life must be to be found, and what it must not be if it is found.
-CLEARLY, HARDLY = 0.25, 0.02
+# So many repeats are a storm, wherever they come from; a flight that is lost as a whole is one.
+STORM = 30
+# What a tap may say that cannot know the kind.
+INSTEAD = {
+    "sender_stall": ("unexplained", "application_limited"),
+    "rto_stall": ("unexplained", "application_limited", "fast_retransmit"),
+    "tail_loss": ("unexplained", "application_limited"),
+    "pmtu_black_hole": ("rto_stall", "tail_loss", "unexplained", "application_limited", "fast_retransmit"),
+    "unexplained": ("sender_stall", "application_limited"),
+}
+# Below this share of a connection's life, a limit is wrong if it is found.
+HARDLY = 0.02
+# The kernel counts in ticks of 4 ms: of shorter lives its shares say little.
+SHORTEST = 0.2
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Chronograph:
-    """The time of a connection's life by limit, in seconds: by the kernel (TCP_INFO of the sender) or by a diagnosis."""
+    """The time of a connection's life by limit, in seconds: by the kernel (the sender's TCP_INFO) or a diagnosis."""
 
     life: float
     idle: float
@@ -80,8 +93,10 @@ def judge(scene: Scene, variant: Variant, ran: Ran, taps: Iterable[Mapping[str, 
     found = []
     for tap in taps:
         kinds = frozenset(each["kind"] for each in tap["findings"])
-        must = scene.must - _invisible(scene, variant, ran, tap["interface"])
-        may = scene.may | scene.must | _also_true(variant, ran, tap)
+        hidden = _invisible(scene, variant, ran, tap["interface"]) & scene.must
+        instead = frozenset(each for kind in hidden for each in INSTEAD.get(kind, ()))
+        must = scene.must - hidden
+        may = scene.may | scene.must | _also_true(variant, ran, tap) | instead
         flows = len(tap["connections"])
         found.append(Sample(scene.name, scene.kind, variant.number, tap["interface"], must, may, kinds, flows))
     return found
@@ -96,10 +111,16 @@ def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[
         counters = (ran.sender if host == "sender" else ran.receiver)["counters"]
         if any(counters.get(name) for name in names):
             true.add(kind)
+    if variant.scene == "late answers":
+        true.add("sender_stall")  # where the answers have passed already, the sender seems to be late
+    if any(host["counters"].get("TCPSynRetrans") for host in (ran.sender, ran.receiver)):
+        true.add("syn_loss")
+    if ran.sender["counters"].get("RetransSegs", 0) >= STORM:
+        true.add("retransmit_storm")
     connections = tap["connections"]
     life = connections[0]["end_seconds"] - connections[0]["begin_seconds"] if len(connections) == 1 else 0.0
     kernel = of_kernel(ran, life)
-    if kernel is not None:
+    if kernel is not None and life >= SHORTEST:
         shares = {"application_limited": kernel.idle, "receiver_limited": kernel.receiver}
         true -= {kind for kind, seconds in shares.items() if seconds < HARDLY * life}
     return frozenset(true)
@@ -120,7 +141,25 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
         answers = forth != opener_is_sender
         if not passed and not answers:
             hidden.add("syn_loss")
+    if is_behind:
+        # What was lost before it came here twice is not known to be, and neither is the size of what never came.
+        hidden |= {"double_loss", "pmtu_black_hole"}
+        if scene.kind == "double_loss":
+            hidden.add("fast_retransmit")  # neither the first copy nor the second came here
     if is_behind and variant.family == 6:
-        # Without IPv4's identification nothing tells that a packet was lost before it came here, unless later ones come.
-        hidden |= {"rto_stall", "tail_loss", "pmtu_black_hole", "incast"}
+        # Without IPv4's identification nothing tells that a packet was lost before it came here, but later ones.
+        hidden |= {"rto_stall", "tail_loss", "incast"}
+    if tap != "sender" and variant.family == 6:
+        hidden.add("sender_stall")
+    counters = ran.receiver["counters"], ran.sender["counters"]
+    if not counters[0].get("TCPOFOQueue"):
+        hidden.add("reordering")  # none of the packets that were held has been overtaken
+    sees_acks_only = tap == "sender" or (tap == "switch" and bool(variant.far))
+    if sees_acks_only and not any(counters[1].get(name) for name in BY_KERNEL["reordering"][1]):
+        hidden.add("reordering")  # the receiver has put them in order before it answered
+    if sees_acks_only and scene.kind == "spurious_retransmit":
+        hidden.add("reordering")  # it was repeated before it arrived, and both copies look the same
+    # Behind the place where answers were held, the sender seems to be late.
+    if scene.kind == "unexplained" and (tap == "receiver" or (tap == "switch" and bool(variant.near))):
+        hidden.add("unexplained")
     return frozenset(hidden)

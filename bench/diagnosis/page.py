@@ -21,7 +21,7 @@ Each scene provokes one kind of trouble on purpose: two hosts in network namespa
 between them that loses, holds, reorders or refuses packets as it is told, and logs it. Sizes, RTTs, MTUs, IP versions,
 offloads and the end that opens the connection are drawn for each variant. Three taps see every run: at the sender, in
 the middle and at the receiver; each is diagnosed by itself. {samples} taps of {runs} runs; runs in which the wire was
-more than 15 ms late were repeated.
+more than 4 ms late were repeated.
 
 What a tap cannot know it need not tell: a packet that was lost before the tap, if neither a hole nor the identification
 of IPv4 betrays it, and a SYN that never came there.
@@ -62,7 +62,7 @@ def _scores(table: dict[str, scoring.Score]) -> Iterator[str]:
 def _confusion(samples: Sequence[scoring.Sample]) -> Iterator[str]:
     yield "## What was found in each kind of scene"
     yield ""
-    yield "Shares of taps in per cent, where 1 or more; what is true besides (a lost packet is repaired, too) is among them."
+    yield "Shares of taps in per cent, where 1 or more; what is true besides is among them, too."
     yield ""
     yield "| scene of | taps | found |"
     yield "| --- | --- | --- |"
@@ -86,8 +86,8 @@ COUNTED = (
 def _kernel(judged: Sequence[Judged]) -> Iterator[str]:
     yield "## The kernel's own verdicts"
     yield ""
-    yield "The sender's counters (`TcpExt`) against the findings' counts at the tap beside it: runs in which both are 0,"
-    yield "both are not, and only one is."
+    yield "The sender's counters (`TcpExt`) against the findings' counts at the tap beside it: runs in which both"
+    yield "are 0, both are not, and only one is."
     yield ""
     yield "| counters | findings | neither | both | kernel only | findings only |"
     yield "| --- | --- | --- | --- | --- | --- |"
@@ -98,7 +98,7 @@ def _kernel(judged: Sequence[Judged]) -> Iterator[str]:
         row = [cells[False, False], cells[True, True], cells[True, False], cells[False, True]]
         yield f"| {label} | {', '.join(kinds)} | {' | '.join(map(str, row))} |"
     yield ""
-    yield "Time by limit, by `TCP_INFO` of the sender's socket (its connection's life without `busy_time`; `rwnd_limited`)"
+    yield "Time by limit, by `TCP_INFO` of the sender's socket (its life without `busy_time`; `rwnd_limited`)"
     yield "against `time` of the diagnosis: the median and the largest difference, as a share of the life, in per cent."
     yield ""
     yield "| tap | idle | receiver's window |"

@@ -54,6 +54,7 @@ class Options:
     nodelay: bool = False
     pacing: int = 0
     congestion: str = ""
+    cork: bool = False
 
     def apply(self, each: socket.socket) -> None:
         for level, name, value in (
@@ -61,6 +62,7 @@ class Options:
             (socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer),
             (socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.mss),
             (socket.IPPROTO_TCP, socket.TCP_NODELAY, int(self.nodelay)),
+            (socket.IPPROTO_TCP, socket.TCP_CORK, int(self.cork)),
             (socket.SOL_SOCKET, SO_MAX_PACING_RATE, self.pacing),
         ):
             if value:
@@ -160,7 +162,17 @@ class Program:
                 one(connect(place, options))
             return
         opened = [connect(place, options, own) for own in self._sources(place)]
-        threads = [threading.Thread(target=one, args=(each,)) for each in opened]
+        self._at_once(opened, one)
+
+    @staticmethod
+    def _at_once(opened: list[socket.socket], one: Callable[[socket.socket], None]) -> None:
+        begun = threading.Barrier(len(opened))
+
+        def play(connection: socket.socket) -> None:
+            begun.wait()
+            one(connection)
+
+        threads = [threading.Thread(target=play, args=(each,)) for each in opened]
         for each in threads:
             each.start()
         for each in threads:
@@ -178,7 +190,7 @@ def finish(connection: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class Stream(Program):
-    """One transfer. After each `write` bytes the sender waits `pause` seconds, and `more` keeps a rest back (MSG_MORE).
+    """One transfer. After each `write` bytes the sender waits `pause` seconds.
 
     The receiver waits `late` seconds before it reads, and after each `read` bytes `rest` seconds, `rests` times.
     """
@@ -186,7 +198,6 @@ class Stream(Program):
     size: int
     write: int = CHUNK
     pause: float = 0.0
-    more: bool = False
     late: float = 0.0
     read: int = 0
     rest: float = 0.0
@@ -198,10 +209,9 @@ class Stream(Program):
 
     def send(self, connection: socket.socket) -> None:
         left = self.size
-        flags = socket.MSG_MORE if self.more else 0
         while left:
             part = min(self.write, left)
-            connection.sendall(bytes(part), flags)
+            connection.sendall(bytes(part))
             left -= part
             if self.pause and left:
                 time.sleep(self.pause)
@@ -320,7 +330,7 @@ class Refused(Program):
 
     tries: int = 1
 
-    def run(self, place: Place, is_sender: bool, ready: Callable[[], None]) -> Info:
+    def run(self, place: Place, is_sender: bool, ready: Callable[[], None]) -> Info:  # noqa: ARG002
         ready()
         for _ in range(self.tries if place.opens else 0):
             try:

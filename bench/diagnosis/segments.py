@@ -1,4 +1,4 @@
-"""IP packets on the scenes' wire: what a rule needs to know of them, and aggregates cut into the packets of the link."""
+"""IP packets on the scenes' wire: what a fault needs to know of them, and aggregates cut into packets of the link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ends = tuple[bytes, int, bytes, int]
 
 @dataclass(slots=True)
 class Packet:
-    """One IP packet. `offset` is where its payload of TCP begins; `virtio` its header of offloads, if the device has one."""
+    """One IP packet. `offset` is where TCP's payload begins; `virtio` its header of offloads, if the device has one."""
 
     data: bytes
     ends: Ends

@@ -1,4 +1,4 @@
-"""Stages variants, several at once, and keeps each one's capture and truth in a folder, from which a next call goes on."""
+"""Stages variants, several at once, and keeps captures and truths in a folder, from which a next call goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.diagnosis.run import Ran, run
 from bench.diagnosis.scenes import SCENES, Scene
 
 # A wire that was later than this has changed what it was to show; so has a kernel that was not scheduled for so long.
-MOST_LATE_SECONDS = 0.015
+MOST_LATE_SECONDS = 0.004
 TRIES = 6
 Staged = tuple[Scene, int, Path]
 

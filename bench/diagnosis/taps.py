@@ -1,5 +1,7 @@
 """Captures of a scene's taps as pcapng, with what captures do to packets: each flaw is data."""
 
+# ruff: noqa: ARG002 (not every flaw draws)
+
 from __future__ import annotations
 
 import gzip
@@ -12,6 +14,8 @@ from pathlib import Path
 from bench.diagnosis.wire import TAPS, Captured
 
 RAW_IP = 101
+# No packet with a SYN or an acknowledgement alone is larger.
+SMALL = 120
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,17 @@ class Twice(Flaw):
 
 @dataclass(frozen=True)
 class Missing(Flaw):
-    """The capture lacks a share of the packets, though never the first `whole`."""
+    """The capture lacks one in so many packets with data."""
 
-    share: float
-    whole: int = 20
+    every: int
 
     def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
-        return [each for place, each in enumerate(packets) if place < self.whole or draws.random() >= self.share]
+        found, count = [], 0
+        for each in packets:
+            count += each[3] > SMALL
+            if each[3] <= SMALL or count % self.every:
+                found.append(each)
+        return found
 
 
 @dataclass(frozen=True)

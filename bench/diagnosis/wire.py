@@ -90,7 +90,8 @@ class Wire:
         if held == LOST:
             return
         if held < LOST:
-            return self._hold_back(packet, side, now, LOST - held)
+            self._hold_back(packet, side, now, LOST - held)
+            return
         self._go_on(packet, side, now, seen, second, held)
         self._release(side)
 
@@ -169,9 +170,9 @@ class Wire:
                 return
             due, _, side, packet = heapq.heappop(self._queue)
             self.late = max(self.late, now - due)
-            self._write(side, self._merged(packet, side, now), now)
+            self._write(side, self._merged(packet, now), now)
 
-    def _merged(self, packet: Packet, side: int, now: int) -> Packet:
+    def _merged(self, packet: Packet, now: int) -> Packet:
         """The whole aggregate again, as GRO would make it, if all of its packets are due and nothing is between."""
         whole = packet.whole
         if not self.merges or whole is None or packet.seq != whole.seq:

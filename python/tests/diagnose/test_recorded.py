@@ -1,0 +1,23 @@
+"""Small captures of staged trouble, made by `python -m bench.diagnosis.keep`: what is true of each is found, no more."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.support import ROOT
+
+from framegauge.diagnose import run as diagnosis
+
+pytestmark = pytest.mark.agent
+KEPT = ROOT / "python/tests/recorded/diagnosis"
+TRUTHS = json.loads((KEPT / "truths.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", sorted(TRUTHS))
+def test_what_is_true_is_found_at_each_tap(name: str) -> None:
+    document = diagnosis.diagnose([KEPT / name])
+    for capture in document["captures"]:
+        truth = TRUTHS[name][capture["interface"]]
+        found = {each["kind"] for each in document["findings"] if each["capture"] == capture["capture"]}
+        assert set(truth["must"]) <= found <= {*truth["must"], *truth["may"]}, capture["interface"]
