@@ -103,9 +103,12 @@ impl Connection {
         if let Some(sent) = taken.sent {
             let late = half.round_trip.minimum.is_some_and(|least| heard.seen - sent - least > DELAYED);
             let few = taken.bytes < 2 * u64::from(mss);
-            half.round_trip.sample_queue((heard.due - sent).max(heard.seen - sent + half.echo), late && few);
+            let queued = (heard.due - sent).max(heard.seen - sent + half.echo);
             let nearest = (heard.seen - sent).max(0);
             half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
+            if half.round_trip.sample_queue(queued, late && few) {
+                self.update_rtt();
+            }
         }
         if taken.closed_hole {
             self.note(Kind::Reordering, now, now, 0, &[number]);
@@ -177,7 +180,8 @@ impl Connection {
         let never_so_large =
             episode.delivered.max(self.half(sender).flight.largest_sacked()) < episode.largest;
         let is_alive = episode.heard || arrived.is_some();
-        if episode.resends >= 2 && never_so_large && by_smaller && is_alive {
+        let may_vanish = episode.largest > self.always_carried();
+        if episode.resends >= 2 && never_so_large && by_smaller && is_alive && may_vanish {
             return give(self, Kind::PmtuBlackHole);
         }
         self.stalls.push((episode.begin, sender));
@@ -198,6 +202,12 @@ impl Connection {
             needless: false,
             packets: episode.packets,
         });
+    }
+
+    /// The payload that every path carries: that of a packet of 1,280 bytes of IPv6 (RFC 8200 section 5), of 576 of IPv4
+    /// (RFC 791; fewer are allowed, and nobody has such a link).
+    fn always_carried(&self) -> u32 {
+        if self.ends.client.is_ipv6() { 1280 - 60 } else { 576 - 40 }
     }
 
     /// What a silence ended with had arrived before. Whether all else had, what follows will tell.

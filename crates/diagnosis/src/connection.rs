@@ -91,6 +91,7 @@ pub(crate) struct Connection {
     /// From SYN to SYN-ACK, and from there to the ACK.
     pub(crate) syn_answer: Option<i64>,
     pub(crate) ack_answer: Option<i64>,
+    rtt: i64,
     pub(crate) held: Option<Held>,
     /// When the silences began that ended by a timeout, with the sender.
     pub(crate) stalls: Vec<(i64, Side)>,
@@ -123,6 +124,7 @@ impl Connection {
             refused: false,
             syn_answer: None,
             ack_answer: None,
+            rtt: 0,
             held: None,
             stalls: Vec::new(),
             multipath: false,
@@ -150,7 +152,13 @@ impl Connection {
     }
 
     /// The RTT from end to end: of the handshake, or what the smallest samples of both directions add up to.
+    #[inline]
     pub(crate) fn path_rtt(&self) -> i64 {
+        self.rtt
+    }
+
+    /// Has the RTT follow a new smallest sample, or the handshake.
+    pub(crate) fn update_rtt(&mut self) {
         let of_handshake = match (self.syn_answer, self.ack_answer) {
             (Some(first), Some(second)) => Some(first + second),
             _ => None,
@@ -162,10 +170,10 @@ impl Connection {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        match (of_handshake, of_data) {
+        self.rtt = match (of_handshake, of_data) {
             (Some(one), Some(other)) => one.min(other),
             (one, other) => one.or(other).unwrap_or(0),
-        }
+        };
     }
 
     /// Whether what this side has under way is not seen: its capture began in the middle, nearer to the receiver.
@@ -206,6 +214,7 @@ impl Connection {
             self.ack_answer = self
                 .ack_answer
                 .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));
+            self.update_rtt();
         }
         self.take_data(segment, from, now, limits);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
@@ -270,6 +279,7 @@ impl Connection {
         let once = half.syns == 1 && self.half(from.other()).syns == 1;
         if segment.flags.contains(TcpFlags::ACK) && once && !first {
             self.syn_answer = Some(now - other);
+            self.update_rtt();
         }
     }
 

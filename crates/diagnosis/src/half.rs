@@ -165,13 +165,16 @@ pub(crate) struct Rounds {
     pub(crate) peak: u64,
     pub(crate) last_peak: u64,
     pub(crate) largest_peak: u64,
+    /// The most in a round that has ended.
+    ceiling: u64,
     /// The most since the last pause.
     pub(crate) busy_peak: u64,
 }
 
 impl Rounds {
+    /// Whether more is under way than in any round before: an application that sends now less and now more does not grow.
     fn has_grown(&self) -> bool {
-        self.last_peak > 0 && self.peak * 2 >= self.last_peak * 3
+        self.ceiling > 0 && self.peak * 2 >= self.ceiling * 3
     }
 
     /// New data has left: what comes after the last of it is no round of growth.
@@ -191,6 +194,7 @@ impl Rounds {
             self.growing += u32::from(self.has_grown());
             self.steady = if self.has_grown() { 0 } else { self.steady + 1 };
             self.last_peak = self.peak;
+            self.ceiling = self.ceiling.max(self.peak);
             self.end = 0;
         }
         if self.end == 0 {

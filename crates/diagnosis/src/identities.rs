@@ -9,13 +9,21 @@ const MOST_MISSING: u16 = 4096;
 const ENOUGH: u32 = 5;
 /// For each step of another size there must be so many of one.
 const SHARE: u32 = 4;
+/// A host that counts for all its connections together counts on while one of them rests: a packet after a rest tells
+/// whether it does.
+const REST_NANOSECONDS: i64 = 1_000_000;
+const ENOUGH_RESTED: u32 = 2;
 
 /// The identifications of one end's packets in one connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Identities {
     next: Option<u16>,
+    last: i64,
     regular: u32,
     odd: u32,
+    /// The same of packets after a rest.
+    rested_regular: u32,
+    rested_odd: u32,
     missing: u16,
 }
 
@@ -24,11 +32,17 @@ impl Identities {
     pub(crate) fn take(&mut self, segment: &Segment, mss: u32) {
         self.missing = 0;
         let Some(own) = segment.identification else { return };
+        let rested = u32::from(segment.nanoseconds - self.last > REST_NANOSECONDS);
+        self.last = segment.nanoseconds;
         let next = own.wrapping_add(segment.payload_bytes.div_ceil(mss.max(1)).clamp(1, 64) as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
-            Some(0) => self.regular = self.regular.saturating_add(1),
+            Some(0) => {
+                self.regular = self.regular.saturating_add(1);
+                self.rested_regular = self.rested_regular.saturating_add(rested);
+            }
             Some(step) if step <= MOST_MISSING => {
                 self.odd = self.odd.saturating_add(1);
+                self.rested_odd = self.rested_odd.saturating_add(rested);
                 self.missing = step;
             }
             // Older than the last one: it was overtaken.
@@ -40,12 +54,17 @@ impl Identities {
 
     /// How many packets were lost between the last two that came here.
     pub(crate) fn missing(&self) -> u32 {
-        let counts = self.regular >= ENOUGH && self.regular >= SHARE * self.odd.saturating_sub(1);
-        if counts { self.missing.into() } else { 0 }
+        if self.counts_by_one() { self.missing.into() } else { 0 }
     }
 
     /// Whether the last two that came here followed each other for sure.
     pub(crate) fn shows_none_missing(&self) -> bool {
-        self.regular >= ENOUGH && self.regular >= SHARE * self.odd.saturating_sub(1) && self.missing == 0
+        self.counts_by_one() && self.missing == 0
+    }
+
+    fn counts_by_one(&self) -> bool {
+        let counts =
+            |regular, odd: u32, enough| regular >= enough && regular >= SHARE * odd.saturating_sub(1);
+        counts(self.regular, self.odd, ENOUGH) && counts(self.rested_regular, self.rested_odd, ENOUGH_RESTED)
     }
 }

@@ -21,9 +21,10 @@ pub(crate) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Takes a sample of a segment that was sent once (Karn).
-    pub(crate) fn sample(&mut self, nanoseconds: i64) {
+    /// Takes a sample of a segment that was sent once (Karn). Whether it is the smallest so far.
+    pub(crate) fn sample(&mut self, nanoseconds: i64) -> bool {
         let sample = nanoseconds.max(0);
+        let is_smallest = self.minimum.is_none_or(|least| sample < least);
         self.minimum = Some(self.minimum.map_or(sample, |least| least.min(sample)));
         if self.samples == 0 {
             self.smoothed = sample;
@@ -33,16 +34,18 @@ impl RoundTrip {
             self.smoothed += (sample - self.smoothed) / 8;
         }
         self.samples += 1;
+        is_smallest
     }
 
-    /// Takes a sample that tells of queues; one that a delayed acknowledgement may have made does not.
-    pub(crate) fn sample_queue(&mut self, nanoseconds: i64, may_be_delayed: bool) {
+    /// Takes a sample that tells of queues; one that a delayed acknowledgement may have made does not. Whether it is
+    /// the smallest so far.
+    pub(crate) fn sample_queue(&mut self, nanoseconds: i64, may_be_delayed: bool) -> bool {
         let rise = nanoseconds - self.minimum.unwrap_or(nanoseconds);
         let gradual = (self.latest - self.minimum.unwrap_or(0)) * 2 >= rise;
         if !may_be_delayed || gradual {
             self.latest = nanoseconds;
         }
-        self.sample(nanoseconds);
+        self.sample(nanoseconds)
     }
 
     /// When the sender gives up waiting, counted from its last segment.

@@ -4,6 +4,7 @@ use crate::closing::{ConnectionReport, Ended};
 use crate::connection::Connection;
 use crate::findings::Finding;
 use crate::flows::Flow;
+use crate::kinds::Kind;
 use crate::outcast::outcast;
 use crate::peers::outliers;
 use crate::quality::{Cut, Cuts};
@@ -13,7 +14,7 @@ use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::{IcmpNote, Segment};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 /// A connection that was closed may still repeat its last packets for so long, in nanoseconds of the capture.
@@ -44,6 +45,7 @@ pub struct Table {
     resets: Vec<(i64, IpAddr)>,
     flows: Vec<Flow>,
     cuts: Cuts,
+    is_lacking: bool,
     origin: Option<i64>,
     last: i64,
     segments: u64,
@@ -63,6 +65,7 @@ impl Table {
             resets: Vec::new(),
             flows: Vec::new(),
             cuts: Cuts::default(),
+            is_lacking: false,
             origin: None,
             last: i64::MIN,
             segments: 0,
@@ -110,6 +113,11 @@ impl Table {
     /// Notes that the capture's length cut a packet. `number`: that of the packet.
     pub fn take_cut(&mut self, cut: Cut, number: u64) {
         self.cuts.take(cut, number);
+    }
+
+    /// The capture says that it lacks packets, which looks like a breach of protocol: none is told.
+    pub fn lacks_packets(&mut self) {
+        self.is_lacking = true;
     }
 
     /// Ends connections that were closed long ago.
@@ -165,6 +173,7 @@ impl Table {
         let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
         let mut findings = self.findings;
         findings.extend(self.cuts.finding(seconds));
+        findings.retain(|finding| !(self.is_lacking && finding.kind == Kind::ProtocolViolation));
         findings.extend(together::incast(self.silenced, origin, &self.limits));
         findings.extend(together::reset_storms(self.resets, origin, &self.limits));
         findings.extend(outcast(&self.flows, origin, &self.limits));
@@ -182,13 +191,34 @@ impl Table {
     }
 }
 
-/// Both ends of a connection, the smaller first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key(SocketAddr, SocketAddr);
+/// Both ends of a connection, the smaller first: addresses as those of IPv6 (RFC 4291 section 2.5.5.2), and ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    addresses: [u128; 2],
+    ports: [u16; 2],
+}
 
 impl Key {
+    #[inline]
     fn between(one: SocketAddr, other: SocketAddr) -> Key {
-        if one <= other { Key(one, other) } else { Key(other, one) }
+        let end = |end: SocketAddr| match end {
+            SocketAddr::V4(end) => (0xffff << 32 | u128::from(end.ip().to_bits()), end.port()),
+            SocketAddr::V6(end) => (end.ip().to_bits(), end.port()),
+        };
+        let (one, other) = (end(one), end(other));
+        let (low, high) = if one <= other { (one, other) } else { (other, one) };
+        Key { addresses: [low.0, high.0], ports: [low.1, high.1] }
+    }
+}
+
+impl Hash for Key {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for address in self.addresses {
+            // The upper half is the network of IPv6, and the same for all of IPv4.
+            state.write_u64(address as u64 ^ ((address >> 64) as u64).rotate_left(17));
+        }
+        state.write_u64(u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]));
     }
 }
 
@@ -197,39 +227,17 @@ impl Key {
 struct Mix(u64);
 
 impl Hasher for Mix {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
     }
 
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-
-    fn write_u16(&mut self, word: u16) {
-        self.write_u64(word.into());
-    }
-
-    fn write_u8(&mut self, word: u8) {
-        self.write_u64(word.into());
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn write_isize(&mut self, word: isize) {
-        self.write_u64(word as u64);
     }
 }

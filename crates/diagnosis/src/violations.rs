@@ -104,6 +104,9 @@ impl Connection {
     /// Data after an acknowledgement of what the capture has not. A sender that goes on at once where it had stopped had
     /// never sent that. Before the segment is taken in.
     pub(crate) fn tell_unsent(&mut self, segment: &Segment, from: Side, now: i64) {
+        if self.half(from).suspects.unsent.is_none() {
+            return;
+        }
         let order = ORDER_NANOSECONDS.max(self.path_rtt() / 4);
         let Half { suspects, places, high, una, counts, round_trip, .. } = self.half_mut(from);
         let Some(unsent) = suspects.unsent.filter(|_| segment.payload_bytes > 0) else { return };

@@ -167,6 +167,25 @@ fn large_segments_that_never_arrive_are_a_black_hole() {
     assert!(one(&found, Kind::PmtuBlackHole).lost_seconds > 3.1);
 }
 
+/// Every path carries packets so small: whatever loses them, it is not their size.
+#[test]
+fn the_same_with_small_segments_is_loss() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, 500);
+    for wait in [210, 420, 840] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, 500);
+        scene.pass(MS);
+        scene.sack(SERVER, begin, &[]);
+    }
+    scene.pass(1680 * MS);
+    scene.again(CLIENT, begin, 300);
+    scene.pass(RTT);
+    scene.sack(SERVER, begin.wrapping_add(300), &[]);
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::PmtuBlackHole));
+}
+
 #[test]
 fn the_same_with_a_large_one_that_arrives_is_none() {
     let mut scene = Scene::met(RTT);

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_diagnosis::{Diagnosis, Kind, Table, Thresholds};
 use framegauge_packets::TcpFlags;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
@@ -44,6 +44,16 @@ fn an_acknowledgement_of_what_was_never_sent() {
     let found = scene.diagnosis();
     assert_eq!(violation(&found, "had not been sent"), [14, 15]);
     assert_eq!(found.connections[0].resent_segments, [0, 0]);
+}
+
+#[test]
+fn a_capture_that_lacks_packets_by_its_own_account_proves_nothing() {
+    let mut scene = busy();
+    scene.send(CLIENT, 0, TcpFlags(0));
+    let mut table = Table::new(Thresholds::default());
+    scene.segments.iter().for_each(|segment| table.take(segment));
+    table.lacks_packets();
+    assert_eq!(kinds(&table.finish()), []);
 }
 
 #[test]

@@ -18,10 +18,12 @@ fn wide() -> Scene {
     scene
 }
 
-/// Rounds of so many segments each, every one after the acknowledgement of the one before.
+/// Rounds of so many segments each, every one after the acknowledgement of the one before. The last is not full: it ends
+/// a write.
 fn rounds(scene: &mut Scene, sizes: &[u32]) {
     for size in sizes {
-        (0..*size).for_each(|_| _ = scene.data(CLIENT, MSS));
+        (1..*size).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.data(CLIENT, MSS - 60);
         scene.pass(RTT);
         scene.ack(SERVER);
         scene.pass(AT_ONCE);

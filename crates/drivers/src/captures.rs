@@ -1,5 +1,6 @@
 //! Reads capture files, compressed or not, and diagnoses them.
 
+use crate::ahead::Ahead;
 use flate2::read::MultiGzDecoder;
 use framegauge_diagnosis::{Cut, Diagnosis, Table, Thresholds};
 use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Segment, Why, decode};
@@ -101,7 +102,10 @@ impl Taps {
         place
     }
 
-    fn finish(self) -> Vec<Tap> {
+    fn finish(mut self, is_lacking: bool) -> Vec<Tap> {
+        if is_lacking {
+            self.taps.iter_mut().for_each(|tap| tap.table.lacks_packets());
+        }
         let only = self.taps.len() == 1;
         let finish = |tap: Reading| Tap {
             interface: (!only).then_some(tap.name),
@@ -150,8 +154,8 @@ impl Others {
 /// Reads and diagnoses a file, or standard input for "-". An error only if nothing can be read.
 pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
     let named = path.display().to_string();
-    let source: Box<dyn Read> = match path.as_os_str().as_encoded_bytes() {
-        b"-" => Box::new(io::stdin().lock()),
+    let source: Source = match path.as_os_str().as_encoded_bytes() {
+        b"-" => Box::new(io::stdin()),
         _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?),
     };
     let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
@@ -159,12 +163,8 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
     let (mut taps, mut others) = (Taps::default(), Others::default());
     let (mut packets, mut broken) = (0, None);
     loop {
-        let (decoded, interface, number, is_cut) = match reader.next() {
-            Ok(Some(record)) => {
-                // Checksums of what was cut cannot be verified, and cost nothing.
-                let is_cut = record.captured.len() < record.original_bytes as usize;
-                (decode(&record, Checksums::Verify), record.interface, record.number, is_cut)
-            }
+        let record = match reader.next() {
+            Ok(Some(record)) => record,
             Ok(None) => break,
             Err(error) => {
                 broken = Some(error.to_string());
@@ -172,17 +172,21 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
             }
         };
         packets += 1;
-        match decoded {
+        let (interface, number) = (record.interface, record.number);
+        // Checksums of what was cut cannot be verified, and cost nothing.
+        let is_cut = record.captured.len() < record.original_bytes as usize;
+        // Looked at in its place: a copy would take as long as the decoding.
+        match &decode(&record, Checksums::Verify) {
             Decoded::Tcp(segment) => {
-                taps.at(interface, reader.interfaces(), limits).take(&segment, is_cut);
+                taps.at(interface, reader.interfaces(), limits).take(segment, is_cut);
             }
             Decoded::Icmp(note) => {
                 others.icmp += 1;
-                taps.at(interface, reader.interfaces(), limits).table.take_note(&note);
+                taps.at(interface, reader.interfaces(), limits).table.take_note(note);
             }
             Decoded::Other(why) => {
-                others.count(why);
-                if why == Why::Cut {
+                others.count(*why);
+                if *why == Why::Cut {
                     taps.at(interface, reader.interfaces(), limits).table.take_cut(Cut::Headers, number);
                 }
             }
@@ -194,22 +198,29 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
         return Err(format!("{named}: {why}"));
     }
     let missed_packets = reader.loss().packets();
-    Ok(Captured { file: named, packets, missed_packets, others, broken, taps: taps.finish() })
+    let taps = taps.finish(missed_packets.is_some_and(|missed| missed > 0));
+    Ok(Captured { file: named, packets, missed_packets, others, broken, taps })
 }
 
+/// Bytes that another thread may read.
+type Source = Box<dyn Read + Send>;
+
 /// The bytes of a file that may be compressed with gzip or zstd, by its first bytes.
-fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+fn unpacked(mut source: Source) -> io::Result<Source> {
     let mut first = Vec::with_capacity(ZSTD.len());
     source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut first)?;
     let is_gzip = first.starts_with(&GZIP);
     let is_zstd = first == ZSTD;
-    let whole = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(first).chain(source));
+    let whole = io::Cursor::new(first).chain(source);
     if is_gzip {
-        return Ok(Box::new(MultiGzDecoder::new(whole)));
+        let decoder = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, whole));
+        return Ok(Box::new(Ahead::new(Box::new(decoder))));
     }
     if is_zstd {
-        let decoder = StreamingDecoder::new(whole).map_err(|error| io::Error::other(error.to_string()))?;
-        return Ok(Box::new(decoder));
+        let buffered = BufReader::with_capacity(BUFFER_BYTES, whole);
+        let decoder = StreamingDecoder::new(buffered).map_err(|error| io::Error::other(error.to_string()))?;
+        return Ok(Box::new(Ahead::new(Box::new(decoder))));
     }
+    // The reader of captures has a buffer of its own.
     Ok(Box::new(whole))
 }

@@ -2,6 +2,7 @@
 //! the meters, a host's settings, its processes and handshakes. It follows orders and takes no decision.
 #![allow(clippy::disallowed_methods)]
 
+mod ahead;
 pub mod captures;
 pub mod check;
 mod door;

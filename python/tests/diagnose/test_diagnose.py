@@ -69,6 +69,21 @@ def test_several_files_are_numbered_through(tmp_path: Path, capsys: pytest.Captu
     assert only["kind"] == "connection_refused"
 
 
+def test_cut_packets_and_open_checksums_are_told_of_the_capture(tmp_path: Path) -> None:
+    # None of the packets has a checksum; those with data were cut, so that it cannot be told of them.
+    (truncated, offload) = sorted(
+        (
+            each
+            for each in diagnosis.diagnose([saved(tmp_path, "slow.pcap", pcap(stalled()))])["findings"]
+            if each["kind"] in ("truncated", "checksum_offload")
+        ),
+        key=lambda each: each["kind"] == "checksum_offload",
+    )
+    assert (truncated["count"], truncated["connection"]) == (17, None)
+    assert "All headers are whole" in truncated["text"]
+    assert offload["connection"] == 1
+
+
 def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = pcap(stalled(wait=0.4))
     path = saved(tmp_path, "cut.pcap", whole[:-30])

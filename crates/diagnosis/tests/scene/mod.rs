@@ -21,7 +21,8 @@ pub struct Scene {
     pub got: [u32; 2],
     pub window: [u16; 2],
     pub syn: [SynOptions; 2],
-    pub identification: u16,
+    /// Each end counts its own packets, as Linux does.
+    pub identification: [u16; 2],
     /// TTL of both ends' packets.
     pub hops: u8,
 }
@@ -44,7 +45,7 @@ impl Scene {
             got: [0, 0],
             window: [512, 512],
             syn: [syn, syn],
-            identification: 0,
+            identification: [0; 2],
             hops: 64,
         }
     }
@@ -107,7 +108,7 @@ impl Scene {
 
     /// Any segment of an end.
     pub fn send(&mut self, end: usize, bytes: u32, flags: TcpFlags) {
-        self.identification = self.identification.wrapping_add(1).max(1);
+        self.identification[end] = self.identification[end].wrapping_add(1).max(1);
         self.segments.push(Segment {
             nanoseconds: self.now,
             number: self.segments.len() as u64 + 1,
@@ -125,7 +126,7 @@ impl Scene {
             syn: flags.contains(TcpFlags::SYN).then_some(self.syn[end]),
             multipath: false,
             fast_open: false,
-            identification: Some(self.identification),
+            identification: Some(self.identification[end]),
             hops: self.hops,
             ecn: 0,
             checksum_is_right: None,
