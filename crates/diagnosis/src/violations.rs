@@ -40,7 +40,7 @@ impl Breach {
             Breach::AckOfUnsent => "data was acknowledged that had not been sent",
             Breach::BeyondWindow => "data was sent beyond the receiver's window, and not taken",
             Breach::Jump => "a sequence number lay outside of the window, and the next did not follow it",
-            Breach::AfterFin => "data came after a FIN",
+            Breach::AfterFin => "data, or another FIN, came after a FIN",
             Breach::OtherStart => "the SYN-ACK was repeated with another sequence number",
             Breach::LargeShift => "a SYN announced a window scale above 14",
             Breach::Flags => "flags contradicted each other, or ACK was missing",
