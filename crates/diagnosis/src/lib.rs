@@ -16,6 +16,7 @@ mod flows;
 mod half;
 mod holes;
 mod identities;
+pub mod joined;
 mod kinds;
 mod notes;
 mod outcast;

@@ -206,7 +206,7 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
 type Source = Box<dyn Read + Send>;
 
 /// The bytes of a file that may be compressed with gzip or zstd, by its first bytes.
-fn unpacked(mut source: Source) -> io::Result<Source> {
+pub(crate) fn unpacked(mut source: Source) -> io::Result<Source> {
     let mut first = Vec::with_capacity(ZSTD.len());
     source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut first)?;
     let is_gzip = first.starts_with(&GZIP);

@@ -9,6 +9,7 @@ mod door;
 pub mod fabric;
 pub mod generators;
 pub mod host;
+pub mod joins;
 pub mod meters;
 pub mod own;
 pub mod rack;

@@ -1,17 +1,22 @@
-//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each.
+//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each; with `--join`, what
+//! several captures say together of the connections that they share, as one line.
 
 use framegauge_diagnosis::Thresholds;
-use framegauge_drivers::captures;
+use framegauge_drivers::{captures, joins};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Reads the files that are named. Words: `[--thresholds JSON] FILE...`.
+/// Reads the files that are named. Words: `[--thresholds JSON] FILE...`, or `--join JSON` with a list of names and files:
+/// `[{"name": "h1", "file": "h1.pcap"}, ...]`.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut limits = Thresholds::default();
     let mut words = words.peekable();
     while let Some(word) = words.next() {
+        if word == "--join" {
+            return join(&words.next().and_then(|text| text.into_string().ok()).unwrap_or_default());
+        }
         if word != "--thresholds" {
             files.push(word.into());
             continue;
@@ -39,6 +44,23 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// One line: what these captures say together, or `null` if they share no connection.
+fn join(text: &str) -> ExitCode {
+    let sources: Vec<joins::Source> = match serde_json::from_str(text) {
+        Ok(sources) => sources,
+        Err(error) => return failed(&format!("--join: {error}")),
+    };
+    let joined = match joins::join(&sources) {
+        Ok(joined) => joined,
+        Err(error) => return failed(&error),
+    };
+    let line = serde_json::to_string(&joined).expect("what was found has only words and finite numbers");
+    match writeln!(std::io::stdout().lock(), "{line}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 fn failed(why: &str) -> ExitCode {

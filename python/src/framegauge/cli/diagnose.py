@@ -23,6 +23,7 @@ that Wireshark shows. What each finding means, and from which limits it follows:
 examples:
   framegauge diagnose slow.pcapng
   framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
+  framegauge diagnose --host web=client.pcap.gz --host db=server.pcap.gz    # where between the two is it lost?
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
   framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
@@ -36,8 +37,12 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
     whole.add_argument(
-        "captures", nargs="+", type=Path, metavar="CAPTURE", help="a capture file, a folder of them, or -"
+        "captures", nargs="*", type=Path, metavar="CAPTURE", help="a capture file, a folder of them, or -"
     )
+    whole.add_argument(
+        "--host", action="append", default=[], metavar="NAME=FILE",
+        help="a capture and the name of the place where it was made; may be repeated",
+    )  # fmt: skip
     whole.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
     whole.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
@@ -59,20 +64,22 @@ def _run(words: Sequence[str]) -> int:
     from framegauge.diagnose.kinds import KINDS
 
     captures = folders.captures(options.captures)
-
     only = [word.strip() for word in options.only.split(",") if word.strip()]
     for kind in only:
         if kind not in KINDS:
             raise InputError(f'--only: found "{kind}", expected one of {", ".join(KINDS)}')
     limits = dict(_threshold(text) for text in options.threshold)
-    if len(captures) > 1:
-        count = len(captures)
-        left = iter(range(1, count + 1))
-        document = diagnosis.diagnose(
-            captures, only, limits, lambda file: output.say(f"{next(left)} of {count} read: {file}")
-        )
-    else:
-        document = diagnosis.diagnose(captures, only, limits)
+    hosts = _hosts(options.host)
+    files = [*captures, *(file for file in hosts.values() if file not in captures)]
+    if not files:
+        raise InputError("found no capture, expected CAPTURE or --host NAME=FILE")
+    left = iter(range(1, len(files) + 1))
+
+    def done(file: Path) -> None:
+        if len(files) > 1:
+            output.say(f"{next(left)} of {len(files)} read: {file}")
+
+    document = diagnosis.diagnose(captures, only, limits, done, hosts)
     if options.json:
         output.show_json(document, indent=2)
     else:
@@ -86,3 +93,15 @@ def _threshold(text: str) -> tuple[str, float]:
         return name, int(value) if value.isdecimal() else float(value)
     except ValueError:
         raise InputError(f'--threshold: found "{text}", expected NAME=VALUE, such as pause_rtts=3') from None
+
+
+def _hosts(given: Sequence[str]) -> dict[str, Path]:
+    hosts: dict[str, Path] = {}
+    for text in given:
+        name, _, file = text.partition("=")
+        if not name or not file:
+            raise InputError(f'--host: found "{text}", expected NAME=FILE, such as web=client.pcap')
+        if name in hosts:
+            raise InputError(f'--host: found the name "{name}" twice, expected a name for each capture')
+        hosts[name] = Path(file)
+    return hosts

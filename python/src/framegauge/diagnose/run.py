@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.agents.binary import find_agent
+from framegauge.diagnose import joined
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
 
@@ -32,24 +33,39 @@ def diagnose(
     only: Sequence[str] = (),
     thresholds: Mapping[str, float] | None = None,
     done: Callable[[Path], None] = lambda _: None,
+    hosts: Mapping[str, Path] | None = None,
 ) -> Json:
     """The document of `framegauge diagnose --json`: captures, connections and findings, those first that cost most.
 
-    `only` names the kinds of findings that are kept. InputError with a line for each file that cannot be read at all.
+    `only` names the kinds of findings that are kept; `hosts` says where files were captured, maybe some of `files`.
+    InputError with a line for each file that cannot be read at all.
     """
     agent = find_agent()
+    hosts = hosts or {}
+    files = joined.unique_files(files, hosts)
     with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
         asked = [pool.submit(_one, agent, file, thresholds or {}, done) for file in files]
         answers = [each.result() for each in asked]
     problems = [one_line(each["error"], 300) for each in answers if "error" in each]
     if problems:
         raise InputError("\n".join(problems))
-    return _joined(answers, only)
+    document = _numbered(answers, only)
+    sources = joined.labelled(files, hosts)
+    document["joined"] = joined.join(document, sources, hosts, lambda text: _ask(agent, ["--join", text], "joined"))
+    joined.annotate(document)
+    return document
 
 
 def _one(agent: str, file: Path, thresholds: Mapping[str, float], done: Callable[[Path], None]) -> Json:
-    command = [agent, "diagnose", "--thresholds", json.dumps(dict(thresholds)), str(file)]
+    found: Json = _ask(agent, ["--thresholds", json.dumps(dict(thresholds)), str(file)], str(file))
+    done(file)
+    return found
+
+
+def _ask(agent: str, words: Sequence[str], about: str) -> Any:
+    """What the agent's `diagnose` prints."""
     # Standard input, for the file "-"; its own group, so that Ctrl-C in the terminal reaches only this program.
+    command = [agent, "diagnose", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0) as process:
         try:
             answer, said = process.communicate()
@@ -60,14 +76,12 @@ def _one(agent: str, file: Path, thresholds: Mapping[str, float], done: Callable
         raise InputError(one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300))
     if process.returncode != 0:
         raise AgentFailure(
-            f"{file}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}"
+            f"{about}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}"
         )
-    done(file)
-    found: Json = json.loads(answer)
-    return found
+    return json.loads(answer)
 
 
-def _joined(answers: Sequence[Json], only: Sequence[str]) -> Json:
+def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:
     """One document of all files and the taps in them; connections are numbered through."""
     captures: list[Json] = []
     connections: list[Json] = []

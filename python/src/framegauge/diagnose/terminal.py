@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from framegauge.diagnose import together
 from framegauge.diagnose.run import QUALITY, worth_fixing
 from framegauge.printable import one_line
 from framegauge.quantities import print_bytes, print_seconds
@@ -30,6 +31,7 @@ def lines(document: Json) -> Iterator[str]:
     for place, each in enumerate(worth[:FIRST], start=1):
         yield ""
         yield from _finding(place, each, connections)
+    yield from together.lines(document["joined"])
     yield from _table(document, worth)
     yield from _captures(document)
 

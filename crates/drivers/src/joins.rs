@@ -1,0 +1,79 @@
+//! Reads several capture files, and joins what they say of the same connections.
+
+use crate::captures::unpacked;
+use framegauge_diagnosis::joined::{Joined, Joiner, Place};
+use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, decode};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// More interfaces of a file than these are left out.
+const MOST_INTERFACES: usize = 1024;
+
+/// A capture file, and the name of the host that it was captured at.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// What its taps are called.
+    pub name: String,
+    /// Where it is.
+    pub file: PathBuf,
+}
+
+/// Joins the captures in these files. `None` if no two taps saw the same connection; an error only if a file cannot be
+/// read at all.
+pub fn join(sources: &[Source]) -> Result<Option<Joined>, String> {
+    let mut joiner = Joiner::default();
+    for (number, source) in sources.iter().enumerate() {
+        read(&mut joiner, number, source).map_err(|error| format!("{}: {error}", source.file.display()))?;
+    }
+    let Some(mut joined) = joiner.finish() else { return Ok(None) };
+    let mut taps_of: HashMap<usize, usize> = HashMap::new();
+    joined.taps.iter().for_each(|tap| *taps_of.entry(tap.file).or_default() += 1);
+    for tap in &mut joined.taps {
+        let host = &sources[tap.file - 1].name;
+        if taps_of[&tap.file] == 1 {
+            tap.interface = None;
+            tap.name = host.clone();
+        } else if !tap.name.contains('>') {
+            // The name of a rack's port says where it is.
+            tap.name = format!("{host} {}", tap.name);
+        }
+    }
+    Ok(Some(joined))
+}
+
+fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), String> {
+    let file: Box<dyn Read + Send> = Box::new(File::open(&source.file).map_err(|error| error.to_string())?);
+    let file = unpacked(file).map_err(|error| error.to_string())?;
+    let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
+    let mut taps: Vec<Option<usize>> = Vec::new();
+    // Where it breaks is told with the diagnosis of the file.
+    while let Ok(Some(record)) = reader.next() {
+        let interface = record.interface as usize;
+        let Decoded::Tcp(segment) = decode(&record, Checksums::Ignore) else { continue };
+        if interface >= MOST_INTERFACES {
+            continue;
+        }
+        if taps.len() <= interface {
+            taps.resize(interface + 1, None);
+        }
+        let tap = match taps[interface] {
+            Some(tap) => tap,
+            None => *taps[interface].insert(open(joiner, number, reader.interfaces(), interface)),
+        };
+        joiner.take(tap, &segment);
+    }
+    Ok(())
+}
+
+fn open(joiner: &mut Joiner, file: usize, interfaces: &[Interface], interface: usize) -> usize {
+    let given = interfaces.get(interface).and_then(|interface| interface.name.clone());
+    let name = given.unwrap_or_else(|| format!("interface {interface}"));
+    // A rack's port has three interfaces, of which the last holds what it dropped (`fabric/watching.rs`).
+    let dropped = name.contains('>') && name.ends_with(" dropped");
+    let place = if dropped { Place::Dropped } else { Place::Path };
+    joiner.tap(name.clone(), Some(name), file, place)
+}

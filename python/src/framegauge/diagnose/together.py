@@ -1,0 +1,112 @@
+"""What several captures say together, as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge.diagnose.joined import WORTH_SECONDS, ends, hops, waits
+from framegauge.printable import one_line
+from framegauge.quantities import print_bytes, print_seconds
+
+__all__ = ["lines"]
+
+MOST_ROWS = 10
+MOST_DELAYS = 4
+Json = Mapping[str, Any]
+
+
+def lines(joined: Json | None) -> Iterator[str]:
+    """All of it; nothing if the captures share no connection."""
+    if joined is None:
+        return
+    names = {tap["tap"]: one_line(tap["name"], 40) for tap in joined["taps"]}
+    count = len(joined["connections"])
+    yield ""
+    yield f"{count} connection{' was' if count == 1 else 's were'} captured at several places:"
+    yield from _lost(joined, names)
+    yield from _delays(joined, names)
+    yield from _held(joined, names)
+    yield from _clocks(joined, names)
+
+
+def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
+    """Where packets were lost, the most first."""
+    lost = sorted((each for each in hops(joined) if each[2]["lost_packets"]), key=lambda each: -each[2]["lost_packets"])
+    if not lost:
+        yield "  no packet was lost between them"
+    for connection, direction, hop in lost[:MOST_ROWS]:
+        one, other = (names[tap] for tap in hop["between"])
+        packets = hop["lost_packets"]
+        of = packets + hop["arrived_packets"]
+        yield (
+            f"  {packets} of {of} packets ({print_bytes(hop['lost_bytes'])}) were lost between {one} and {other}, "
+            f"from {ends(connection, direction)}"
+        )
+    if len(lost) > MOST_ROWS:
+        yield f"  … and {len(lost) - MOST_ROWS} more: --json has them all"
+    missed = sum(hop["missed_packets"] for _, _, hop in hops(joined))
+    if missed:
+        yield f"  {missed} packets arrived that a capture behind them has not: those are no losses of the network"
+
+
+def _delays(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
+    """One-way delays, those that rise most first."""
+    known = [each for each in hops(joined) if each[2]["delay"] is not None]
+    known.sort(key=lambda each: each[2]["delay"]["least_seconds"] - each[2]["delay"]["p99_seconds"])
+    for connection, direction, hop in known[:MOST_DELAYS]:
+        one, other = (names[tap] for tap in hop["between"])
+        delay = hop["delay"]
+        least, median, p99, known_to = (
+            _seconds(delay[f"{name}_seconds"]) for name in ("least", "median", "p99", "uncertainty")
+        )
+        rises = len(delay["rises"])
+        risen = f"; far above the least {rises} time{'' if rises == 1 else 's'}" if rises else ""
+        yield (
+            f"  {one} to {other} took {median} in the median, {least} at least, {p99} for 99 % "
+            f"(all known to {known_to}), from {ends(connection, direction)}{risen}"
+        )
+    if len(known) > MOST_DELAYS:
+        yield f"  … and {len(known) - MOST_DELAYS} more delays: --json has them all"
+
+
+def _held(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
+    """Who held answers back, the longest first."""
+    held = [
+        (wait, connection, direction)
+        for connection in joined["connections"]
+        for direction, wait in waits(connection)
+        if wait["held_seconds"] >= WORTH_SECONDS
+    ]
+    for wait, connection, direction in sorted(held, key=lambda each: -each[0]["held_seconds"])[:MOST_DELAYS]:
+        near, far = (names[tap] for tap in wait["between"])
+        yield (
+            f"  {far} held {wait['answers']} answers back for {_seconds(wait['held_seconds'])} of the "
+            f"{_seconds(wait['waited_seconds'])} that {near} waited, requests from {ends(connection, direction)}"
+        )
+
+
+def _clocks(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
+    """How far clocks are from the first tap's; once for each file."""
+    told: set[str] = set()
+    first = joined["taps"][0]
+    for tap in joined["taps"]:
+        if tap["file"] in told or tap["file"] == first["file"]:
+            continue
+        told.add(tap["file"])
+        clock = tap["clock"]
+        if clock is None:
+            yield f"  the clocks of {names[tap['tap']]} and {names[first['tap']]} cannot be compared"
+            continue
+        side = "ahead of" if clock["offset_seconds"] >= 0 else "behind"
+        steps = max(0, len(clock["pieces"]) - 1)
+        pieces = f", in {steps + 1} pieces" if steps else ""
+        yield (
+            f"  the clock of {names[tap['tap']]} is {_seconds(abs(clock['offset_seconds']))} {side} that of "
+            f"{names[first['tap']]}, gains {round(clock['drift'] * 1e6, 2) + 0:g} us per s{pieces}, "
+            f"known to {_seconds(clock['uncertainty_seconds'])}"
+        )
+
+
+def _seconds(value: float) -> str:
+    return f"-{print_seconds(-value, 3)}" if value < 0 else print_seconds(value, 3)

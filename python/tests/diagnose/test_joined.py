@@ -1,0 +1,141 @@
+"""Several captures of one connection: where it lost, who waited for whom, and what cannot be joined."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from helpers.captures import ACK, PSH, SYN, Packet, pcap, segment, stalled
+
+from framegauge.cli.main import main
+from framegauge.diagnose import run as diagnosis
+
+pytestmark = pytest.mark.agent
+DELAY = 0.002
+AHEAD = 5.0
+CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:80"
+
+
+def from_client(packet: bytes) -> bool:
+    return packet[12:16] == bytes([10, 0, 0, 1])
+
+
+def at_server(packets: list[Packet], lost: range) -> list[Packet]:
+    """What the server's tap sees of what the client's tap saw, by a clock that is ahead; `lost` are packets from 0."""
+    moved = [
+        (at + AHEAD + (DELAY if from_client(packet) else -DELAY), packet)
+        for place, (at, packet) in enumerate(packets)
+        if place not in lost
+    ]
+    return sorted(moved, key=lambda each: each[0])
+
+
+def saved(folder: Path, name: str, packets: list[Packet]) -> Path:
+    path = folder / name
+    path.write_bytes(pcap(packets))
+    return path
+
+
+@pytest.fixture
+def stall(tmp_path: Path) -> tuple[Path, Path]:
+    """A burst of three segments (packets 24 to 26) that never came to the server."""
+    packets = stalled()
+    return saved(tmp_path, "a.pcap", packets), saved(tmp_path, "b.pcap", at_server(packets, range(23, 26)))
+
+
+def test_a_loss_is_placed_between_two_hosts(stall: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    client, server = stall
+    words = ["diagnose", "--host", f"web={client}", "--host", f"db={server}"]
+    assert main([*words, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, diagnosis.schema())
+    joined = document["joined"]
+    assert [(tap["name"], tap["capture"]) for tap in joined["taps"]] == [("web", 1), ("db", 2)]
+    (connection,) = joined["connections"]
+    assert [seen["connection"] for seen in connection["seen"]] == [1, 2]
+    there, back = connection["directions"]
+    (hop,) = there["hops"]
+    assert hop["between"] == [1, 2]
+    assert [drop["packet"] for drop in hop["drops"]] == [24, 25, 26]
+    assert [(drop["begin"], drop["end"]) for drop in hop["drops"]] == [
+        (11001, 12001), (12001, 13001), (13001, 14001),
+    ]  # fmt: skip
+    assert (hop["lost_packets"], hop["lost_bytes"], hop["unjudged_packets"]) == (3, 3000, 0)
+    assert back["hops"][0]["lost_packets"] == 0
+    clock = joined["taps"][1]["clock"]
+    assert abs(clock["offset_seconds"] - AHEAD) <= clock["uncertainty_seconds"] <= 2 * DELAY
+    assert hop["delay"]["median_seconds"] == pytest.approx(DELAY, abs=clock["uncertainty_seconds"])
+    (finding,) = (each for each in diagnosis.worth_fixing(document) if each["connection"] == 1)
+    lost = f"Lost in this connection: 3 packets between web and db, from {CLIENT} to {SERVER}."
+    assert finding["kind"] == "rto_stall"
+    assert finding["text"].endswith(lost)
+    assert main(words) == 1
+    told = capsys.readouterr().out
+    assert f"were lost between web and db, from {CLIENT} to {SERVER}" in told
+    assert "the clock of db is 5 s ahead of that of web" in told
+
+
+def test_files_without_names_are_called_by_their_own(stall: tuple[Path, Path]) -> None:
+    document = diagnosis.diagnose(stall)
+    assert [tap["name"] for tap in document["joined"]["taps"]] == ["a", "b"]
+
+
+def test_a_host_that_answers_late_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    now, packets = 1_700_000_000.0, []
+    for flags, client, ack in ((SYN, True, 0), (SYN | ACK, False, 1001), (ACK, True, 5001)):
+        here, there, seq = (CLIENT, SERVER, 1000 + (flags == ACK)) if client else (SERVER, CLIENT, 5000)
+        now += 4 * DELAY
+        packets.append((now, segment(here, there, flags, seq, ack, mss=1460 if flags & SYN else None)))
+    for turn in range(10):
+        now += 0.01
+        packets.append((now, segment(CLIENT, SERVER, ACK | PSH, 1001 + 100 * turn, 5001 + 100 * turn, 100)))
+        now += 0.3 + 2 * DELAY
+        packets.append((now, segment(SERVER, CLIENT, ACK | PSH, 5001 + 100 * turn, 1101 + 100 * turn, 100)))
+    hosts = {"web": saved(tmp_path, "a.pcap", packets), "db": saved(tmp_path, "b.pcap", at_server(packets, range(0)))}
+    document = diagnosis.diagnose([], hosts=hosts)
+    wait = document["joined"]["connections"][0]["directions"][0]["wait"]
+    assert (wait["answers"], wait["between"]) == (10, [1, 2])
+    assert wait["held_seconds"] == pytest.approx(3.0, abs=1e-4)
+    assert wait["waited_seconds"] == pytest.approx(3.04, abs=1e-4)
+    said = "db held answers back for 3 s of the 3.04 s that web waited for them"
+    assert any(said in each["text"] for each in document["findings"] if each["kind"] == "network_limited")
+    main(["diagnose", *(word for name, file in hosts.items() for word in ("--host", f"{name}={file}"))])
+    assert "db held 10 answers back for 3 s of the 3.04 s that web waited" in capsys.readouterr().out
+
+
+def test_what_cannot_be_joined_is_one_line(
+    stall: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client, server = stall
+    other = saved(tmp_path, "c.pcap", stalled("10.0.0.7:1", "10.0.0.8:2"))
+    for words, said in (
+        ([f"web={client}", f"db={other}"], "the captures of web and db share no connection"),
+        ([f"web={client}", f"web={server}"], '--host: found the name "web" twice'),
+        ([f"web={client}", f"db={client}"], f"--host: found {client} for web and for db, expected a file for each"),
+        ([f"web={tmp_path / 'missing.pcap'}"], f"{tmp_path / 'missing.pcap'}: No such file"),
+        (["web"], '--host: found "web", expected NAME=FILE'),
+        (["web=-"], "--host web=-: expected a file"),
+    ):
+        assert main(["diagnose", *(word for each in words for word in ("--host", each))]) == 2, words
+        (line,) = capsys.readouterr().err.splitlines()[-1:]
+        assert said in line, line
+    assert main(["diagnose", str(client), str(client)]) == 2
+    assert f"{client}: found the same file twice" in capsys.readouterr().err
+    assert main(["diagnose"]) == 2
+    assert "found no capture" in capsys.readouterr().err
+
+
+def test_a_copy_of_a_capture_joins_with_itself_without_loss_or_offset(stall: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.pcap"
+    copy.write_bytes(stall[0].read_bytes())
+    joined = diagnosis.diagnose([stall[0], copy])["joined"]
+    assert [hop["lost_packets"] for each in joined["connections"][0]["directions"] for hop in each["hops"]] == [0, 0]
+    assert joined["taps"][1]["clock"]["offset_seconds"] == pytest.approx(0, abs=1e-6)
+
+
+def test_captures_without_a_common_connection_are_told_apart(stall: tuple[Path, Path], tmp_path: Path) -> None:
+    other = saved(tmp_path, "c.pcap", stalled("10.0.0.7:1", "10.0.0.8:2"))
+    assert diagnosis.diagnose([stall[0], other])["joined"] is None
+    assert diagnosis.diagnose([stall[0]])["joined"] is None
