@@ -112,18 +112,23 @@ impl Clock {
     }
 }
 
-/// Packets are under way for some time, and the second clock was read at the other end of it: where two pieces do not go on
-/// from one to the other, a step may have been so much earlier or later.
+/// Packets are under way for some time, and the second clock was read at the other end of it: a step between two pieces may
+/// have been so much earlier or later. A piece that is shorter than that may be wrong by the step itself.
 fn keep_apart(pieces: &mut [Piece]) {
-    for place in 1..pieces.len() {
-        let (one, two) = (pieces[place - 1], pieces[place]);
+    let whole: Vec<Piece> = pieces.to_vec();
+    for (place, two) in whole.windows(2).enumerate() {
+        let (one, two) = (two[0], two[1]);
         let middle = i64::midpoint(one.end, two.begin);
-        if (one.at(middle) - two.at(middle)).abs() > one.uncertainty.min(two.uncertainty) {
-            pieces[place - 1].end -= one.under_way;
-            let moved = two.under_way;
-            pieces[place].begin += moved;
-            pieces[place].offset = two.at(two.begin + moved);
-        }
+        let step = (one.at(middle) - two.at(middle)).abs();
+        let (end, begin) = (one.end - one.under_way, two.begin + two.under_way);
+        let (center, next_center) = (i64::midpoint(one.begin, one.end), i64::midpoint(two.begin, two.end));
+        let last = &mut pieces[place];
+        last.end = end.max(center);
+        last.uncertainty += if end < center { step } else { 0 };
+        let next = &mut pieces[place + 1];
+        next.begin = begin.min(next_center);
+        next.offset = two.at(next.begin);
+        next.uncertainty += if begin > next_center { step } else { 0 };
     }
 }
 

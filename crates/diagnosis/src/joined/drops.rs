@@ -112,7 +112,8 @@ impl Pair<'_> {
     /// Whether the second tap would have seen this record, had it come.
     fn is_judged(&self, place: usize, found: &Matched) -> bool {
         let Some((first, last)) = found.span else { return false };
-        if (first..=last).contains(&place) {
+        // Of the first and the last one, a part may have been outside the capture.
+        if first < place && place < last {
             return true;
         }
         let times = |(here, there): &(u32, u32)| {
@@ -121,7 +122,7 @@ impl Pair<'_> {
         };
         let later = found.passed.iter().map(times);
         let (Some(least), Some(most)) = (later.clone().min(), later.max()) else { return false };
-        let near = if place < first { found.passed.first() } else { found.passed.last() };
+        let near = if place <= first { found.passed.first() } else { found.passed.last() };
         let at = self.sent[place].nanoseconds + near.map_or(0, times);
         let grace = GRACE_NANOSECONDS + most - least;
         self.span.first + grace <= at && at + grace <= self.span.last

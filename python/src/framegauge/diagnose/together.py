@@ -99,12 +99,14 @@ def _clocks(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
             yield f"  the clocks of {names[tap['tap']]} and {names[first['tap']]} cannot be compared"
             continue
         side = "ahead of" if clock["offset_seconds"] >= 0 else "behind"
-        steps = max(0, len(clock["pieces"]) - 1)
-        pieces = f", in {steps + 1} pieces" if steps else ""
+        pieces = clock["pieces"]
+        # What a clock gains in all must be more than what is not known.
+        gained = max((abs(each["drift"]) * (each["end_seconds"] - each["begin_seconds"]) for each in pieces), default=0)
+        gains = f"gains {clock['drift'] * 1e6:.3g} us per s, " if gained > clock["uncertainty_seconds"] else ""
+        parts = f"in {len(pieces)} pieces, " if len(pieces) > 1 else ""
         yield (
             f"  the clock of {names[tap['tap']]} is {_seconds(abs(clock['offset_seconds']))} {side} that of "
-            f"{names[first['tap']]}, gains {round(clock['drift'] * 1e6, 2) + 0:g} us per s{pieces}, "
-            f"known to {_seconds(clock['uncertainty_seconds'])}"
+            f"{names[first['tap']]}, {gains}{parts}known to {_seconds(clock['uncertainty_seconds'])}"
         )
 
 
