@@ -50,6 +50,7 @@ bench: build
 	$(VENV)/bin/python -m bench.truth.known
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
+	$(VENV)/bin/python -m bench.diagnose
 
 man: $(VENV)/installed
 	$(VENV)/bin/python scripts/man.py
