@@ -18,6 +18,7 @@ BY_KERNEL = {
     "reordering": ("sender", ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")),
     "zero_window": ("receiver", ("TCPToZeroWindowAdv",)),
     "double_loss": ("sender", ("TCPLostRetransmit",)),
+    "cwnd_collapse": ("sender", ("TCPTimeouts", "TCPSackRecovery", "TCPRenoRecovery", "TCPLossProbeRecovery")),
 }
 # So many repeats are a storm, wherever they come from; a flight that is lost as a whole is one.
 STORM = 30
@@ -104,7 +105,7 @@ def judge(scene: Scene, variant: Variant, ran: Ran, taps: Iterable[Mapping[str, 
 
 def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[str]:
     """What is true although the scene was not made for it: the kernel says so, or the devices do."""
-    true = set(LIMITS)
+    true = {*LIMITS, "truncated"}  # nothing but headers is kept
     if variant.offloads:
         true.add("aggregates")
     for kind, (host, names) in BY_KERNEL.items():

@@ -26,7 +26,7 @@ from bench.diagnosis.faults import (
 )  # fmt: skip
 from bench.diagnosis.programs import Asks, CutOff, Options, Program, Refused, SplitWrites, Stream
 from bench.diagnosis.run import Variant
-from bench.diagnosis.taps import Flaw, Missing, OneWay, Swapped, Twice
+from bench.diagnosis.taps import Cut, Flaw, Missing, OneWay, Swapped, Twice
 
 RTTS = among(0.002, 0.005, 0.01, 0.02, 0.04)
 LONG_RTTS = among(0.01, 0.02, 0.04)
@@ -184,6 +184,8 @@ HOSTS = (
     Scene("locked window", "network_limited", BULK, only("network_limited"),
           route=among("cwnd lock 10", "cwnd lock 20"),
           rtt=LONG_RTTS),
+    Scene("pause between bursts", "idle_restart", Stream(segments(500, 600), write=300_000, pause=Between(0.4, 0.6)),
+          only("idle_restart"), only("short_flow_slow_start"), mtu=1500, rtt=LONG_RTTS),
     Scene("deep queue", "bufferbloat", Stream(segments(400, 700)), only("bufferbloat"), mtu=1500,
           rtt=among(0.002, 0.005), faults=(Queue(among(10e6, 20e6), 4_000_000),)),
     Scene("short flow", "short_flow_slow_start", Stream(segments(150, 400)), only("short_flow_slow_start"),
@@ -230,6 +232,7 @@ TOGETHER = (
 QUALITY = (
     Scene("mirror port", "capture_duplicates", BULK, only("capture_duplicates"), flaws=(Twice(among(2000, 20_000)),)),
     Scene("lossy capture", "capture_loss", BULK, only("capture_loss"), flaws=(Missing(among(10, 20)),)),
+    Scene("short records", "truncated", BULK, only("truncated"), flaws=(Cut(among(0, 4, 8)),)),
     Scene("one way", "half_capture", BULK, only("half_capture"), flaws=(OneWay(among(False, True)),)),
     Scene("swapped records", "capture_misordered", BULK, only("capture_misordered"), flaws=(Swapped(among(20, 50)),)),
     Scene("aggregates", "aggregates", BULK, only("aggregates"), offloads=True,

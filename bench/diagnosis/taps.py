@@ -77,6 +77,17 @@ class Swapped(Flaw):
         return found
 
 
+@dataclass(frozen=True)
+class Cut(Flaw):
+    """The capture keeps so few bytes of each packet that TCP's options are cut: so many behind TCP's fixed header."""
+
+    options: int
+
+    def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
+        kept = {4: 40 + self.options, 6: 60 + self.options}
+        return [(at, tap, data[: kept[data[0] >> 4]], size) for at, tap, data, size in packets]
+
+
 def _source(data: bytes) -> bytes:
     return data[12:16] if data[0] >> 4 == 4 else data[8:24]
 
