@@ -6,6 +6,7 @@ use crate::findings::{Ends, Finding};
 use crate::flows::Flow;
 use crate::half::Half;
 use crate::kinds::Kind;
+use crate::picture::Picture;
 use crate::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -62,6 +63,7 @@ pub(crate) struct Ended {
     pub(crate) rtt: i64,
     pub(crate) reset_by: Option<Side>,
     pub(crate) last: i64,
+    pub(crate) picture: Option<Box<Picture>>,
 }
 
 impl Connection {
@@ -107,6 +109,7 @@ impl Connection {
             rtt: self.path_rtt(),
             reset_by: self.reset_by.or(self.refused.then_some(Side::Server)),
             last,
+            picture: self.picture.take(),
         }
     }
 
@@ -120,7 +123,12 @@ impl Connection {
     fn rename(&mut self, kind: Kind, other: Kind) {
         if let Some(place) = self.tallies.iter().position(|tally| tally.kind == kind) {
             let tally = self.tallies.swap_remove(place);
+            let picture = self.picture.take();
             self.note(other, tally.begin, tally.end, tally.lost, &tally.packets);
+            self.picture = picture;
+            if let Some(picture) = &mut self.picture {
+                picture.rename(kind, other);
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use crate::flight::Piece;
 use crate::half::Half;
 use crate::kinds::Kind;
 use crate::notes::Notes;
+use crate::picture::Picture;
 use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -99,6 +100,8 @@ pub(crate) struct Connection {
     pub(crate) notes: Notes,
     pub(crate) breaches: Vec<(Breach, Vec<Tally>)>,
     pub(crate) hops: [u8; 2],
+    /// What is drawn of it, if that is asked for.
+    pub(crate) picture: Option<Box<Picture>>,
     prints: [[Option<(i64, Print)>; 2]; 2],
 }
 
@@ -131,6 +134,7 @@ impl Connection {
             notes: Notes::default(),
             breaches: Vec::new(),
             hops: [0; 2],
+            picture: None,
             prints: Default::default(),
         }
     }
@@ -148,6 +152,9 @@ impl Connection {
     }
 
     pub(crate) fn note(&mut self, kind: Kind, begin: i64, end: i64, lost: i64, packets: &[u64]) {
+        if let Some(picture) = &mut self.picture {
+            picture.note(kind, begin, end);
+        }
         count(&mut self.tallies, kind, begin, end, lost, packets);
     }
 

@@ -9,7 +9,7 @@ use crate::outcast::outcast;
 use crate::peers::outliers;
 use crate::quality::{Cut, Cuts};
 use crate::together::{self, Silenced};
-use crate::{Thresholds, words};
+use crate::{Picture, Thresholds, words};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::{IcmpNote, Segment};
 use serde::Serialize;
@@ -31,6 +31,9 @@ pub struct Diagnosis {
     pub segments: u64,
     /// From the first segment to the last, in seconds.
     pub seconds: f64,
+    /// Of the connections that were to be drawn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
 }
 
 /// Takes segments in the order of their capture.
@@ -50,6 +53,9 @@ pub struct Table {
     last: i64,
     segments: u64,
     connections: u64,
+    /// The numbers of those that are drawn.
+    drawn: Vec<u64>,
+    pictures: Vec<Picture>,
 }
 
 impl Table {
@@ -70,7 +76,14 @@ impl Table {
             last: i64::MIN,
             segments: 0,
             connections: 0,
+            drawn: Vec::new(),
+            pictures: Vec::new(),
         }
+    }
+
+    /// Draws the connections of these numbers, which a first pass over the same segments has told.
+    pub fn draw(&mut self, connections: &[u64]) {
+        self.drawn = connections.to_vec();
     }
 
     /// Takes the next segment.
@@ -91,8 +104,15 @@ impl Table {
             is_new = true;
             Connection::new(number, segment)
         });
+        if is_new && self.drawn.contains(&number) {
+            let picture = Picture::new(number, connection.ends, now, self.origin.unwrap_or(now));
+            connection.picture = Some(Box::new(picture));
+        }
         let was_closed = connection.is_over();
-        connection.take(segment, &limits);
+        match connection.picture {
+            None => connection.take(segment, &limits),
+            Some(_) => connection.take_drawn(segment, &limits),
+        }
         if connection.is_over() && !was_closed {
             self.closing.push_back((now, key));
         }
@@ -158,6 +178,10 @@ impl Table {
             }
         }));
         self.flows.extend(ended.flows);
+        if let Some(mut picture) = ended.picture {
+            picture.finish();
+            self.pictures.push(*picture);
+        }
         self.findings.extend(ended.findings);
         self.ended.push(ended.report);
     }
@@ -187,7 +211,8 @@ impl Table {
         });
         let mut connections = self.ended;
         connections.sort_unstable_by_key(|each| each.connection);
-        Diagnosis { connections, findings, segments: self.segments, seconds }
+        self.pictures.sort_unstable_by_key(|each| each.connection);
+        Diagnosis { connections, findings, segments: self.segments, seconds, pictures: self.pictures }
     }
 }
 

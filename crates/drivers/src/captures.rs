@@ -1,5 +1,7 @@
 //! Reads capture files, compressed or not, and diagnoses them.
 
+pub mod pictures;
+
 use crate::ahead::Ahead;
 use flate2::read::MultiGzDecoder;
 use framegauge_diagnosis::{Cut, Diagnosis, Table, Thresholds};
@@ -56,6 +58,8 @@ struct Reading {
 struct Taps {
     taps: Vec<Reading>,
     of_interface: Vec<Option<usize>>,
+    /// The connections that are drawn, each with the place of its tap.
+    drawn: Vec<(usize, u64)>,
 }
 
 /// More interfaces than these share the last tap.
@@ -94,8 +98,11 @@ impl Taps {
             Some(place) => place,
             None if self.taps.len() == MOST_TAPS => MOST_TAPS - 1,
             None => {
-                self.taps.push(Reading { name, begin: None, table: Table::new(limits) });
-                self.taps.len() - 1
+                let mut table = Table::new(limits);
+                let tap = self.taps.len();
+                table.draw(&pictures::of_tap(&self.drawn, tap));
+                self.taps.push(Reading { name, begin: None, table });
+                tap
             }
         };
         self.of_interface[number] = Some(place);
@@ -153,14 +160,12 @@ impl Others {
 
 /// Reads and diagnoses a file, or standard input for "-". An error only if nothing can be read.
 pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
-    let named = path.display().to_string();
-    let source: Source = match path.as_os_str().as_encoded_bytes() {
-        b"-" => Box::new(io::stdin()),
-        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?),
-    };
-    let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
-    let mut reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;
-    let (mut taps, mut others) = (Taps::default(), Others::default());
+    read(path, limits, Taps::default())
+}
+
+fn read(path: &Path, limits: Thresholds, mut taps: Taps) -> Result<Captured, String> {
+    let (named, mut reader) = open(path)?;
+    let mut others = Others::default();
     let (mut packets, mut broken) = (0, None);
     loop {
         let record = match reader.next() {
@@ -204,6 +209,18 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
 
 /// Bytes that another thread may read.
 type Source = Box<dyn Read + Send>;
+
+/// The file's name, and what reads it.
+fn open(path: &Path) -> Result<(String, Reader<Source>), String> {
+    let named = path.display().to_string();
+    let source: Source = match path.as_os_str().as_encoded_bytes() {
+        b"-" => Box::new(io::stdin()),
+        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?),
+    };
+    let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
+    let reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;
+    Ok((named, reader))
+}
 
 /// The bytes of a file that may be compressed with gzip or zstd, by its first bytes.
 pub(crate) fn unpacked(mut source: Source) -> io::Result<Source> {

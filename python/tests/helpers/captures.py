@@ -79,11 +79,29 @@ segment.count = 0  # type: ignore[attr-defined]
 
 def pcap(packets: Iterable[Packet], kept: int = 96) -> bytes:
     """A capture with times in seconds, of which the first `kept` bytes of each packet are kept."""
-    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, kept, RAW_IP)
+    out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, kept, RAW_IP))
     for at, packet in packets:
         seconds, part = divmod(round(at * 1e6), 1_000_000)
         out += struct.pack("<IIII", seconds, part, len(packet[:kept]), len(packet)) + packet[:kept]
-    return out
+    return bytes(out)
+
+
+def pcapng(packets: Iterable[tuple[float, int, bytes]], names: Sequence[str]) -> bytes:
+    """A capture of several interfaces, each with a name: of each packet the time, the interface's number, the bytes."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        body += bytes(-len(body) % 4)
+        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+    out = bytearray(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+    for name in names:
+        text = name.encode()
+        option = struct.pack("<HH", 2, len(text)) + text + bytes(-len(text) % 4)
+        out += block(1, struct.pack("<HHI", RAW_IP, 0, 0) + option)
+    for at, interface, packet in packets:
+        high, low = divmod(round(at * 1e6), 2**32)
+        out += block(6, struct.pack("<IIIII", interface, high, low, len(packet), len(packet)) + packet)
+    return bytes(out)
 
 
 def stalled(client: str = "10.0.0.1:40000", server: str = "10.0.0.2:80", wait: float = 0.4) -> list[Packet]:

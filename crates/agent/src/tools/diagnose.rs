@@ -1,44 +1,41 @@
-//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each; with `--join`, what
-//! several captures say together of the connections that they share, as one line.
+//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each. With `--draw` it
+//! draws connections of one file instead; with `--join` it says what several captures tell together of the connections
+//! that they share, as one line.
 
 use framegauge_diagnosis::Thresholds;
-use framegauge_drivers::{captures, joins};
+use framegauge_drivers::captures::{self, pictures};
+use framegauge_drivers::joins;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Reads the files that are named. Words: `[--thresholds JSON] FILE...`, or `--join JSON` with a list of names and files:
-/// `[{"name": "h1", "file": "h1.pcap"}, ...]`.
+#[derive(Debug, Default)]
+struct Words {
+    files: Vec<PathBuf>,
+    limits: Thresholds,
+    /// Connections, by the places of their taps and their numbers there.
+    draw: Option<Vec<(usize, u64)>>,
+    join: Option<Vec<joins::Source>>,
+}
+
+/// Reads the files that are named. Words: `[--thresholds JSON] [--draw JSON] FILE...`, or `--join JSON` with a list of
+/// names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
-    let mut files: Vec<PathBuf> = Vec::new();
-    let mut limits = Thresholds::default();
-    let mut words = words.peekable();
-    while let Some(word) = words.next() {
-        if word == "--join" {
-            return join(&words.next().and_then(|text| text.into_string().ok()).unwrap_or_default());
-        }
-        if word != "--thresholds" {
-            files.push(word.into());
-            continue;
-        }
-        let text = words.next().and_then(|text| text.into_string().ok()).unwrap_or_default();
-        match serde_json::from_str(&text) {
-            Ok(given) => limits = given,
-            Err(error) => return failed(&format!("--thresholds: {error}")),
-        }
-    }
-    if files.is_empty() {
-        return failed("expected a file");
+    let words = match parse(words) {
+        Ok(words) => words,
+        Err(why) => return failed(&why),
+    };
+    if let Some(sources) = words.join {
+        return join(&sources);
     }
     let mut output = std::io::stdout().lock();
-    for file in files {
-        let said = match captures::diagnose(&file, limits) {
-            Ok(found) => serde_json::to_string(&found),
-            Err(error) => {
-                serde_json::to_string(&serde_json::json!({"file": file.to_string_lossy(), "error": error}))
-            }
+    for file in &words.files {
+        let line = match words.draw.clone() {
+            None => said(file, captures::diagnose(file, words.limits)),
+            Some(connections) => said(file, pictures::draw(file, words.limits, connections)),
         };
-        let line = said.expect("what was found has only words and finite numbers");
         if writeln!(output, "{line}").is_err() {
             return ExitCode::FAILURE;
         }
@@ -47,12 +44,8 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 }
 
 /// One line: what these captures say together, or `null` if they share no connection.
-fn join(text: &str) -> ExitCode {
-    let sources: Vec<joins::Source> = match serde_json::from_str(text) {
-        Ok(sources) => sources,
-        Err(error) => return failed(&format!("--join: {error}")),
-    };
-    let joined = match joins::join(&sources) {
+fn join(sources: &[joins::Source]) -> ExitCode {
+    let joined = match joins::join(sources) {
         Ok(joined) => joined,
         Err(error) => return failed(&error),
     };
@@ -61,6 +54,34 @@ fn join(text: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Words, String> {
+    let mut found = Words::default();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--thresholds") => found.limits = json(words.next(), "--thresholds")?,
+            Some("--join") => found.join = Some(json(words.next(), "--join")?),
+            Some("--draw") => found.draw = Some(json(words.next(), "--draw")?),
+            _ => found.files.push(word.into()),
+        }
+    }
+    if found.files.is_empty() && found.join.is_none() { Err("expected a file".to_owned()) } else { Ok(found) }
+}
+
+fn json<T: DeserializeOwned>(word: Option<std::ffi::OsString>, option: &str) -> Result<T, String> {
+    let text = word.and_then(|text| text.into_string().ok()).unwrap_or_default();
+    serde_json::from_str(&text).map_err(|error| format!("{option}: {error}"))
+}
+
+fn said(file: &Path, found: Result<impl Serialize, String>) -> String {
+    let line = match found {
+        Ok(found) => serde_json::to_string(&found),
+        Err(error) => {
+            serde_json::to_string(&serde_json::json!({"file": file.to_string_lossy(), "error": error}))
+        }
+    };
+    line.expect("what was found has only words and finite numbers")
 }
 
 fn failed(why: &str) -> ExitCode {

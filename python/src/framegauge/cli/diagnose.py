@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
@@ -20,11 +21,17 @@ enough: tcpdump -s 128. Nothing is sent, and no root is needed.
 The time of each connection's life is divided among causes, so that what was lost adds up. Packet numbers are those
 that Wireshark shows. What each finding means, and from which limits it follows: docs/reference/diagnose.md.
 
+--html writes one offline page with the time-sequence pictures of the connections that lost most time: segments,
+resends, ACKs, SACKs, the window, and the findings as bands; bytes in flight and RTT below. The captures are
+read a second time for it, which a pipe does not allow. FILE may be -, which is standard output; nothing else is printed
+there then.
+
 examples:
   framegauge diagnose slow.pcapng
   framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
   framegauge diagnose --host web=client.pcap.gz --host db=server.pcap.gz    # where between the two is it lost?
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
+  framegauge diagnose slow.pcapng --html slow.html
   framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
@@ -49,6 +56,7 @@ def parser() -> Verb:
         help="another limit than that of the table in docs/reference/diagnose.md; may be repeated",
     )  # fmt: skip
     whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with pictures")
     return whole
 
 
@@ -60,7 +68,7 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
-    from framegauge.diagnose import folders, run as diagnosis, terminal
+    from framegauge.diagnose import folders, joined, run as diagnosis, terminal
     from framegauge.diagnose.kinds import KINDS
 
     captures = folders.captures(options.captures)
@@ -70,21 +78,47 @@ def _run(words: Sequence[str]) -> int:
             raise InputError(f'--only: found "{kind}", expected one of {", ".join(KINDS)}')
     limits = dict(_threshold(text) for text in options.threshold)
     hosts = _hosts(options.host)
-    files = [*captures, *(file for file in hosts.values() if file not in captures)]
+    files = joined.unique_files(captures, hosts)
     if not files:
         raise InputError("found no capture, expected CAPTURE or --host NAME=FILE")
+    taken = output.one_to_standard_output({"--json": options.json, "--html": options.html})
+    _check_place("--html", options.html, files)
     left = iter(range(1, len(files) + 1))
 
     def done(file: Path) -> None:
         if len(files) > 1:
             output.say(f"{next(left)} of {len(files)} read: {file}")
 
-    document = diagnosis.diagnose(captures, only, limits, done, hosts)
+    document = diagnosis.diagnose(files, only, limits, done, hosts)
+    if options.html is not None:
+        _write_page(options.html, files, document, limits)
     if options.json:
         output.show_json(document, indent=2)
-    else:
+    elif taken is None:
         output.show(*terminal.lines(document))
     return 1 if diagnosis.worth_fixing(document) else 0
+
+
+def _check_place(option: str, path: Path | None, captures: Sequence[Path]) -> None:
+    """InputError, before anything is read, if a file cannot be written or is one of the captures."""
+    output.check_file(option, path)
+    if path is None or path == output.STANDARD_OUTPUT:
+        return
+    for capture in captures:
+        if any(each.exists() and capture.exists() and each.samefile(capture) for each in output.touched(path)):
+            raise InputError(f"{option}: found {path}, which is a capture to read, expected another file")
+
+
+def _write_page(path: Path, captures: Sequence[Path], document: Mapping[str, Any], limits: Mapping[str, float]) -> None:
+    from framegauge.diagnose import pictures, sources
+    from framegauge.diagnose.page import html
+
+    once = ", ".join(str(each) for each in captures if sources.is_read_once(each))
+    notes = [f"What was read from {once} can be read once only, so its connections have no pictures."] if once else []
+    for note in notes:
+        output.say(f"--html: {note}")
+    drawn = pictures.draw(captures, document, sources.chosen(document), limits)
+    output.write("--html", path, html.page(document, drawn, notes).encode())
 
 
 def _threshold(text: str) -> tuple[str, float]:

@@ -6,20 +6,21 @@ steer the terminal nor look like lines of ours.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from framegauge.errors import InputError
 from framegauge.printable import printable
 
 __all__ = [
     "STANDARD_OUTPUT", "check_file", "check_folder", "exact", "finish", "give_up", "one_to_standard_output", "place",
-    "prepare", "say", "say_plainly", "show", "show_json", "show_json_text", "stream", "write",
+    "prepare", "replacing", "say", "say_plainly", "show", "show_json", "show_json_text", "stream", "touched", "write",
 ]  # fmt: skip
 
 STANDARD_OUTPUT = Path("-")
@@ -136,12 +137,29 @@ def write(option: str, path: Path, data: bytes, new: bool = False) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    draft = path.with_name(path.name + ".new")
+    with replacing(option, path, new) as draft:
+        draft.write(data)
+
+
+def touched(path: Path) -> tuple[Path, Path]:
+    """What writing a file touches: itself, and the draft beside it that takes its place."""
+    return path, path.with_name(path.name + ".new")
+
+
+@contextlib.contextmanager
+def replacing(option: str, path: Path, new: bool = False) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of an option's file, or becomes a `new` one, when all went well.
+    InputError if it cannot be written; then nothing is left behind."""
+    path, draft = touched(path)
     try:
-        draft.write_bytes(data)
+        with open(draft, "wb") as file:
+            yield file
         if new:
             path.touch(exist_ok=False)
         draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        if not isinstance(error, OSError):
+            raise
         raise InputError(f"{option}: found no way to write {path} ({error.strerror}), expected a place to") from None

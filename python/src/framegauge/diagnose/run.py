@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from framegauge.agents.binary import find_agent
 from framegauge.diagnose import joined
-from framegauge.errors import AgentFailure, InputError
+from framegauge.diagnose.process import asked
+from framegauge.errors import InputError
 from framegauge.printable import one_line
 
 __all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "worth_fixing"]
@@ -40,45 +39,30 @@ def diagnose(
     `only` names the kinds of findings that are kept; `hosts` says where files were captured, maybe some of `files`.
     InputError with a line for each file that cannot be read at all.
     """
-    agent = find_agent()
     hosts = hosts or {}
     files = joined.unique_files(files, hosts)
     with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
-        asked = [pool.submit(_one, agent, file, thresholds or {}, done) for file in files]
-        answers = [each.result() for each in asked]
+        begun = [pool.submit(_one, file, thresholds or {}, done) for file in files]
+        answers = [each.result() for each in begun]
     problems = [one_line(each["error"], 300) for each in answers if "error" in each]
     if problems:
         raise InputError("\n".join(problems))
     document = _numbered(answers, only)
     sources = joined.labelled(files, hosts)
-    document["joined"] = joined.join(document, sources, hosts, lambda text: _ask(agent, ["--join", text], "joined"))
+    document["joined"] = joined.join(document, sources, hosts, _together)
     joined.annotate(document)
     return document
 
 
-def _one(agent: str, file: Path, thresholds: Mapping[str, float], done: Callable[[Path], None]) -> Json:
-    found: Json = _ask(agent, ["--thresholds", json.dumps(dict(thresholds)), str(file)], str(file))
+def _one(file: Path, thresholds: Mapping[str, float], done: Callable[[Path], None]) -> Json:
+    answer = asked(["--thresholds", json.dumps(dict(thresholds))], [file])
     done(file)
+    found: Json = json.loads(answer)
     return found
 
 
-def _ask(agent: str, words: Sequence[str], about: str) -> Any:
-    """What the agent's `diagnose` prints."""
-    # Standard input, for the file "-"; its own group, so that Ctrl-C in the terminal reaches only this program.
-    command = [agent, "diagnose", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0) as process:
-        try:
-            answer, said = process.communicate()
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode == 2:
-        raise InputError(one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300))
-    if process.returncode != 0:
-        raise AgentFailure(
-            f"{about}: the diagnosis ended with {process.returncode}: {one_line(said.decode(errors='replace'), 300)}"
-        )
-    return json.loads(answer)
+def _together(sources: str) -> Any:
+    return json.loads(asked(["--join", sources], []))
 
 
 def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:

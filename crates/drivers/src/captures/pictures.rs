@@ -1,0 +1,27 @@
+//! A second pass over a capture, which draws the connections that the first one has told to be worth it.
+
+use super::{Taps, read};
+use framegauge_diagnosis::{Picture, Thresholds};
+use serde::Serialize;
+use std::path::Path;
+
+/// What is drawn of a capture.
+#[derive(Debug, Serialize)]
+pub struct Pictures {
+    /// The file as it was named.
+    pub file: String,
+    /// By tap, in the order of the diagnosis.
+    pub taps: Vec<Vec<Picture>>,
+}
+
+/// Draws connections, each named by the place of its tap in the diagnosis and its number there. What a capture no longer
+/// has is not drawn.
+pub fn draw(path: &Path, limits: Thresholds, connections: Vec<(usize, u64)>) -> Result<Pictures, String> {
+    let found = read(path, limits, Taps { drawn: connections, ..Taps::default() })?;
+    let taps = found.taps.into_iter().map(|tap| tap.diagnosis.pictures).collect();
+    Ok(Pictures { file: found.file, taps })
+}
+
+pub(super) fn of_tap(connections: &[(usize, u64)], tap: usize) -> Vec<u64> {
+    connections.iter().filter(|(place, _)| *place == tap).map(|(_, number)| *number).collect()
+}

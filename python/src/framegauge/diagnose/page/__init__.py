@@ -1,0 +1,1 @@
+"""A diagnosis as one HTML page that needs no network."""

@@ -1,0 +1,107 @@
+"""The pieces of the page: text, tables, bars of time. Everything from outside is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from framegauge.diagnose.page.groups import GROUPS, OTHER, group_of
+from framegauge.printable import escaped as text
+from framegauge.quantities import print_seconds
+
+__all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "table", "text", "to_picture", "whole"]
+
+Json = Mapping[str, Any]
+
+
+def seconds(value: float) -> str:
+    """A time, with three digits."""
+    return print_seconds(value, 3)
+
+
+def interval(found: Json) -> str:
+    """When a finding was, in seconds since the capture began."""
+    begin, end = found["begin_seconds"], found["end_seconds"]
+    return f"{begin:.6f} s" if begin == end else f"{begin:.6f} to {end:.6f} s"
+
+
+def whole(words: str) -> str:
+    """Words that stay in one line."""
+    return f'<span class="whole">{words}</span>'
+
+
+def lost(found: Json) -> str:
+    """The time that a finding cost."""
+    return seconds(found["lost_seconds"]) if found["lost_seconds"] else "-"
+
+
+def ends(connection: Json) -> str:
+    """Both ends, kept apart from the direction of the text around them."""
+    return f"<bdi>{text(connection['client'])}</bdi> → <bdi>{text(connection['server'])}</bdi>"
+
+
+def section(name: str, title: str, inside: str) -> str:
+    """A section with its heading; empty without content."""
+    if not inside:
+        return ""
+    return f'<section aria-labelledby="{name}"><h2 id="{name}" tabindex="-1">{text(title)}</h2>\n{inside}</section>\n'
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], look: str = "") -> str:
+    """A table of HTML, whose first column names the row, in a region that the keyboard can scroll."""
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{each}</td>" for each in rest)}</tr>\n'
+        for first, *rest in rows
+    )
+    if not body:
+        return ""
+    named = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}"><table class="{look}">'
+        f"<caption>{text(caption)}</caption>\n<thead><tr>{named}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def to_picture(found: Json, drawn: Iterable[int], words: str) -> str:
+    """A link to what a picture shows of a finding; the words alone where there is none."""
+    number = found["connection"]
+    if number not in drawn:
+        return words
+    packets = " ".join(str(each) for each in found["packets"])
+    return (
+        f'<a class="to-picture" href="#picture-{number}" data-connection="{number}" '
+        f'data-begin="{found["begin_seconds"]}" data-end="{found["end_seconds"]}" data-packets="{packets}">{words}</a>'
+    )
+
+
+def bar(connection: Json) -> str:
+    """A connection's time by cause: a bar, and the same in words."""
+    parts = sorted(connection["time"].items(), key=lambda item: -item[1])
+    all_of_it = sum(value for _, value in parts)
+    if all_of_it <= 0:
+        return ""
+    drawn, place = [], 0.0
+    for kind, value in parts:
+        width = 1000 * value / all_of_it
+        drawn.append(f'<rect class="g-{group_of(kind)}" x="{place:.2f}" y="0" width="{width:.2f}" height="10"/>')
+        place += width
+    told = [
+        f"{kind} {seconds(value)} ({100 * value / all_of_it:.0f} %)"
+        for kind, value in parts
+        if value >= all_of_it / 200
+    ]
+    words = ", ".join(told)
+    return (
+        f'<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img">'
+        f"<title>Time by cause, connection {connection['connection']}</title><desc>{text(words)}</desc>"
+        f'{"".join(drawn)}</svg><span class="causes">{text(words)}</span>'
+    )
+
+
+def legend() -> str:
+    """What the colours of bars and bands mean."""
+    items = "".join(
+        f'<li><span class="swatch g-{name}" aria-hidden="true"></span>{text(words)}</li>'
+        for name, words in (*((name, words) for name, words, _ in GROUPS), OTHER)
+    )
+    return f'<ul class="legend">{items}</ul>\n'

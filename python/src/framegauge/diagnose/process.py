@@ -1,0 +1,43 @@
+"""The agent's binary as a reader of captures: one process, in a group of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from framegauge.agents.binary import find_agent
+from framegauge.errors import AgentFailure, InputError
+from framegauge.printable import one_line
+
+__all__ = ["asked"]
+
+
+def asked(
+    words: Sequence[str],
+    files: Sequence[Path],
+    told: bytes | None = None,
+    output: IO[bytes] | int = subprocess.PIPE,
+) -> bytes:
+    """What `framegauge-agent diagnose WORDS FILE...` prints, or nothing if it prints to `output`.
+
+    Without `told`, its standard input is that of this program, for the file "-". InputError, in the agent's words, for
+    input that it refuses.
+    """
+    command = [find_agent(), "diagnose", *words, *map(str, files)]
+    given = None if told is None else subprocess.PIPE
+    # Its own group, so that Ctrl-C in the terminal reaches only this program.
+    with subprocess.Popen(command, stdin=given, stdout=output, stderr=subprocess.PIPE, process_group=0) as process:
+        try:
+            answer, said = process.communicate(told)
+        except BaseException:
+            process.kill()
+            raise
+    complaint = one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300)
+    if process.returncode == 2:
+        raise InputError(complaint)
+    if process.returncode != 0:
+        about = f"{files[0]}: " if files else ""
+        raise AgentFailure(f"{about}the diagnosis ended with {process.returncode}: {complaint}")
+    return answer or b""
