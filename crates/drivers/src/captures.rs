@@ -1,5 +1,6 @@
 //! Reads capture files, compressed or not, and diagnoses them.
 
+pub mod evidence;
 pub mod pictures;
 
 use crate::ahead::Ahead;

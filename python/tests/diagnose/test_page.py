@@ -165,7 +165,7 @@ def test_a_pipe_is_read_once_and_that_is_said(slow: Path, tmp_path: Path) -> Non
     assert "rto_stall" in page.all("article")[0].text
 
 
-@pytest.mark.parametrize("option", ["--html"])
+@pytest.mark.parametrize("option", ["--html", "--pcapng"])
 def test_a_place_that_cannot_be_is_one_line_before_anything_is_read(
     option: str, slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +188,12 @@ def test_a_place_that_cannot_be_is_one_line_before_anything_is_read(
         assert line == f"framegauge: {option}: {said}"
     assert slow.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["slow.pcap", "taken.new"]
+
+
+def test_two_outputs_need_two_files(slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert main(["diagnose", str(slow), "--html", out, "--pcapng", out]) == 2
+    assert f"--html and --pcapng: found {out} for both, expected two files" in capsys.readouterr().err
 
 
 def test_one_output_only_goes_to_standard_output(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:

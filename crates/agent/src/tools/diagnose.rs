@@ -1,13 +1,14 @@
 //! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each. With `--draw` it
-//! draws connections of one file instead; with `--join` it says what several captures tell together of the connections
-//! that they share, as one line.
+//! draws connections of one file instead; with `--evidence` it copies packets, of which standard input says what there is
+//! to say, to standard output; with `--join` it says what several captures tell together of the connections that they
+//! share, as one line.
 
 use framegauge_diagnosis::Thresholds;
-use framegauge_drivers::captures::{self, pictures};
+use framegauge_drivers::captures::{self, evidence, pictures};
 use framegauge_drivers::joins;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,10 +19,11 @@ struct Words {
     /// Connections, by the places of their taps and their numbers there.
     draw: Option<Vec<(usize, u64)>>,
     join: Option<Vec<joins::Source>>,
+    evidence: bool,
 }
 
-/// Reads the files that are named. Words: `[--thresholds JSON] [--draw JSON] FILE...`, or `--join JSON` with a list of
-/// names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`.
+/// Reads the files that are named. Words: `[--thresholds JSON] [--draw JSON | --evidence] FILE...`, or `--join JSON` with a
+/// list of names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let words = match parse(words) {
         Ok(words) => words,
@@ -29,6 +31,9 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     };
     if let Some(sources) = words.join {
         return join(&sources);
+    }
+    if words.evidence {
+        return copy(&words.files);
     }
     let mut output = std::io::stdout().lock();
     for file in &words.files {
@@ -63,6 +68,7 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Words, S
             Some("--thresholds") => found.limits = json(words.next(), "--thresholds")?,
             Some("--join") => found.join = Some(json(words.next(), "--join")?),
             Some("--draw") => found.draw = Some(json(words.next(), "--draw")?),
+            Some("--evidence") => found.evidence = true,
             _ => found.files.push(word.into()),
         }
     }
@@ -82,6 +88,24 @@ fn said(file: &Path, found: Result<impl Serialize, String>) -> String {
         }
     };
     line.expect("what was found has only words and finite numbers")
+}
+
+/// Standard input has an object for each file, with comments by the numbers of packets.
+fn copy(files: &[PathBuf]) -> ExitCode {
+    let comments: Vec<evidence::Comments> = match serde_json::from_reader(std::io::stdin().lock()) {
+        Ok(comments) => comments,
+        Err(error) => return failed(&format!("--evidence: {error}")),
+    };
+    if comments.len() != files.len() {
+        return failed(&format!("--evidence: found {} objects, expected {}", comments.len(), files.len()));
+    }
+    let asked: Vec<_> = files.iter().cloned().zip(comments).collect();
+    let mut output = BufWriter::new(std::io::stdout().lock());
+    match evidence::write(&asked, &mut output) {
+        Ok(_) if output.flush().is_ok() => ExitCode::SUCCESS,
+        Ok(_) | Err(evidence::Failed::Write(_)) => ExitCode::FAILURE,
+        Err(evidence::Failed::Read(why)) => failed(&why),
+    }
 }
 
 fn failed(why: &str) -> ExitCode {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,16 @@ The time of each connection's life is divided among causes, so that what was los
 that Wireshark shows. What each finding means, and from which limits it follows: docs/reference/diagnose.md.
 
 --html writes one offline page with the time-sequence pictures of the connections that lost most time: segments,
-resends, ACKs, SACKs, the window, and the findings as bands; bytes in flight and RTT below. The captures are
-read a second time for it, which a pipe does not allow. FILE may be -, which is standard output; nothing else is printed
-there then.
+resends, ACKs, SACKs, the window, and the findings as bands; bytes in flight and RTT below. --pcapng writes the packets
+that prove the findings, with comments that Wireshark shows. Both read the captures a second time, which a pipe does not
+allow. FILE may be -, which is standard output; nothing else is printed there then.
 
 examples:
   framegauge diagnose slow.pcapng
   framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
   framegauge diagnose --host web=client.pcap.gz --host db=server.pcap.gz    # where between the two is it lost?
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
-  framegauge diagnose slow.pcapng --html slow.html
+  framegauge diagnose slow.pcapng --html slow.html --pcapng evidence.pcapng
   framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
@@ -57,6 +58,9 @@ def parser() -> Verb:
     )  # fmt: skip
     whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with pictures")
+    whole.add_argument(
+        "--pcapng", type=output.place, metavar="FILE", help="write the packets that prove it, with comments"
+    )
     return whole
 
 
@@ -81,8 +85,9 @@ def _run(words: Sequence[str]) -> int:
     files = joined.unique_files(captures, hosts)
     if not files:
         raise InputError("found no capture, expected CAPTURE or --host NAME=FILE")
-    taken = output.one_to_standard_output({"--json": options.json, "--html": options.html})
-    _check_place("--html", options.html, files)
+    places = {"--html": options.html, "--pcapng": options.pcapng}
+    taken = output.one_to_standard_output({"--json": options.json, **places})
+    _check_places(places, files)
     left = iter(range(1, len(files) + 1))
 
     def done(file: Path) -> None:
@@ -92,11 +97,23 @@ def _run(words: Sequence[str]) -> int:
     document = diagnosis.diagnose(files, only, limits, done, hosts)
     if options.html is not None:
         _write_page(options.html, files, document, limits)
+    if options.pcapng is not None:
+        _write_evidence(options.pcapng, files, document)
     if options.json:
         output.show_json(document, indent=2)
     elif taken is None:
         output.show(*terminal.lines(document))
     return 1 if diagnosis.worth_fixing(document) else 0
+
+
+def _check_places(places: Mapping[str, Path | None], captures: Sequence[Path]) -> None:
+    for option, path in places.items():
+        _check_place(option, path, captures)
+    page, copies = places.values()
+    if page is not None and copies is not None and page.absolute() == copies.absolute():
+        raise InputError(f"--html and --pcapng: found {page} for both, expected two files")
+    if copies is not None:
+        _check_twice(captures)
 
 
 def _check_place(option: str, path: Path | None, captures: Sequence[Path]) -> None:
@@ -109,6 +126,14 @@ def _check_place(option: str, path: Path | None, captures: Sequence[Path]) -> No
             raise InputError(f"{option}: found {path}, which is a capture to read, expected another file")
 
 
+def _check_twice(captures: Sequence[Path]) -> None:
+    from framegauge.diagnose.sources import is_read_once
+
+    for capture in captures:
+        if is_read_once(capture):
+            raise InputError(f"--pcapng: found {capture}, which can be read once only, expected a file")
+
+
 def _write_page(path: Path, captures: Sequence[Path], document: Mapping[str, Any], limits: Mapping[str, float]) -> None:
     from framegauge.diagnose import pictures, sources
     from framegauge.diagnose.page import html
@@ -119,6 +144,20 @@ def _write_page(path: Path, captures: Sequence[Path], document: Mapping[str, Any
         output.say(f"--html: {note}")
     drawn = pictures.draw(captures, document, sources.chosen(document), limits)
     output.write("--html", path, html.page(document, drawn, notes).encode())
+
+
+def _write_evidence(path: Path, captures: Sequence[Path], document: Mapping[str, Any]) -> None:
+    from framegauge.diagnose import evidence
+
+    if path == output.STANDARD_OUTPUT:
+        with tempfile.TemporaryFile() as file:
+            evidence.write(document, captures, file)
+            file.seek(0)
+            output.write("--pcapng", path, file.read())
+        return
+    with output.replacing("--pcapng", path) as file:
+        count = evidence.write(document, captures, file)
+    output.say(f"--pcapng: {count} packet{'' if count == 1 else 's'} in {path}")
 
 
 def _threshold(text: str) -> tuple[str, float]:
