@@ -94,7 +94,9 @@ def test_what_is_drawn_is_what_was_captured(slow: Path) -> None:
 def test_connections_of_several_files_keep_their_pictures(slow: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.pcap"
     other.write_bytes(pcap(stalled("10.0.0.7:1", "10.0.0.8:2", wait=0.9)))
-    document, drawn = made(slow, other, slow)
+    third = tmp_path / "third.pcap"
+    third.write_bytes(pcap(stalled("10.0.0.9:1", "10.0.0.8:2")))
+    document, drawn = made(slow, other, third)
     assert [each["capture"] for each in document["connections"]] == [1, 2, 3]
     assert list(drawn) == [2, 1, 3]
     for number, picture in drawn.items():
