@@ -37,7 +37,7 @@ def completed(path: Path, words: list[str], folder: Path) -> set[str]:
     ("words", "expected"),
     [
         (["stu"], {"study"}),
-        (["c"], {"check", "compare", "completion"}),
+        (["c"], {"capture", "check", "compare", "completion"}),
         (["study", "--dry"], {"--dry-run"}),
         (["study", "--preset", "dem"], {"demo"}),
         (["rack", "wa"], {"watch"}),

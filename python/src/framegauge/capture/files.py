@@ -15,7 +15,7 @@ from framegauge.errors import DiskFull, FolderNotEmpty, InputError
 from framegauge.printable import one_line
 from framegauge.testbeds.base import Host
 
-__all__ = ["SCHEMA", "choose_folder", "fetch", "names", "schema", "trouble_line"]
+__all__ = ["SCHEMA", "choose_folder", "fetch", "names", "trouble_line"]
 
 SCHEMA = 1
 SAY_SECONDS = 2.0
@@ -91,9 +91,3 @@ def trouble_line(trouble: Json) -> str:
     pairs = [f"{one_line(each['local'], 60)} to {one_line(each['remote'], 60)}" for each in trouble["connections"]]
     where = f"; of {', '.join(pairs[:3])}{', …' if len(pairs) > 3 else ''}" if pairs else ""
     return f"trouble: {', '.join(signs)}{where}"
-
-
-def schema() -> Json:
-    """The JSON Schema of the document about a host's capture."""
-    found: Json = json.loads(Path(__file__).with_name("capture.schema.json").read_bytes())
-    return found
