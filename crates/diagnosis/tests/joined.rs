@@ -144,6 +144,9 @@ fn transfer(plan: &Plan) -> (Taps, BTreeSet<(i64, u32)>) {
         taps.pass(segment(1, now, 5000, next, 0, (now / MS) as u32), 1, MS / 10);
         now += MS;
     }
+    // So near the end of a capture nothing is judged that both could not have seen.
+    let last = now + 100 * MS;
+    taps.pass(segment(0, last, next, 5000, 0, (last / MS) as u32), 0, MS / 10);
     (taps, lost)
 }
 
@@ -154,7 +157,13 @@ fn plan() -> impl Strategy<Value = Plan> {
         .prop_filter("somebody gets through", |(_, fates, ..)| {
             fates.iter().filter(|fate| **fate > 0).count() > 10
         })
-        .prop_map(|(bursts, fates, with_timestamps, first)| Plan { bursts, fates, with_timestamps, first })
+        .prop_map(|(bursts, mut fates, with_timestamps, first)| {
+            if !with_timestamps {
+                // Copies that are alike in everything and overtake each other: which of them came, nobody can tell.
+                fates.iter_mut().for_each(|fate| *fate = if *fate == 1 { 2 } else { *fate });
+            }
+            Plan { bursts, fates, with_timestamps, first }
+        })
 }
 
 /// The first byte of each packet that was said to be lost, with its time at the first tap.
