@@ -121,7 +121,8 @@ fn transfer(plan: &Plan) -> (Taps, BTreeSet<(i64, u32)>) {
                                 lost.insert((now, *first));
                                 again.push(*first);
                             }
-                            other => arrived.push((*first, other == 1)),
+                            // Without timestamps, the order alone tells copies apart: then nothing may be overtaken.
+                            other => arrived.push((*first, other == 1 && plan.with_timestamps)),
                         }
                     }
                 }

@@ -68,6 +68,9 @@ impl Piece {
 pub struct Clock {
     /// In the order of time; at least one.
     pub pieces: Vec<Piece>,
+    /// What packets of one direction before the first piece and after the last one add to the uncertainty there: a step may
+    /// be between, of at most so many nanoseconds.
+    outside: [i64; 2],
 }
 
 impl Clock {
@@ -93,17 +96,20 @@ impl Clock {
         let mut pieces: Vec<Piece> =
             parts.into_iter().filter_map(|(begin, end)| piece(&points[begin..end], origin)).collect();
         keep_apart(&mut pieces);
-        (!pieces.is_empty()).then_some(Clock { pieces })
+        let outside = keep_ends(&mut pieces, &sightings);
+        (!pieces.is_empty()).then_some(Clock { pieces, outside })
     }
 
     /// How far the second clock is ahead at a time of the first, and how wrong that may be, in nanoseconds.
     pub fn ahead(&self, at: i64) -> (i64, i64) {
         let after = self.pieces.partition_point(|piece| piece.end < at);
         let Some(next) = self.pieces.get(after) else {
-            return beyond(&self.pieces[self.pieces.len() - 1], at);
+            let (ahead, uncertainty) = beyond(&self.pieces[self.pieces.len() - 1], at);
+            return (ahead, uncertainty + self.outside[1]);
         };
         if at >= next.begin || after == 0 {
-            return beyond(next, at);
+            let (ahead, uncertainty) = beyond(next, at);
+            return (ahead, uncertainty + if at < next.begin { self.outside[0] } else { 0 });
         }
         // Between two pieces a step may be anywhere.
         let (one, two) = (beyond(&self.pieces[after - 1], at), beyond(next, at));
@@ -130,6 +136,29 @@ fn keep_apart(pieces: &mut [Piece]) {
         next.offset = two.at(next.begin);
         next.uncertainty += if begin > next_center { step } else { 0 };
     }
+}
+
+/// What lies before the first piece and after the last one was seen by one side only: how far from the pieces it is.
+fn keep_ends(pieces: &mut [Piece], sightings: &[Sighting]) -> [i64; 2] {
+    let farthest = |piece: &Piece, of: &dyn Fn(&Sighting) -> bool| {
+        let apart = |each: &Sighting| (each.ahead - piece.at(each.at)).abs() + piece.uncertainty;
+        sightings.iter().filter(|each| of(each)).map(apart).max().unwrap_or(0)
+    };
+    let mut outside = [0; 2];
+    if let Some(first) = pieces.first_mut() {
+        outside[0] = farthest(first, &|each| each.at < first.begin);
+        if outside[0] > 0 {
+            let begin = (first.begin + first.under_way).min(first.end);
+            (first.offset, first.begin) = (first.at(begin), begin);
+        }
+    }
+    if let Some(last) = pieces.last_mut() {
+        outside[1] = farthest(last, &|each| each.at > last.end);
+        if outside[1] > 0 {
+            last.end = (last.end - last.under_way).max(last.begin);
+        }
+    }
+    outside
 }
 
 /// A piece's offset at a time in it, or before or after it.
