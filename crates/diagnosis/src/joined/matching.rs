@@ -18,6 +18,9 @@ use std::collections::HashMap;
 /// A part of a record: its number in its lane, the first place, and that after the last.
 pub(super) type Part = (usize, i64, i64);
 
+/// How likely a copy is: in time, of the same identification, in order, how near, before the last one.
+type Rank = (bool, bool, bool, i64, bool);
+
 /// Of a lane at two taps.
 #[derive(Debug, Default)]
 pub(super) struct Matched {
@@ -196,7 +199,7 @@ impl<'a> Sent<'a> {
         begin: i64,
         in_time: &impl Fn(&Record, &Record) -> bool,
     ) -> Option<(usize, i64)> {
-        let mut best: Option<(usize, (bool, bool, bool, i64, bool))> = None;
+        let mut best: Option<(usize, Rank)> = None;
         let mut offers = 0;
         let mut offer = |place: usize| {
             let copy = &self.records[place];
