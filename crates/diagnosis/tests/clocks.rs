@@ -37,7 +37,7 @@ impl Path {
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let sighting = |number: usize| {
-            let forward = number % 2 == 0;
+            let forward = number.is_multiple_of(2);
             let sent = (random() * (self.seconds * SECOND) as f64) as i64;
             let queue = -(1.0 - random()).ln() * self.queue;
             let arrives = sent + self.least[usize::from(!forward)] + queue as i64;
