@@ -107,11 +107,13 @@ def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[
     """What is true although the scene was not made for it: the kernel says so, or the devices do."""
     true = {*LIMITS, "truncated"}  # nothing but headers is kept
     if variant.offloads:
-        true.add("aggregates")
+        true |= {"aggregates", "checksum_offload"}  # checksums are left to the device, too
     for kind, (host, names) in BY_KERNEL.items():
         counters = (ran.sender if host == "sender" else ran.receiver)["counters"]
         if any(counters.get(name) for name in names):
             true.add(kind)
+    if "RetransSegs" not in ran.sender["counters"] and not variant.route:
+        true.add("short_flow_slow_start")  # without a loss, a window grows until the transfer ends
     if variant.scene == "late answers":
         true.add("sender_stall")  # where the answers have passed already, the sender seems to be late
     if any(host["counters"].get("TCPSynRetrans") for host in (ran.sender, ran.receiver)):
@@ -150,7 +152,7 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
     if is_behind and variant.family == 6:
         # Without IPv4's identification nothing tells that a packet was lost before it came here, but later ones.
         hidden |= {"rto_stall", "tail_loss", "incast"}
-    if tap != "sender" and variant.family == 6:
+    if tap != "sender" and (variant.family == 6 or variant.scene == "frozen device"):
         hidden.add("sender_stall")
     counters = ran.receiver["counters"], ran.sender["counters"]
     if not counters[0].get("TCPOFOQueue"):

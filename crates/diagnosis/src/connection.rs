@@ -272,7 +272,8 @@ impl Connection {
         let half = self.half_mut(from);
         half.syns += 1;
         if half.syns == 1 {
-            half.syn = segment.syn;
+            // An option that was cut off is not missing: nothing is known then.
+            half.syn = segment.syn.filter(|_| !segment.options_are_cut);
             half.syn_place = half.places.near(segment.seq);
             // One in the middle of a connection begins nothing.
             if half.high == 0 {
@@ -355,9 +356,11 @@ impl Connection {
         let half = &mut self.halves[from as usize];
         // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
         let is_full = segment.payload_bytes > 0 && segment.payload_bytes.is_multiple_of(mss);
-        let in_burst = segment.payload_bytes > mss
-            || (half.last_payload >= mss && now - half.last_data <= BURST_NANOSECONDS);
-        half.unpushed = is_full && (in_burst || !segment.flags.contains(TcpFlags::PSH));
+        let in_burst =
+            segment.payload_bytes > mss || (half.last_is_open && now - half.last_data <= BURST_NANOSECONDS);
+        let has_push = segment.flags.contains(TcpFlags::PSH);
+        half.last_is_open = is_full && !has_push;
+        half.unpushed = is_full && (in_burst || !has_push);
         half.largest = half.largest.max(segment.payload_bytes.min(mss.max(half.largest)));
         half.last_data = now;
         half.last_payload = segment.payload_bytes;

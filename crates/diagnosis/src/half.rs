@@ -59,6 +59,8 @@ pub(crate) struct Half {
     pub(crate) last_number: u64,
     /// The last data ended with a full segment that was not the end of a write: more was there.
     pub(crate) unpushed: bool,
+    /// It was full, and had no PSH.
+    pub(crate) last_is_open: bool,
     pub(crate) identities: Identities,
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,
@@ -192,6 +194,9 @@ impl Rounds {
         if has_ended {
             self.count += 1;
             self.growing += u32::from(self.has_grown());
+            if self.peak * 2 < self.last_peak {
+                self.growing = 0; // the sender had less to send: its window was not the limit
+            }
             self.steady = if self.has_grown() { 0 } else { self.steady + 1 };
             self.last_peak = self.peak;
             self.ceiling = self.ceiling.max(self.peak);

@@ -123,7 +123,7 @@ impl Connection {
                 self.give(Kind::ApplicationLimited, gap, &[]);
             } else if closed {
                 self.give(Kind::ZeroWindow, gap, &evidence);
-            } else if end <= half.una && half.identities.missing() > 0 {
+            } else if end <= half.una && self.missing_before(from) > 0 {
                 // More was lost before it came here.
                 self.stalls.push((self.last, from));
                 self.give(Kind::RtoStall, gap, &evidence);
@@ -139,7 +139,7 @@ impl Connection {
         // A sender waits for room for a whole segment, and at last sends what fits (RFC 9293 section 3.8.6.2.1).
         let fills_small_window =
             half.room() < u64::from(self.mss(from)) && half.room() == u64::from(segment.payload_bytes);
-        let missing = u64::from(half.identities.missing());
+        let missing = u64::from(self.missing_before(from));
         if closed {
             self.give(Kind::ZeroWindow, gap, &evidence);
         } else if half.high > 0 && begin > half.high {
@@ -160,6 +160,12 @@ impl Connection {
         } else {
             self.give(Kind::ApplicationLimited, gap, &evidence);
         }
+    }
+
+    /// Packets that were lost between a sender and the tap before the newest one. Beside it there is nothing between: a step
+    /// of its identifications is then that of a counter which its connections share.
+    fn missing_before(&self, sender: Side) -> u32 {
+        if self.reach(sender) == 0 { 0 } else { self.half(sender).identities.missing() }
     }
 
     /// Whether what a sender did not send can be told from what was lost before it came here.

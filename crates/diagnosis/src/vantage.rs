@@ -90,12 +90,15 @@ impl Connection {
         }
     }
 
-    /// Whether a segment left its sender after a gap, not in it: by the sender's clock, which ticks once a millisecond or
+    /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender: by the sender's clock, which ticks once a millisecond or
     /// more often (Linux), or too seldom to tell.
     pub(crate) fn has_just_left(&self, segment: &Segment, from: Side, gap: i64) -> bool {
         let (Some((now, _)), Some([first, last])) = (segment.timestamps, self.half(from).stamps) else {
             return true;
         };
+        if self.reach(from) == 0 {
+            return true;
+        }
         let ticks = |one: u32, other: u32| i64::from(other.wrapping_sub(one) as i32);
         let is_fine = ticks(first.0, last.0) * MILLISECOND * 2 >= last.1 - first.1;
         !is_fine || ticks(last.0, now) * MILLISECOND * 2 >= gap
