@@ -103,6 +103,7 @@ impl KernelWatch {
             before,
             book,
             watch: Watch::new(signs),
+            waited: Vec::new(),
             shared: shared.clone(),
             waker: waker.clone(),
         };
@@ -142,6 +143,8 @@ struct Looking {
     before: Counters,
     book: Book,
     watch: Watch,
+    /// How long each connection waited before it was looked at last.
+    waited: Vec<(u64, SocketAddr, SocketAddr)>,
     shared: Arc<Shared>,
     waker: Arc<Waker>,
 }
@@ -187,9 +190,12 @@ impl Looking {
     fn list(&mut self) -> Result<Vec<Limits>> {
         let listing = self.lister.list()?;
         let mut moved = Vec::new();
+        self.waited.clear();
         for socket in &listing.connected {
             let (Some(info), before) = (socket.info, self.book.last(socket.cookie)) else { continue };
-            moved.push(limits(&info).since(before.map_or(Limits::default(), |before| limits(&before))));
+            let now = limits(&info).since(before.map_or(Limits::default(), |before| limits(&before)));
+            self.waited.push((waited(now), socket.local, socket.remote));
+            moved.push(now);
             self.book.take(socket, false, false);
         }
         Ok(moved)
@@ -221,16 +227,20 @@ impl Looking {
         for socket in &listing.connected {
             let Some(info) = socket.info else { continue };
             let before = self.book.last(socket.cookie).unwrap_or_default();
-            let now = limits(&info).since(limits(&before));
-            let waited = now.receiver_seconds.max(now.buffer_seconds);
-            let weight = u64::from(info.retransmits.saturating_sub(before.retransmits)) * 1_000_000
-                + (waited * 1e6) as u64;
-            if weight > 0 {
-                found.push((weight, socket.local, socket.remote));
+            let resends = u64::from(info.retransmits.saturating_sub(before.retransmits));
+            let weight = resends * 1_000_000 + waited(limits(&info).since(limits(&before)));
+            found.push((weight, socket.local, socket.remote));
+        }
+        found.append(&mut self.waited);
+        found.retain(|(weight, ..)| *weight > 0);
+        found.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
+        let mut named = Vec::new();
+        for (_, local, remote) in found {
+            if named.len() < MOST_NAMED && !named.contains(&(local, remote)) {
+                named.push((local, remote));
             }
         }
-        found.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
-        Ok(found.into_iter().take(MOST_NAMED).map(|(_, local, remote)| (local, remote)).collect())
+        Ok(named)
     }
 
     fn finish(mut self) -> Result<Watched> {
@@ -250,6 +260,11 @@ impl Looking {
             cpu_seconds: clock::thread_cpu_nanoseconds() as f64 * 1e-9,
         })
     }
+}
+
+/// Microseconds for which the other end, or the send buffer, was the limit.
+fn waited(limits: Limits) -> u64 {
+    (limits.receiver_seconds.max(limits.buffer_seconds) * 1e6) as u64
 }
 
 fn limits(info: &TcpInfo) -> Limits {

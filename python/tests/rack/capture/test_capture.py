@@ -275,7 +275,7 @@ def test_a_receiver_that_does_not_read_is_trouble(pair: Pair, tmp_path: Path) ->
     )  # fmt: skip
     pair.transfer(50 * MIB, pause=5.0)
     said = capturing.end(0, interrupt=False)
-    assert "trouble: connections held up by their receiver's window (connections +1)" in said
+    assert "trouble: connections held up by their receiver's window (connections +1); of 10.9.0.1:" in said
 
 
 def test_without_trouble_its_code_says_so(pair: Pair, tmp_path: Path) -> None:
