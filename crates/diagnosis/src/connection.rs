@@ -11,7 +11,6 @@
 
 use crate::Thresholds;
 use crate::findings::{Ends, Tally, count};
-use crate::flight::Piece;
 use crate::half::Half;
 use crate::kinds::Kind;
 use crate::notes::Notes;
@@ -60,10 +59,6 @@ struct Print {
     identification: Option<u16>,
 }
 
-/// Segments so near to each other left in one burst.
-const BURST_NANOSECONDS: i64 = 200_000;
-/// Without both SYNs, what no jumbo frame holds.
-const LARGEST_SEGMENT: u32 = 9216;
 /// A copy of a packet without an identification follows it within this.
 const UNMARKED_NANOSECONDS: i64 = 20_000;
 
@@ -289,87 +284,6 @@ impl Connection {
             self.syn_answer = Some(now - other);
             self.update_rtt();
         }
-    }
-
-    fn take_data(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
-        let fin = segment.flags.contains(TcpFlags::FIN);
-        let mss = self.mss(from);
-        let knows_mss = self.halves.iter().all(|half| half.syn.is_some());
-        let least_aggregate = if knows_mss { 0 } else { LARGEST_SEGMENT };
-        let half = &mut self.halves[from as usize];
-        if let Some(is_right) = segment.checksum_is_right {
-            half.checksums.take(is_right, segment.payload_bytes > mss);
-        }
-        if segment.payload_bytes == 0 && !fin {
-            return;
-        }
-        let syn = u64::from(segment.flags.contains(TcpFlags::SYN));
-        let begin = half.places.near(segment.seq) + syn;
-        let end = begin + u64::from(segment.payload_bytes) + u64::from(fin);
-        if half.high == 0 {
-            // The capture began in the middle.
-            half.high = begin;
-            half.una = half.una.max(begin);
-        }
-        if half.high < end && !self.check_data(segment, from, (begin, end), now) {
-            return;
-        }
-        let half = &mut self.halves[from as usize];
-        if fin {
-            half.suspects.finish(end);
-        }
-        half.counts.data_segments += u64::from(segment.payload_bytes > 0);
-        half.counts.aggregates += u64::from(segment.payload_bytes > mss.max(least_aggregate));
-        half.finished |= fin;
-        let fresh = end.saturating_sub(half.high.max(begin));
-        if end <= half.high {
-            self.take_resend(segment, from, (begin, end), now, limits);
-        } else {
-            if begin > half.high {
-                half.holes.open(half.high, begin, segment, now);
-            }
-            let begin = begin.max(half.high);
-            half.places.reach(end);
-            half.high = end;
-            half.counts.bytes += fresh - u64::from(fin);
-            let number = segment.number;
-            let fills_window = half.window_is_known && end == half.edge;
-            self.watch_idle(from, segment, now, limits);
-            let half = &mut self.halves[from as usize];
-            let is_silly = fills_window && segment.payload_bytes > 0 && segment.payload_bytes < mss / 2;
-            let mark = mark(segment);
-            half.flight.push(Piece {
-                begin,
-                end,
-                first: now,
-                last: now,
-                number,
-                times: 1,
-                mark,
-                sacked: false,
-            });
-            self.tell_silence(from, end, now);
-            if is_silly {
-                self.note(Kind::SillyWindow, now, now, 0, &[segment.number]);
-            }
-        }
-        let half = &mut self.halves[from as usize];
-        // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
-        let is_full = segment.payload_bytes > 0 && segment.payload_bytes.is_multiple_of(mss);
-        let in_burst =
-            segment.payload_bytes > mss || (half.last_is_open && now - half.last_data <= BURST_NANOSECONDS);
-        let has_push = segment.flags.contains(TcpFlags::PSH);
-        half.last_is_open = is_full && !has_push;
-        half.unpushed = is_full && (in_burst || !has_push);
-        half.largest = half.largest.max(segment.payload_bytes.min(mss.max(half.largest)));
-        half.last_data = now;
-        half.last_payload = segment.payload_bytes;
-        half.last_number = segment.number;
-        self.take_round(from, now);
-        if fresh > 0 {
-            self.half_mut(from).rounds.note_data();
-        }
-        self.watch_storm(segment, from, now, limits);
     }
 
     fn take_reset(&mut self, segment: &Segment, from: Side, now: i64) {

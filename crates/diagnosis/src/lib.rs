@@ -10,6 +10,7 @@
 mod acknowledgements;
 mod closing;
 mod connection;
+mod data;
 mod findings;
 mod flight;
 mod flows;

@@ -4,6 +4,7 @@ use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
 use crate::flight::{Piece, Resent};
 use crate::half::Second;
+use crate::holes::Hole;
 use crate::kinds::Kind;
 use framegauge_packets::capture::Segment;
 
@@ -25,33 +26,11 @@ impl Connection {
             return;
         }
         self.check_resend(segment, from, range, now);
-        let half = self.half_mut(from);
-        let hole = half.holes.fill(range.0, range.1);
-        if let Some(hole) = hole
-            && range.0 >= half.una
+        let hole = self.half_mut(from).holes.fill(range.0, range.1);
+        if let Some(hole) = &hole
+            && self.take_filler(segment, from, range, now, hole)
         {
-            let rtt = self.path_rtt();
-            let is_calm = hole.since - self.half(from).paused > 2 * rtt;
-            let overtaken = hole.was_overtaken(segment, now, rtt, is_calm);
-            let times = if overtaken { 1 } else { 2 };
-            let half = self.half_mut(from);
-            half.flight.insert(Piece {
-                begin: range.0.max(hole.begin),
-                end: range.1.min(hole.end),
-                first: now,
-                last: now,
-                number: segment.number,
-                times,
-                mark: mark(segment),
-                sacked: false,
-            });
-            if overtaken && segment.nanoseconds < hole.since {
-                return; // The capture's order, not the network's: it was stamped before what it comes after.
-            }
-            if overtaken {
-                self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
-                return;
-            }
+            return;
         }
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
@@ -72,28 +51,67 @@ impl Connection {
             Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
             None => half.flight.resend(range.0, range.1, now, mark),
         };
-        if let Some(found) = found
-            && revealed
-            && !in_episode
-            && found.times >= 3
-        {
+        if revealed {
+            self.take_repair(segment, from, range.0, now, found.filter(|_| !in_episode), limits);
+        }
+    }
+
+    /// Data for a hole, as it came late. Whether it was only overtaken.
+    fn take_filler(
+        &mut self,
+        segment: &Segment,
+        from: Side,
+        range: (u64, u64),
+        now: i64,
+        hole: &Hole,
+    ) -> bool {
+        if range.0 < self.half(from).una {
+            return false;
+        }
+        let rtt = self.path_rtt();
+        let is_calm = hole.since - self.half(from).paused > 2 * rtt;
+        let overtaken = hole.was_overtaken(segment, now, rtt, is_calm);
+        self.half_mut(from).flight.insert(Piece {
+            begin: range.0.max(hole.begin),
+            end: range.1.min(hole.end),
+            first: now,
+            last: now,
+            number: segment.number,
+            times: if overtaken { 1 } else { 2 },
+            mark: mark(segment),
+            sacked: false,
+        });
+        // One that was stamped before what it comes after shows the capture's order, not the network's.
+        if overtaken && segment.nanoseconds >= hole.since {
+            self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
+        }
+        overtaken
+    }
+
+    /// A resend of what SACK or duplicate acknowledgements have revealed as lost. `found`: what it repeats, outside of a
+    /// silence.
+    fn take_repair(
+        &mut self,
+        segment: &Segment,
+        from: Side,
+        begin: u64,
+        now: i64,
+        found: Option<Resent>,
+        limits: &Thresholds,
+    ) {
+        if let Some(found) = found.filter(|found| found.times >= 3) {
             self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
         }
         let half = self.half_mut(from);
-        if let Some(silence) =
-            half.silence.take_if(|silence| silence.needless && revealed && range.0 >= half.una)
-        {
+        if let Some(silence) = half.silence.take_if(|silence| silence.needless && begin >= half.una) {
             // The timer ran out for what had arrived; behind it lies what had not.
             self.stalls.push((silence.begin, from));
             self.note(Kind::RtoStall, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         let half = self.half_mut(from);
-        let after_timeout = range.0 < half.timed_out;
-        let is_first = range.0 >= half.recovery || half.recovery <= half.una;
-        if let Some(found) = found
-            && revealed
-            && !in_episode
-            && found.times == 2
+        let after_timeout = begin < half.timed_out;
+        let is_first = begin >= half.recovery || half.recovery <= half.una;
+        if let Some(found) = found.filter(|found| found.times == 2)
             && is_first
             && !after_timeout
         {
