@@ -184,7 +184,7 @@ HOSTS = (
     Scene("locked window", "network_limited", BULK, only("network_limited"),
           route=among("cwnd lock 10", "cwnd lock 20"),
           rtt=LONG_RTTS),
-    Scene("pause between bursts", "idle_restart", Stream(segments(500, 600), write=300_000, pause=Between(0.4, 0.6)),
+    Scene("pause between bursts", "idle_restart", Stream(segments(500, 600), write=300_000, pause=Between(1.5, 2.5)),
           only("idle_restart"), only("short_flow_slow_start"), mtu=1500, rtt=LONG_RTTS),
     Scene("deep queue", "bufferbloat", Stream(segments(400, 700)), only("bufferbloat"), mtu=1500,
           rtt=among(0.002, 0.005), faults=(Queue(among(10e6, 20e6), 4_000_000),)),
