@@ -171,7 +171,7 @@ impl Table {
             };
             Silenced {
                 at: *at,
-                sender,
+                sender: sender.ip(),
                 receiver: receiver.ip(),
                 rtt: ended.rtt,
                 connection: ended.report.connection,

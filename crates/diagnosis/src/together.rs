@@ -4,17 +4,17 @@ use crate::Thresholds;
 use crate::findings::Finding;
 use crate::kinds::Kind;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 const SECOND: i64 = 1_000_000_000;
 /// Silences that begin within an RTT begin together; RTTs below are the stamps' noise.
 const TOGETHER_LEAST: i64 = 2_000_000;
 
-/// A sender that fell silent until a timeout.
+/// A sender that fell silent until a timeout: a host, since its own connections share its link, and take turns there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Silenced {
     pub(crate) at: i64,
-    pub(crate) sender: SocketAddr,
+    pub(crate) sender: IpAddr,
     pub(crate) receiver: IpAddr,
     pub(crate) rtt: i64,
     pub(crate) connection: u64,
@@ -34,14 +34,13 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
         while begin < list.len() {
             let within = list[begin].rtt.max(TOGETHER_LEAST);
             let end = begin + list[begin..].partition_point(|each| each.at - list[begin].at <= within);
-            let senders: BTreeSet<SocketAddr> = list[begin..end].iter().map(|each| each.sender).collect();
-            if senders.len() >= limits.incast_senders as usize {
+            if hosts(&list[begin..end]) >= limits.incast_senders as usize {
                 groups.push(&list[begin..end]);
             }
             begin = end;
         }
         let (Some(first), Some(last)) = (groups.first(), groups.last()) else { continue };
-        let most = groups.iter().map(|group| group.len()).max().unwrap_or(0);
+        let most = groups.iter().map(|group| hosts(group)).max().unwrap_or(0);
         let connections: BTreeSet<u64> =
             groups.iter().flat_map(|group| group.iter().map(|each| each.connection)).collect();
         found.push(Finding {
@@ -62,6 +61,10 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
         });
     }
     found
+}
+
+fn hosts(silenced: &[Silenced]) -> usize {
+    silenced.iter().map(|each| each.sender).collect::<BTreeSet<IpAddr>>().len()
 }
 
 /// Many resets by one host within a second.

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use framegauge_diagnosis::Kind;
+use framegauge_diagnosis::{Diagnosis, Kind};
 use framegauge_packets::TcpFlags;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
@@ -376,11 +376,11 @@ fn different_mss_are_named() {
     assert_eq!(kinds(&scene.diagnosis()), [Kind::MssMismatch]);
 }
 
-#[test]
-fn many_senders_that_fall_silent_together_are_incast() {
+/// Five connections to one server that lose a burst at the same time.
+fn silent_together(sender: impl Fn(usize) -> String) -> Diagnosis {
     let mut all = Vec::new();
-    for sender in 1..=5 {
-        let mut scene = Scene::between(&format!("10.0.1.{sender}:40000"), "10.0.0.2:80");
+    for number in 1..=5 {
+        let mut scene = Scene::between(&sender(number), "10.0.0.2:80");
         scene.meet(RTT);
         scene.talk(20, RTT);
         lost_burst(&mut scene, true);
@@ -388,7 +388,19 @@ fn many_senders_that_fall_silent_together_are_incast() {
     }
     all.sort_by_key(|segment| segment.nanoseconds);
     all.iter_mut().enumerate().for_each(|(place, segment)| segment.number = place as u64 + 1);
-    let found = diagnosis(&all);
+    diagnosis(&all)
+}
+
+#[test]
+fn many_senders_that_fall_silent_together_are_incast() {
+    let found = silent_together(|number| format!("10.0.1.{number}:40000"));
     assert!(one(&found, Kind::Incast).text.starts_with("Up to 5 senders to 10.0.0.2"));
     assert_eq!(found.connections.len(), 5);
+}
+
+/// They share its link, so that they cannot overflow another one's together.
+#[test]
+fn connections_of_one_sender_are_no_incast() {
+    let found = silent_together(|number| format!("10.0.1.1:{}", 40_000 + number));
+    assert!(!kinds(&found).contains(&Kind::Incast));
 }
