@@ -53,7 +53,8 @@ class Options:
     mss: int = 0
     nodelay: bool = False
     pacing: int = 0
-    congestion: str = ""
+    # The default of Linux, but not of every machine: BBR, for one, goes on after a pause as before.
+    congestion: str = "cubic"
     cork: bool = False
 
     def apply(self, each: socket.socket) -> None:

@@ -158,6 +158,8 @@ pub(crate) struct Silence {
 pub(crate) struct Rounds {
     /// The round ends when this place is acknowledged; 0: none has begun.
     pub(crate) end: u64,
+    /// What had been acknowledged when it began: all that is sent until the next acknowledgement belongs to it.
+    begin: u64,
     pub(crate) count: u32,
     pub(crate) growing: u32,
     /// Rounds since the last that grew.
@@ -204,6 +206,9 @@ impl Rounds {
         }
         if self.end == 0 {
             self.peak = flight;
+            self.begin = una;
+        }
+        if self.begin == una {
             self.end = if flight > 0 { high } else { 0 };
         }
         has_ended
