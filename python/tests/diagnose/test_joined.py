@@ -105,6 +105,20 @@ def test_a_host_that_answers_late_is_named(tmp_path: Path, capsys: pytest.Captur
     assert "db held 10 answers back for 3 s of the 3.04 s that web waited" in capsys.readouterr().out
 
 
+def test_what_two_places_saw_is_worth_fixing_once() -> None:
+    found = [
+        {"kind": kind, "connection": connection, "lost_seconds": lost}
+        for kind, connection, lost in (
+            ("rto_stall", 2, 0.5), ("rto_stall", 1, 0.4), ("rto_stall", 3, 0.3), ("tail_loss", 1, 0.2),
+            ("incast", None, 0.0), ("incast", None, 0.0), ("aggregates", 1, 0.0),
+        )
+    ]  # fmt: skip
+    joined = {"connections": [{"seen": [{"connection": 1}, {"connection": 2}]}]}
+    worth = diagnosis.worth_fixing({"findings": found, "joined": joined})
+    assert [each["connection"] for each in worth] == [2, 3, 1, None, None]
+    assert len(diagnosis.worth_fixing({"findings": found, "joined": None})) == 6
+
+
 def test_what_cannot_be_joined_is_one_line(
     stall: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "worth_fixing"]
+__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "worth_anywhere", "worth_fixing"]
 
 SCHEMA = 1
 # What a capture cannot tell, and why.
@@ -89,9 +89,25 @@ def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:
     return {"schema": SCHEMA, "captures": captures, "connections": connections, "findings": findings}
 
 
-def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
-    """The findings that somebody may want to mend, the most time lost first."""
+def worth_anywhere(document: Mapping[str, Any]) -> list[Json]:
+    """The same findings, wherever they were seen."""
     return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+
+
+def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
+    """The findings that somebody may want to mend, the most time lost first.
+
+    What several places saw of one connection counts once: where it took the most time.
+    """
+    joined = document["joined"] or {"connections": ()}
+    same = {seen["connection"]: place for place, each in enumerate(joined["connections"]) for seen in each["seen"]}
+    told, found = set(), []
+    for each in worth_anywhere(document):
+        seen = (each["kind"], same.get(each["connection"]))
+        if seen[1] is None or seen not in told:
+            found.append(each)
+        told.add(seen)
+    return found
 
 
 def schema() -> Json:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.diagnose.run import worth_fixing
+from framegauge.diagnose.run import worth_anywhere
 
 __all__ = ["MOST_PICTURES", "Source", "chosen", "is_read_once", "sources"]
 
@@ -50,7 +50,7 @@ def chosen(document: Json, most: int = MOST_PICTURES) -> list[int]:
     carried most. One that carried nothing and lost no time shows nothing."""
     carried = {each["connection"] for each in document["connections"] if any(each["bytes"])}
     lost: dict[int, tuple[float, int]] = {}
-    for each in worth_fixing(document):
+    for each in worth_anywhere(document):
         number = each["connection"]
         if number is not None and (each["lost_seconds"] or number in carried):
             seconds, count = lost.get(number, (0.0, 0))
