@@ -47,7 +47,7 @@ def main() -> None:
                 f"{sample.scene} {sample.number} {sample.tap}: missed {', '.join(sorted(sample.missed)) or 'nothing'}, "
                 f"wrong {', '.join(sorted(sample.wrong)) or 'nothing'}"
             )
-    text = page.written(judged, options.variants)
+    text = page.written(judged, f"--variants {options.variants} --first {options.first}")
     if options.write:
         options.write.write_text(text)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 from collections import Counter, defaultdict
@@ -15,7 +16,8 @@ from bench.diagnosis.run import Ran
 HEAD = """\
 # How often a diagnosis is right
 
-Written by `python -m bench.diagnosis --variants {variants} --write docs/measured/diagnosis.md`, on Linux {kernel}.
+Written by `python -m bench.diagnosis {words}`, on Linux {kernel}, with a
+load average of {load:.1f} on {cpus} CPUs at the end. A program that gets no CPU is late, too.
 
 Each scene provokes one kind of trouble on purpose: two hosts in network namespaces, their kernels' own TCP, and a wire
 between them that loses, holds, reorders or refuses packets as it is told, and logs it. Sizes, RTTs, MTUs, IP versions,
@@ -30,13 +32,18 @@ of IPv4 betrays it, and a SYN that never came there.
 Judged = Any
 
 
-def written(judged: Sequence[Judged], variants: int) -> str:
+def written(judged: Sequence[Judged], words: str) -> str:
     """The page."""
     samples = [sample for _, _, _, some in judged for sample in some]
     table = scoring.scores(samples)
     warnings, flows = scoring.false_warnings(samples)
     head = HEAD.format(
-        variants=variants, kernel=platform.release().split("-")[0], samples=len(samples), runs=len(judged)
+        words=words,
+        load=os.getloadavg()[0],
+        cpus=os.cpu_count(),
+        kernel=platform.release().split("-")[0],
+        samples=len(samples),
+        runs=len(judged),
     )
     lines = [
         head,
