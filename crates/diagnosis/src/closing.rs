@@ -89,7 +89,9 @@ impl Connection {
             );
         }
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
-        let silly = u64::from(limits.silly_segments);
+        // A window that is no whole number of segments ends with a small one each time; that is not silly.
+        let data = self.halves.iter().map(|half| half.counts.data_segments).max().unwrap_or(0);
+        let silly = u64::from(limits.silly_segments).max((data as f64 * limits.silly_share) as u64);
         self.tallies.retain(|tally| tally.kind != Kind::SillyWindow || tally.count >= silly);
         self.judge_handshake();
         self.judge_notes();

@@ -34,6 +34,8 @@ pub struct Thresholds {
     pub storm_resends: u32,
     /// Segments below half an MSS at the window's edge.
     pub silly_segments: u32,
+    /// The part of a connection's segments with data that they are.
+    pub silly_share: f64,
     /// Senders that fall silent together.
     pub incast_senders: u32,
     /// How many times as fast as few flows by one port many by another are ...
@@ -77,6 +79,7 @@ impl Default for Thresholds {
             storm_share: 0.05,
             storm_resends: 30,
             silly_segments: 10,
+            silly_share: 0.2,
             incast_senders: 3,
             outcast_ratio: 3.0,
             outcast_run: 3,

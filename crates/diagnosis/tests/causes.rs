@@ -376,6 +376,38 @@ fn different_mss_are_named() {
     assert_eq!(kinds(&scene.diagnosis()), [Kind::MssMismatch]);
 }
 
+/// A receiver that offers so many bytes each time, which the sender fills with whole segments and the rest.
+fn offered(window: u16, rounds: usize) -> Scene {
+    let mut scene = Scene::new();
+    scene.window[SERVER] = window;
+    scene.meet(RTT);
+    let bytes = u32::from(window) << 7;
+    for _ in 0..rounds {
+        scene.ack(SERVER);
+        scene.pass(10_000);
+        (0..bytes / MSS).for_each(|_| _ = scene.data(CLIENT, MSS));
+        if bytes % MSS > 0 {
+            scene.data(CLIENT, bytes % MSS);
+        }
+        scene.pass(RTT);
+    }
+    scene.ack(SERVER);
+    scene
+}
+
+#[test]
+fn a_window_below_half_a_segment_is_silly() {
+    let found = offered(4, 20).diagnosis();
+    assert_eq!(one(&found, Kind::SillyWindow).count, 20);
+}
+
+#[test]
+fn the_rest_of_a_window_of_many_segments_is_not() {
+    // 128 KiB are 90 segments of 1448 bytes and 752; 127.5 KiB are 90 and 240.
+    let found = offered(1020, 20).diagnosis();
+    assert!(!kinds(&found).contains(&Kind::SillyWindow));
+}
+
 /// Five connections to one server that lose a burst at the same time.
 fn silent_together(sender: impl Fn(usize) -> String) -> Diagnosis {
     let mut all = Vec::new();
