@@ -232,7 +232,9 @@ def test_a_folder_must_be_empty_or_new(tmp_path):
         (["--until-trouble", "--sign", "timeouts=0"], '--sign timeouts: found "0", expected a number'),
         (["--for", "1s"], "capture: found no host, expected local, netns:NAME, rack:NAME"),
         (["--for", "1s", "local%"], "capture: found 'local%', expected HOST or HOST%INTERFACE"),
-        (["--for", "1s", "netns:no-such"], "netns:no-such: found no such network namespace"),
+        pytest.param(
+            ["--for", "1s", "netns:no-such"], "netns:no-such: found no such network namespace", marks=pytest.mark.agent
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(words, said, capsys, tmp_path, monkeypatch):
