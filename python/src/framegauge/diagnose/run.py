@@ -99,7 +99,7 @@ def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
 
     What several places saw of one connection counts once: where it took the most time.
     """
-    joined = document["joined"] or {"connections": ()}
+    joined = document.get("joined") or {"connections": ()}
     same = {seen["connection"]: place for place, each in enumerate(joined["connections"]) for seen in each["seen"]}
     told, found = set(), []
     for each in worth_anywhere(document):
