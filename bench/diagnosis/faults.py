@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
@@ -50,11 +51,12 @@ class Seen:
 
 
 @dataclass
-class Fault:
+class Fault(ABC):
     """Judges a packet: LOST, the nanoseconds by which it is held, or -1 - n: until n others have passed."""
 
+    @abstractmethod
     def act(self, seen: Seen, draws: random.Random) -> int:
-        raise NotImplementedError
+        """What becomes of this packet."""
 
     def frozen_until(self) -> int:
         """Until when the sender's device hands nothing over."""

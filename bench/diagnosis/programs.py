@@ -116,12 +116,10 @@ class Program:
     together = False
 
     def send(self, connection: socket.socket) -> None:
-        """The sender's end of one connection."""
-        raise NotImplementedError
+        """The sender's end of one connection; without more, it is closed."""
 
     def receive(self, connection: socket.socket) -> None:
-        """The receiver's end."""
-        raise NotImplementedError
+        """The receiver's end, likewise."""
 
     def run(self, place: Place, is_sender: bool, ready: Callable[[], None]) -> Info:
         """One host's part; what the kernel says of its sockets."""

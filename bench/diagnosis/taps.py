@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,12 @@ SMALL = 120
 
 
 @dataclass(frozen=True)
-class Flaw:
+class Flaw(ABC):
     """What a capture does to the packets that a tap saw."""
 
+    @abstractmethod
     def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
-        raise NotImplementedError
+        """What is captured instead of these packets."""
 
 
 @dataclass(frozen=True)

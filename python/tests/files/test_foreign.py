@@ -48,7 +48,7 @@ def test_every_file_of_the_corpus_is_refused_with_its_line(path: Path) -> None:
     text = path.read_text()
     began = time.process_time()
     assert len(_said(text)) >= len(READERS)
-    assert time.process_time() - began < 60  # the nested aliases would take years
+    assert time.process_time() - began < 5  # the nested aliases would take years
 
 
 @pytest.mark.thorough

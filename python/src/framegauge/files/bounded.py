@@ -72,7 +72,7 @@ def _said(error: yaml.MarkedYAMLError) -> str:
 class _Beyond(Exception):
     """A limit that a node is beyond."""
 
-    def __init__(self, node: yaml.Node, found: str, expected: str) -> None:
+    def __init__(self, node: yaml.Node | yaml.Event, found: str, expected: str) -> None:
         self.line = node.start_mark.line + 1
         super().__init__(f"found {found}, expected {expected}")
 
@@ -84,10 +84,15 @@ class _Loader(yaml.SafeLoader):
         super().__init__(text)
         self.at: yaml.Node | None = None
         self._composed = 0
+        self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """As the base class; _Beyond for more nodes than MOST_NODES."""
+        """As the base class; _Beyond for more nodes than MOST_NODES, or deeper ones than MOST_DEPTH."""
+        if self._depth == MOST_DEPTH:
+            raise _too_deep(self.peek_event())
+        self._depth += 1
         node = super().compose_node(parent, index)
+        self._depth -= 1
         self._composed += 1
         if self._composed > MOST_NODES and node is not None:
             raise _too_many(node)
@@ -115,6 +120,10 @@ def _too_many(node: yaml.Node) -> _Beyond:
     return _Beyond(node, f"more than {MOST_NODES} values (aliases count as what they stand for)", "at most that many")
 
 
+def _too_deep(node: yaml.Node | yaml.Event) -> _Beyond:
+    return _Beyond(node, f"more than {MOST_DEPTH} levels of nesting", "at most that many")
+
+
 def _measure(node: yaml.Node, around: set[int], known: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """The number of nodes below and with `node`, and its depth, with aliases written out; _Beyond at a limit.
 
@@ -136,7 +145,7 @@ def _measure(node: yaml.Node, around: set[int], known: dict[int, tuple[int, int]
         if size > MOST_NODES:
             raise _too_many(each)
     if depth + 1 > MOST_DEPTH:
-        raise _Beyond(node, f"more than {MOST_DEPTH} levels of nesting", "at most that many")
+        raise _too_deep(node)
     around.discard(id(node))
     known[id(node)] = size, depth + 1
     return known[id(node)]
