@@ -73,7 +73,7 @@ class _Beyond(Exception):
     """A limit that a node is beyond."""
 
     def __init__(self, node: yaml.Node | yaml.Event, found: str, expected: str) -> None:
-        self.line = node.start_mark.line + 1
+        self.line = 1 + (node.start_mark.line if node.start_mark is not None else 0)
         super().__init__(f"found {found}, expected {expected}")
 
 
@@ -89,7 +89,8 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """As the base class; _Beyond for more nodes than MOST_NODES, or deeper ones than MOST_DEPTH."""
         if self._depth == MOST_DEPTH:
-            raise _too_deep(self.peek_event())
+            event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise _too_deep(event)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
