@@ -15,9 +15,9 @@ __all__ = ["MORE", "PUBLISHED", "STUDIES", "Arm", "Published"]
 
 # In the order in which they run. The names of their folders of results begin with "published-".
 STUDIES = (
-    "short", "short-window", "short-ftp", "short-moderation", "short-tuning", "short-disk", "one-ms", "one-ms-loss",
-    "one-ms-tuning", "ten-ms", "ten-ms-loss", "ten-ms-queue", "long", "long-queue", "many", "many-cpu", "half", "nagle",
-    "nagle-fast", "web", "web-nagle", "web-parts",
+    "short", "short-window", "short-ftp", "short-moderation", "short-tuning", "short-disk", "short-cores", "one-ms",
+    "one-ms-loss", "one-ms-tuning", "ten-ms", "ten-ms-hystart", "ten-ms-loss", "ten-ms-queue", "long", "long-queue",
+    "many", "many-cpu", "half", "nagle", "nagle-fast", "web", "web-nagle", "web-parts",
 )  # fmt: skip
 MORE = math.inf
 
@@ -75,6 +75,8 @@ SHORT = (
     *(Arm("short-tuning", said, {"tuning": name}) for name, said in _TUNED),
     Arm("short-disk", "a receiver that waits for its disk after each file", {"ends": "disk", "size": 100_000}, "rate"),
     Arm("short-disk", "the same programs without a disk", {"ends": "memory", "size": 100_000}, "rate"),
+    Arm("short-cores", "a core for each host and its interrupts", {"cores": "own", "size": 100_000}, "rate"),
+    Arm("short-cores", "the same programs where hosts share cores", {"cores": "shared", "size": 100_000}, "rate"),
 )
 ONE_MS = (
     *(
@@ -86,6 +88,7 @@ ONE_MS = (
 )
 TEN_MS = (
     Arm("ten-ms", "Reno, whose slow start has no HyStart", {"congestion_control": "reno"}),
+    Arm("ten-ms-hystart", "CUBIC without HyStart"),
     Arm("ten-ms-queue", "a slower port, of 950 Mb/s", {"queue": "taildrop"}),
     Arm("ten-ms-queue", "the same with a queue of 180 packets", _frames(180)),
     Arm("ten-ms-loss", "one frame in 10,000 lost"),

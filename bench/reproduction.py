@@ -20,6 +20,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ from framegauge.summary.document import summarise
 
 # The folders in results/, and the studies that fill them.
 STUDIES = {f"published-{name}": f"bench/published/{name}.yaml" for name in published_rows.STUDIES}
+# What a study needs of the whole machine, where no study may set it: files of the kernel, and what they say meanwhile.
+MACHINE = {"published-ten-ms-hystart": (Path("/sys/module/tcp_cubic/parameters/hystart"), "0")}
 Summaries = Mapping[str, Mapping[str, Any]]  # by the name of the study
 
 
@@ -103,9 +106,10 @@ def page(studies: Sequence[Saved], summaries: Sequence[Mapping[str, Any]], sourc
         "CPU cost is that of a virtual NIC, in time, where the study counted cycles.",
         *last,
         "",
-        "Two candidates have no arm. A core for each host and its interrupts: here all hosts share one of two CPUs,",
-        "and the fabric has the other. CUBIC without HyStart: that is a setting of the whole machine, which no study",
-        "changes; Reno, whose slow start has no HyStart either, stands for it.",
+        "Two arms are less than they are called. A core for each host and its interrupts (`short-cores`): each host's",
+        "programs and what it receives (RPS) have their own CPU, but with two CPUs the receiver shares its with the",
+        "fabric. CUBIC without HyStart (`ten-ms-hystart`): a setting of the whole machine, which no study changes; the",
+        "script that runs the studies turns HyStart off before this one and on again after it.",
         "",
         *published_conclusion.lines(found, by_name),
     ]
@@ -190,10 +194,31 @@ def run_all(results: Path, studies: Mapping[str, str]) -> list[Path]:
         if not missing[name]:
             continue
         given = ["--resume"] if folder.exists() else [study]
+        with machine(name):
+            ended = subprocess.run([program, "study", *given, "--out", str(folder)], check=False).returncode
         # 3: not faithful, or nothing judged; the document says so.
-        if subprocess.run([program, "study", *given, "--out", str(folder)], check=False).returncode not in (0, 3):
+        if ended not in (0, 3):
             raise SystemExit(f"{study}: the study failed or was interrupted, see above; the same command goes on")
     return [results / name for name in studies]
+
+
+@contextmanager
+def machine(study: str) -> Iterator[None]:
+    """What a study needs of the whole machine is set meanwhile, and put back, also after Ctrl-C."""
+    if study not in MACHINE:
+        yield
+        return
+    file, value = MACHINE[study]
+    before = file.read_text()
+    try:
+        file.write_text(value)
+    except OSError as error:
+        raise SystemExit(f"{file}: {error.strerror}: {study} needs root, and a kernel that has this setting") from None
+    print(f"{file}: {value} while {study} runs", file=sys.stderr)
+    try:
+        yield
+    finally:
+        file.write_text(before)
 
 
 def main() -> None:
