@@ -102,11 +102,13 @@ impl Connection {
         let half = self.half_mut(sender);
         if let Some(sent) = taken.sent {
             let late = half.round_trip.minimum.is_some_and(|least| heard.seen - sent - least > DELAYED);
-            let few = taken.bytes < 2 * u64::from(mss);
+            // One that comes with data waited for that data, if for nothing else.
+            let may_be_delayed =
+                taken.bytes < 2 * u64::from(mss) && (late || heard.segment.payload_bytes > 0);
             let queued = (heard.due - sent).max(heard.seen - sent + half.echo);
             let nearest = (heard.seen - sent).max(0);
             half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
-            if half.round_trip.sample_queue(queued, late && few) {
+            if half.round_trip.sample_queue(queued, may_be_delayed) {
                 self.update_rtt();
             }
         }
@@ -128,10 +130,18 @@ impl Connection {
                 // The answer is that to the first copy (RFC 3522).
                 return self.open_needless(episode, sender, now);
             }
-            if episode.probed && !taken.resent && episode.resends == 0 {
-                // It was no loss that it waited for.
+            if episode.asked_again && !taken.resent && episode.resends == 0 {
+                // The answer came at last: what was asked again for had arrived.
                 let (begin, end) = (episode.begin, episode.begin + episode.lost);
-                return self.note(Kind::ApplicationLimited, begin, end, episode.lost, &episode.packets);
+                return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
+            }
+            if episode.probed && !taken.resent && episode.resends == 0 {
+                // It was no loss that it waited for, unless the probe showed one: then nothing before had.
+                let shows_loss =
+                    heard.segment.sack.as_slice().iter().any(|(begin, _)| half.places.near(*begin) > una);
+                let kind = if shows_loss { Kind::TailLoss } else { Kind::ApplicationLimited };
+                let (begin, end) = (episode.begin, episode.begin + episode.lost);
+                return self.note(kind, begin, end, episode.lost, &episode.packets);
             }
             self.end_episode(episode, sender, now, Some(taken.largest_piece));
         }

@@ -78,6 +78,7 @@ impl Connection {
             self.settle_silence(side);
             self.end_watch(side);
             self.settle_suspects(side);
+            self.settle_unsure(side);
         }
         if let Some(held) = self.held.take() {
             self.note(
@@ -195,7 +196,11 @@ impl Connection {
             | Kind::SenderStall => {
                 lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
             }
-            Kind::Unexplained => lost as f64 >= limits.unexplained_share * life as f64,
+            // Programs that wait for a CPU are late by some milliseconds.
+            Kind::Unexplained => {
+                lost as f64 >= limits.unexplained_share * life as f64
+                    && lost >= limits.unexplained_nanoseconds
+            }
             Kind::CwndCollapse | Kind::IdleRestart => {
                 lost as f64 >= limits.share_of_life * busy as f64 && lost >= limits.pause_nanoseconds
             }

@@ -172,6 +172,10 @@ impl Connection {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        // Where stamps go back, a sample may be of an answer that was stamped too soon.
+        let goes_back = self.tallies.iter().any(|tally| tally.kind == Kind::CaptureMisordered);
+        let of_data = of_data.filter(|_| !goes_back || of_handshake.is_none());
+
         self.rtt = match (of_handshake, of_data) {
             (Some(one), Some(other)) => one.min(other),
             (one, other) => one.or(other).unwrap_or(0),
@@ -203,12 +207,15 @@ impl Connection {
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
         self.keep_stamp(segment, from, now);
-        self.check_header(segment, from, now);
+        let is_taken = self.check_header(segment, from, now);
         self.last = now;
         self.last_number = segment.number;
         self.half_mut(from).counts.segments += 1;
         self.hops[from as usize] = segment.hops;
         self.multipath |= segment.multipath;
+        if !is_taken {
+            return;
+        }
         if segment.flags.contains(TcpFlags::SYN) {
             self.take_syn(segment, from, now);
         } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
@@ -246,7 +253,9 @@ impl Connection {
         let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= within);
         prints[1] = prints[0];
         prints[0] = Some((now, print));
-        again && (marked || opens || (segment.payload_bytes > 0 && segment.timestamps.is_some()))
+        let may_tell =
+            segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
+        again && (marked || opens || may_tell)
     }
 
     /// Both ends have finished and heard so, or one has reset.

@@ -1,5 +1,6 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
+use crate::findings::Tally;
 use crate::flight::Flight;
 use crate::flows::{Progress, Run};
 use crate::holes::Holes;
@@ -62,6 +63,8 @@ pub(crate) struct Half {
     /// It was full, and had no PSH.
     pub(crate) last_is_open: bool,
     pub(crate) identities: Identities,
+    /// Pauses that are the sender's own, if it turns out that it counts its packets by one.
+    pub(crate) unsure: Vec<Tally>,
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,
     pub(crate) silence: Option<Silence>,
@@ -122,6 +125,8 @@ pub(crate) struct Episode {
     pub(crate) heard: bool,
     /// New data ended the silence, so that more had been waiting if the data before it is lost.
     pub(crate) probed: bool,
+    /// What ended it was the other end, which asked again for what had been answered.
+    pub(crate) asked_again: bool,
     /// The timestamp of the first repeat, or of the new data.
     pub(crate) stamp: Option<u32>,
     /// The place after all that had been sent when it began.

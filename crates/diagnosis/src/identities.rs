@@ -25,19 +25,27 @@ pub(crate) struct Identities {
     rested_regular: u32,
     rested_odd: u32,
     missing: u16,
+    last_follows: bool,
+    /// How many in a row were older than the one before.
+    older: u32,
 }
 
 impl Identities {
     /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes.
     pub(crate) fn take(&mut self, segment: &Segment, mss: u32) {
         self.missing = 0;
-        let Some(own) = segment.identification else { return };
+        self.last_follows = false;
+        // Linux answers a SYN with 0, before the connection has a counter.
+        let Some(own) = segment.identification.filter(|own| *own > 0 || segment.syn.is_none()) else {
+            return;
+        };
         let rested = u32::from(segment.nanoseconds - self.last > REST_NANOSECONDS);
         self.last = segment.nanoseconds;
         let next = own.wrapping_add(segment.payload_bytes.div_ceil(mss.max(1)).clamp(1, 64) as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
             Some(0) => {
                 self.regular = self.regular.saturating_add(1);
+                self.last_follows = true;
                 self.rested_regular = self.rested_regular.saturating_add(rested);
             }
             Some(step) if step <= MOST_MISSING => {
@@ -45,10 +53,14 @@ impl Identities {
                 self.rested_odd = self.rested_odd.saturating_add(rested);
                 self.missing = step;
             }
-            // Older than the last one: it was overtaken.
-            Some(step) if step >= u16::MAX - MOST_MISSING => return,
+            // Older than the last one: it was overtaken. Several in a row are not.
+            Some(step) if step >= u16::MAX - MOST_MISSING && self.older < ENOUGH => {
+                self.older += 1;
+                return;
+            }
             _ => {}
         }
+        self.older = 0;
         self.next = Some(next);
     }
 
@@ -62,9 +74,17 @@ impl Identities {
         self.counts_by_one() && self.missing == 0
     }
 
-    fn counts_by_one(&self) -> bool {
+    /// Whether the last two that came here followed each other, if it turns out that the sender counts by one.
+    pub(crate) fn may_follow(&self) -> bool {
+        !self.counts_by_one() && self.last_follows
+    }
+
+    /// Whether the sender counts up by one for each packet of this connection.
+    pub(crate) fn counts_by_one(&self) -> bool {
         let counts =
             |regular, odd: u32, enough| regular >= enough && regular >= SHARE * odd.saturating_sub(1);
-        counts(self.regular, self.odd, ENOUGH) && counts(self.rested_regular, self.rested_odd, ENOUGH_RESTED)
+        // The first step may be that of a loss.
+        let enough_rested = if self.odd <= 1 { 1 } else { ENOUGH_RESTED };
+        counts(self.regular, self.odd, ENOUGH) && counts(self.rested_regular, self.rested_odd, enough_rested)
     }
 }

@@ -93,6 +93,11 @@ impl Notes {
         text
     }
 
+    /// Whether packets were too big for the path: their sender sends all of them again for each error, at once.
+    pub(crate) fn tell_too_big(&self) -> bool {
+        self.too_big.is_some()
+    }
+
     /// What refused a connection, if it was no reset: "10.0.0.1 said: port unreachable (ICMP, packet 2)".
     pub(crate) fn refusal(&self) -> Option<String> {
         let said = self.unreachable?;

@@ -15,6 +15,8 @@ use std::net::IpAddr;
 const LEAST_TOGETHER: i64 = 200_000_000;
 /// RTTs that differ by less are equal, in nanoseconds.
 const SAME_RTT: i64 = 100_000;
+/// So are those that differ by a quarter: a share follows the RTT's reciprocal at most, which is far from `outcast_ratio`.
+const SAME_SHARE: i64 = 4;
 
 /// The flows that come to a receiver by one port, as far as a capture tells.
 type Group<'a> = Vec<&'a Flow>;
@@ -70,7 +72,8 @@ fn starved(few: &Group, many: &Group, limits: &Thresholds) -> Option<Shares> {
     if end - begin < LEAST_TOGETHER {
         return None;
     }
-    let is_nearer = middle(few, |flow| flow.rtt) <= middle(many, |flow| flow.rtt) + SAME_RTT;
+    let of_many = middle(many, |flow| flow.rtt);
+    let is_nearer = middle(few, |flow| flow.rtt) <= of_many + SAME_RTT.max(of_many / SAME_SHARE);
     let in_a_row = few.iter().any(|flow| flow.loss_run >= u64::from(limits.outcast_run));
     let timed_out = few.iter().any(|flow| flow.timeouts > 0);
     let rate =

@@ -32,13 +32,15 @@ impl Connection {
         {
             return;
         }
+        let told = self.notes.tell_too_big();
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let in_episode = half.episode.as_ref().is_some_and(|episode| !episode.probed);
         let mark = mark(segment);
         let is_copy =
             |(last, before)| now - last < limits.duplicate_nanoseconds && before == mark && mark != 0;
-        if hole.is_none() && !revealed && half.flight.last_sent(range.0).is_some_and(is_copy) {
+        let is_copied = half.flight.last_sent(range.0).is_some_and(is_copy);
+        if hole.is_none() && !revealed && is_copied && !told {
             // No sender repeats so soon what nothing has revealed as lost.
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;

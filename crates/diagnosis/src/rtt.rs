@@ -37,12 +37,10 @@ impl RoundTrip {
         is_smallest
     }
 
-    /// Takes a sample that tells of queues; one that a delayed acknowledgement may have made does not. Whether it is
-    /// the smallest so far.
+    /// Takes a sample that tells of queues; one that a delayed acknowledgement may have made tells of none that is longer
+    /// than before. Whether it is the smallest so far.
     pub(crate) fn sample_queue(&mut self, nanoseconds: i64, may_be_delayed: bool) -> bool {
-        let rise = nanoseconds - self.minimum.unwrap_or(nanoseconds);
-        let gradual = (self.latest - self.minimum.unwrap_or(0)) * 2 >= rise;
-        if !may_be_delayed || gradual {
+        if !may_be_delayed || nanoseconds <= self.latest {
             self.latest = nanoseconds;
         }
         self.sample(nanoseconds)

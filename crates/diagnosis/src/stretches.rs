@@ -2,6 +2,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Held, Side};
+use crate::findings::count;
 use crate::half::{Episode, Silence};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
@@ -63,7 +64,10 @@ impl Connection {
 
     fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
         let half = self.half(from);
-        let again = segment.flags.contains(TcpFlags::SYN) && half.syns > 0;
+        // With another number it repeats nothing.
+        let again = segment.flags.contains(TcpFlags::SYN)
+            && half.syns > 0
+            && half.places.near(segment.seq) == half.syn_place;
         if again {
             self.give(Kind::SynLoss, gap, &[self.last_number, segment.number]);
         } else {
@@ -127,6 +131,9 @@ impl Connection {
                 // More was lost before it came here.
                 self.stalls.push((self.last, from));
                 self.give(Kind::RtoStall, gap, &evidence);
+            } else if end <= half.una && !self.half(from.other()).flight.is_empty() {
+                // The answer was lost, or late, with the data that came with it.
+                self.wait_for_answer(from.other(), gap, segment.number);
             } else if end <= half.una {
                 // The answer has passed here, and did not come to the sender in time.
                 self.give(Kind::SpuriousRetransmit, gap, &evidence);
@@ -154,11 +161,33 @@ impl Connection {
         } else if in_flight {
             self.extend_episode(segment, from, gap, limits);
         } else if half.unpushed {
-            let is_seen = self.is_sender_seen(from) && self.has_just_left(segment, from, gap);
+            let has_left = self.has_just_left(segment, from, gap);
+            let is_seen = self.is_sender_seen(from) && has_left;
             let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
+            if has_left && self.half(from).identities.may_follow() {
+                let (begin, end) = (self.last, self.last + gap);
+                count(&mut self.half_mut(from).unsure, Kind::SenderStall, begin, end, gap, &evidence);
+            }
             self.give(kind, gap, &evidence);
         } else {
             self.give(Kind::ApplicationLimited, gap, &evidence);
+        }
+    }
+
+    /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.
+    pub(crate) fn settle_unsure(&mut self, side: Side) {
+        let half = self.half_mut(side);
+        let Some(unsure) = half.unsure.pop().filter(|_| half.identities.counts_by_one()) else { return };
+        let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::Unexplained) else {
+            return;
+        };
+        tally.lost -= unsure.lost;
+        tally.count -= unsure.count;
+        tally.packets.retain(|number| !unsure.packets.contains(number));
+        self.tallies.retain(|tally| tally.kind != Kind::Unexplained || tally.count > 0);
+        self.note(Kind::SenderStall, unsure.begin, unsure.end, unsure.lost, &unsure.packets);
+        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::SenderStall) {
+            tally.count += unsure.count - 1;
         }
     }
 
@@ -207,7 +236,10 @@ impl Connection {
             self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if self.is_bloated(sender, limits) {
             self.give(Kind::Bufferbloat, gap, &evidence);
-        } else if half.round_trip.samples == 0 {
+        } else if half.round_trip.samples == 0
+            || gap as f64 <= half.round_trip.smoothed as f64 * limits.pause_rtts
+        {
+            // As late as answers are now, though not as soon as the soonest.
             self.give(Kind::NetworkLimited, gap, &evidence);
         } else {
             // An answer that came late once, and no timer or queue that explains it.
@@ -234,10 +266,33 @@ impl Connection {
     fn settle_held(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let Some(held) = self.held.take() else { return };
         let soon = limits.held_nanoseconds + self.reach(held.sender) * 3 / 2;
-        let small = segment.payload_bytes > 0 && segment.payload_bytes < self.mss(held.sender);
-        let waited = from == held.sender && small && now - held.end <= soon;
-        let kind = if waited { Kind::NagleDelayedAck } else { Kind::ApplicationLimited };
+        let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
+        let kind = match waited {
+            true if segment.payload_bytes < self.mss(held.sender) => Kind::NagleDelayedAck,
+            // A window of one segment waits for its acknowledgement, too.
+            true => Kind::NetworkLimited,
+            false => Kind::ApplicationLimited,
+        };
         self.note(kind, held.begin, held.end, held.end - held.begin, &[held.data, held.ack, segment.number]);
+    }
+
+    /// A pause in which an answer was under way, which the other end did not hear: it has asked again. What becomes of the
+    /// answer tells why.
+    fn wait_for_answer(&mut self, answerer: Side, gap: i64, number: u64) {
+        let begin = self.last;
+        let half = self.half_mut(answerer);
+        let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
+        let episode = half.episode.get_or_insert_with(|| Episode {
+            una,
+            begin,
+            delivered,
+            high,
+            asked_again: true,
+            packets: vec![data],
+            ..Episode::default()
+        });
+        episode.lost += gap;
+        episode.packets.push(number);
     }
 
     /// A pause that ended by sending again what was sent before, or by new data while older data was not answered.

@@ -93,7 +93,11 @@ impl Table {
         self.last = self.last.max(now);
         self.segments += 1;
         let key = Key::between(segment.source, segment.destination);
-        let opens = segment.flags.contains(TcpFlags::SYN) && !segment.flags.contains(TcpFlags::ACK);
+        // With FIN or RST it opens nothing.
+        let opens = segment.flags.contains(TcpFlags::SYN)
+            && ![TcpFlags::ACK, TcpFlags::FIN, TcpFlags::RST]
+                .into_iter()
+                .any(|flag| segment.flags.contains(flag));
         if opens && self.living.get(&key).is_some_and(|old| old.is_another(segment)) {
             self.end(key);
         }

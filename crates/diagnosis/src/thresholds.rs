@@ -60,6 +60,8 @@ pub struct Thresholds {
     pub slow_start_rounds: u32,
     /// The part of its life that a connection may leave unexplained.
     pub unexplained_share: f64,
+    /// The least time that is worth a warning without a name, in nanoseconds.
+    pub unexplained_nanoseconds: i64,
 }
 
 impl Default for Thresholds {
@@ -92,6 +94,7 @@ impl Default for Thresholds {
             fallen_segments: 10,
             slow_start_rounds: 3,
             unexplained_share: 0.2,
+            unexplained_nanoseconds: 10_000_000,
         }
     }
 }

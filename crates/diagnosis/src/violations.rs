@@ -69,6 +69,8 @@ struct Suspect {
     end: u64,
     at: i64,
     number: u64,
+    /// Some of it came so soon that the two may have been captured in another order.
+    is_coming: bool,
 }
 
 impl Connection {
@@ -80,8 +82,8 @@ impl Connection {
         count(&mut self.breaches[place].1, Kind::ProtocolViolation, begin, now, 0, packets);
     }
 
-    /// Checks flags and, of a SYN, its number and options. Before the segment is taken in.
-    pub(crate) fn check_header(&mut self, segment: &Segment, from: Side, now: i64) {
+    /// Checks flags and, of a SYN, its number and options. Before the segment is taken in. False: no end takes it in.
+    pub(crate) fn check_header(&mut self, segment: &Segment, from: Side, now: i64) -> bool {
         let flags = segment.flags;
         let is_syn = flags.contains(TcpFlags::SYN);
         let contradicts = is_syn && (flags.contains(TcpFlags::FIN) || flags.contains(TcpFlags::RST));
@@ -90,7 +92,7 @@ impl Connection {
         if contradicts || lacks_ack {
             self.breach(Breach::Flags, now, now, &[segment.number]);
         }
-        let Some(syn) = segment.syn else { return };
+        let Some(syn) = segment.syn else { return !contradicts };
         if syn.window_scale.is_some_and(|shift| shift > MOST_SHIFT) {
             self.breach(Breach::LargeShift, now, now, &[segment.number]);
         }
@@ -98,7 +100,9 @@ impl Connection {
         let is_other = half.syns > 0 && half.places.near(segment.seq) != half.syn_place;
         if is_other && flags.contains(TcpFlags::ACK) && now - half.last_data < SAME_START_NANOSECONDS {
             self.breach(Breach::OtherStart, half.last_data, now, &[half.last_number, segment.number]);
+            return false;
         }
+        !contradicts
     }
 
     /// Data after an acknowledgement of what the capture has not. A sender that goes on at once where it had stopped had
@@ -115,12 +119,18 @@ impl Connection {
         // After a timeout it may be a resend of what the capture lacks.
         if begin >= unsent.end || (begin == unsent.begin && waited >= round_trip.timeout()) {
             suspects.unsent = None;
-            self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
+            if !unsent.is_coming {
+                self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
+            }
         } else if begin == unsent.begin {
-            suspects.unsent = None;
-            counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
-            *high = begin;
-            // So soon, the two came in another order to where they were captured.
+            if !unsent.is_coming {
+                counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
+                *high = begin;
+            }
+            let next = begin + u64::from(segment.payload_bytes);
+            let rest = Suspect { begin: next, is_coming: true, ..unsent };
+            // All of it may come so soon, if the two came in another order to where they were captured.
+            suspects.unsent = Some(rest).filter(|_| waited <= order && next < unsent.end);
             if waited > order {
                 *una = (*una).min(begin);
                 self.breach(Breach::AckOfUnsent, unsent.at, now, &[unsent.number, segment.number]);
@@ -151,7 +161,7 @@ impl Connection {
     fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
         let half = self.half_mut(from);
         let farthest = half.suspects.farthest;
-        let seen = Suspect { begin, end, at: now, number: segment.number };
+        let seen = Suspect { begin, end, at: now, number: segment.number, is_coming: false };
         if let Some(jump) = half.suspects.jump.take() {
             let follows = begin.abs_diff(jump.end) <= half.largest_window.max(1 << 16);
             if !follows {
@@ -201,14 +211,19 @@ impl Connection {
         let suspects = &mut self.half_mut(sender).suspects;
         match &mut suspects.unsent {
             Some(unsent) => unsent.end = unsent.end.max(end),
-            None => suspects.unsent = Some(Suspect { begin, end, at, number }),
+            None => suspects.unsent = Some(Suspect { begin, end, at, number, is_coming: false }),
         }
     }
 
-    /// The end of the connection settles what nothing followed: the capture lacks it.
+    /// The end of the connection settles what nothing followed: the capture lacks it. Of what had begun to come, the rest
+    /// has not been sent.
     pub(crate) fn settle_suspects(&mut self, side: Side) {
-        if let Some(unsent) = self.half_mut(side).suspects.unsent.take() {
+        let (now, order) = (self.last, ORDER_NANOSECONDS.max(self.path_rtt() / 4));
+        let Some(unsent) = self.half_mut(side).suspects.unsent.take() else { return };
+        if !unsent.is_coming {
             self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
+        } else if now - unsent.at > order {
+            self.breach(Breach::AckOfUnsent, unsent.at, now, &[unsent.number]);
         }
     }
 

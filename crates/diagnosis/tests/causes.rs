@@ -436,3 +436,93 @@ fn connections_of_one_sender_are_no_incast() {
     let found = silent_together(|number| format!("10.0.1.1:{}", 40_000 + number));
     assert!(!kinds(&found).contains(&Kind::Incast));
 }
+
+/// A congestion window of one segment, whose acknowledgement the receiver delays as it does that of any single one.
+#[test]
+fn a_window_of_one_segment_waits_for_delayed_acknowledgements() {
+    let mut scene = Scene::met(RTT);
+    for _ in 0..10 {
+        scene.data(CLIENT, MSS);
+        scene.pass(RTT + 40 * MS);
+        scene.ack(SERVER);
+        scene.pass(100_000);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), []);
+    assert!(one(&found, Kind::NetworkLimited).lost_seconds > 0.4);
+}
+
+/// Answers that come ever later because they wait for the next request are no queue.
+#[test]
+fn acknowledgements_that_come_with_the_next_request_are_no_queue() {
+    let mut scene = Scene::met(RTT);
+    for round in 0..20 {
+        scene.data(CLIENT, 100);
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.next[CLIENT];
+        scene.data(SERVER, 700);
+        scene.pass(3 * MS * (round + 1));
+        scene.got[CLIENT] = scene.next[SERVER];
+    }
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}
+
+/// After a silence a probe with new data is answered by SACK: what lay before it was lost.
+#[test]
+fn a_probe_that_shows_a_loss_ends_a_tail_loss() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    let lost = scene.data(CLIENT, MSS);
+    scene.pass(30 * MS);
+    let probe = scene.data(CLIENT, MSS);
+    scene.pass(RTT);
+    scene.sack(SERVER, begin.wrapping_add(MSS), &[(probe, probe.wrapping_add(MSS))]);
+    scene.pass(10_000);
+    scene.again(CLIENT, lost, MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found)[0], Kind::TailLoss);
+    assert!((one(&found, Kind::TailLoss).lost_seconds - 0.03).abs() < 1e-9);
+}
+
+/// Programs that wait for a CPU answer some milliseconds late: of a short life that is a large share.
+#[test]
+fn a_few_milliseconds_are_no_warning() {
+    for (late, found) in [(6 * MS, vec![]), (30 * MS, vec![Kind::Unexplained])] {
+        let mut scene = Scene::met(MS);
+        scene.talk(2, MS);
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(late);
+        scene.ack(SERVER);
+        assert_eq!(kinds(&scene.diagnosis()), found, "{late}");
+    }
+}
+
+/// An answer is lost as a whole; who asked for it asks again before the answer is repeated.
+#[test]
+fn an_answer_that_is_lost_as_a_whole_is_a_tail_loss_though_the_request_is_repeated() {
+    for is_lost in [true, false] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(10, RTT);
+        let request = scene.data(CLIENT, 100);
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.next[CLIENT];
+        let answer = scene.data(SERVER, 1000);
+        scene.pass(220 * MS);
+        scene.again(CLIENT, request, 100);
+        scene.pass(RTT);
+        if is_lost {
+            scene.again(SERVER, answer, 1000);
+            scene.pass(20_000);
+        }
+        scene.ack(CLIENT);
+        scene.pass(20_000);
+        scene.talk(10, RTT);
+        let expected = if is_lost { Kind::TailLoss } else { Kind::SpuriousRetransmit };
+        let found = scene.diagnosis();
+        assert_eq!(kinds(&found), [expected], "{is_lost}");
+        assert!((one(&found, expected).lost_seconds - 0.22).abs() < 1e-9);
+    }
+}

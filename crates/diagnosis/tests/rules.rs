@@ -216,3 +216,35 @@ fn a_capture_that_lacks_other_packets_proves_nothing_about_sequence_numbers() {
     let found = diagnosis(&scene.segments);
     assert_eq!(kinds(&found), [Kind::CaptureLoss]);
 }
+
+/// Its sender goes on at once with what it had to send, and ends far below what was acknowledged.
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_in_the_middle_of_a_transfer() {
+    for count in [3, 300] {
+        let mut scene = busy();
+        scene.sack(SERVER, scene.next[CLIENT].wrapping_add(1_000_000), &[]);
+        for _ in 0..count {
+            scene.pass(20_000);
+            scene.data(CLIENT, MSS);
+        }
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        let finding = one(&scene.diagnosis(), Kind::ProtocolViolation);
+        assert!(
+            finding.text.contains("had not been sent") && finding.packets[0] == 14,
+            "{count}: {finding:?}"
+        );
+    }
+}
+
+/// No end takes in a SYN with a FIN, so that what it seems to send is no part of the connection.
+#[test]
+fn a_syn_with_a_fin_opens_and_ends_nothing() {
+    let mut scene = busy();
+    scene.send(CLIENT, MSS, TcpFlags::SYN.with(TcpFlags::FIN));
+    scene.pass(MS);
+    (0..5).for_each(|_| goes_on(&mut scene));
+    let found = scene.diagnosis();
+    assert_eq!(violation(&found, "flags contradicted"), [14]);
+    assert_eq!(found.connections.len(), 1);
+}

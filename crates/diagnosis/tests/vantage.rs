@@ -225,3 +225,40 @@ fn a_window_below_a_segment_is_waited_for_by_the_receivers_fault() {
     let found = scene.diagnosis();
     assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
 }
+
+/// Linux answers a SYN with identification 0, and counts from anywhere then: also from where 0 would be a later one.
+#[test]
+fn the_identification_of_a_syn_says_nothing_about_those_that_follow() {
+    for start in [1, 30_000, 61_500, 65_500] {
+        let mut scene = met_at_server(512);
+        scene.segments.iter_mut().for_each(|segment| segment.identification = Some(0));
+        scene.identification[CLIENT] = start;
+        bursts(&mut scene, 20, 10);
+        scene.identification[CLIENT] = scene.identification[CLIENT].wrapping_add(10).max(1);
+        scene.pass(200 * MS);
+        scene.data(CLIENT, MSS);
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(RTT);
+        bursts(&mut scene, 20, 10);
+        assert_eq!(kinds(&scene.diagnosis()), [Kind::RtoStall], "from {start}");
+    }
+}
+
+/// Two pauses in the middle of data that is no end of a write, before anybody knows how the sender counts.
+#[test]
+fn pauses_of_the_beginning_are_the_senders_own_once_it_is_known_how_it_counts() {
+    let mut scene = met_at_server(512);
+    for _ in 0..8 {
+        scene.send(CLIENT, MSS, TcpFlags::ACK);
+        scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(MSS);
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(RTT + 90 * MS);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SenderStall]);
+    assert!(one(&found, Kind::SenderStall).lost_seconds > 0.55);
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::Unexplained]);
+}
