@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from bench.diagnosis.segments import ACK, SYN, Packet
+from bench.diagnosis.segments import ACK, FIN, SYN, Packet, rewritten
 
 LOST = -1
 SECOND = 1_000_000_000
@@ -61,6 +61,10 @@ class Fault(ABC):
     def frozen_until(self) -> int:
         """Until when the sender's device hands nothing over."""
         return 0
+
+    def forged(self, seen: Seen) -> Packet | None:
+        """What a host whose TCP is broken sends behind this packet."""
+        return None
 
 
 @dataclass
@@ -166,33 +170,8 @@ class Swap(Fault):
 
 
 @dataclass
-class Hold(Fault):
-    """At these bytes of the stream the wire stands still for a time; nothing is lost or overtakes.
-
-    `data`: packets to the receiver stand still; `answers`: those to the sender.
-    """
-
-    places: tuple[int, ...]
-    seconds: float
-    data: bool = True
-    answers: bool = False
-    _left: deque[int] = field(default_factory=deque)
-    _until: int = 0
-    _begun: bool = False
-
-    def act(self, seen: Seen, draws: random.Random) -> int:
-        if not self._begun:
-            self._left, self._begun = deque(self.places), True
-        if self._left and seen.is_data and seen.end > self._left[0]:
-            self._left.popleft()
-            self._until = seen.now + int(self.seconds * SECOND)
-        concerned = self.data if seen.forth else self.answers
-        return max(0, self._until - seen.now) if concerned else 0
-
-
-@dataclass
-class Freeze(Fault):
-    """After these bytes of the stream the sender's device hands nothing over for a time."""
+class Standstill(Fault):
+    """At each of these bytes of the stream something stands still for a time."""
 
     places: tuple[int, ...]
     seconds: float
@@ -207,6 +186,27 @@ class Freeze(Fault):
             self._left.popleft()
             self._until = seen.now + int(self.seconds * SECOND)
         return 0
+
+
+@dataclass
+class Hold(Standstill):
+    """The wire stands still; nothing is lost or overtakes.
+
+    `data`: packets to the receiver stand still; `answers`: those to the sender.
+    """
+
+    data: bool = True
+    answers: bool = False
+
+    def act(self, seen: Seen, draws: random.Random) -> int:
+        super().act(seen, draws)
+        concerned = self.data if seen.forth else self.answers
+        return max(0, self._until - seen.now) if concerned else 0
+
+
+@dataclass
+class Freeze(Standstill):
+    """The sender's device hands nothing over."""
 
     def frozen_until(self) -> int:
         return self._until
@@ -239,3 +239,60 @@ class PortMtu(Fault):
 
     def act(self, seen: Seen, draws: random.Random) -> int:
         return LOST if seen.packet.size > self.mtu else 0
+
+
+@dataclass
+class Starve(Fault):
+    """A full queue blacks out one host's input port: of each `every` new data packets, the first `lost` are lost.
+
+    The host is that of the first connection.
+    """
+
+    every: int
+    lost: int
+    _host: object = None
+
+    def act(self, seen: Seen, draws: random.Random) -> int:
+        if self._host is None and seen.packet.flags & SYN and seen.forth:
+            self._host = seen.packet.ends[0]
+        if not seen.is_data or seen.is_again or seen.packet.ends[0] != self._host:
+            return 0
+        return LOST if seen.number > self.every and seen.number % self.every < self.lost else 0
+
+
+@dataclass
+class Forge(Fault):
+    """Behind the `place`-th packet of its kind a host sends one that TCP does not allow.
+
+    `what`: "acknowledges" data that nobody has sent; "jumps" to a sequence number far outside of the window; "accepts"
+    twice, with another number; "contradicts" itself: SYN and FIN.
+    """
+
+    what: str
+    place: int
+    _count: int = 0
+
+    def act(self, seen: Seen, draws: random.Random) -> int:
+        return 0
+
+    def forged(self, seen: Seen) -> Packet | None:
+        packet = seen.packet
+        opens = bool(packet.flags & SYN)
+        wanted = {
+            "acknowledges": not seen.forth and not opens and packet.payload == 0,
+            "jumps": seen.is_data,
+            "accepts": opens and bool(packet.flags & ACK),
+            "contradicts": seen.is_data,
+        }[self.what]
+        self._count += wanted
+        if not wanted or self._count != (1 if self.what == "accepts" else self.place):
+            return None
+        match self.what:
+            case "acknowledges":
+                return rewritten(packet, ack=1_000_000)
+            case "jumps":
+                return rewritten(packet, seq=500_000_000)
+            case "accepts":
+                return rewritten(packet, seq=12_345)
+            case _:
+                return rewritten(packet, flags=SYN | FIN)

@@ -12,14 +12,24 @@ from bench.diagnosis.scenes import Scene
 # Somebody is always the limit; who it was, the kernel says (`Chronograph`).
 LIMITS = frozenset({"application_limited", "network_limited", "receiver_limited"})
 # Which of the kernel's counters make a finding true, wherever it is found. The host whose counters they are.
+SENDER, RECEIVER = "sender", "receiver"
 BY_KERNEL = {
-    "fast_retransmit": ("sender", ("TCPFastRetrans",)),
-    "spurious_retransmit": ("sender", ("TCPDSACKRecv", "TCPDSACKOfoRecv")),
-    "reordering": ("sender", ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")),
-    "zero_window": ("receiver", ("TCPToZeroWindowAdv",)),
-    "double_loss": ("sender", ("TCPLostRetransmit",)),
-    "cwnd_collapse": ("sender", ("TCPTimeouts", "TCPSackRecovery", "TCPRenoRecovery", "TCPLossProbeRecovery")),
-}
+    "fast_retransmit": ((SENDER, "TCPFastRetrans"),),
+    "spurious_retransmit": (
+        *(
+            (host, f"TCPDSACK{name}")
+            for host in (SENDER, RECEIVER)
+            for name in ("Recv", "OfoRecv", "OldSent", "OfoSent")
+        ),
+    ),
+    "reordering": ((SENDER, "TCPSACKReorder"), (SENDER, "TCPTSReorder"), (SENDER, "TCPRenoReorder")),
+    "zero_window": ((RECEIVER, "TCPToZeroWindowAdv"),),
+    "double_loss": ((SENDER, "TCPLostRetransmit"),),
+    "cwnd_collapse": (
+        (SENDER, "TCPTimeouts"), (SENDER, "TCPSackRecovery"), (SENDER, "TCPRenoRecovery"),
+        (SENDER, "TCPLossProbeRecovery"),
+    ),
+}  # fmt: skip
 # So many repeats are a storm, wherever they come from; a flight that is lost as a whole is one.
 STORM = 30
 # What a tap may say that cannot know the kind.
@@ -29,6 +39,7 @@ INSTEAD = {
     "tail_loss": ("unexplained", "application_limited"),
     "pmtu_black_hole": ("rto_stall", "tail_loss", "unexplained", "application_limited", "fast_retransmit"),
     "unexplained": ("sender_stall", "application_limited"),
+    "outcast": ("sender_stall", "application_limited", "unexplained"),
 }
 # Below this share of a connection's life, a limit is wrong if it is found.
 HARDLY = 0.02
@@ -108,10 +119,12 @@ def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[
     true = {*LIMITS, "truncated"}  # nothing but headers is kept
     if variant.offloads:
         true |= {"aggregates", "checksum_offload"}  # checksums are left to the device, too
-    for kind, (host, names) in BY_KERNEL.items():
-        counters = (ran.sender if host == "sender" else ran.receiver)["counters"]
-        if any(counters.get(name) for name in names):
+    counters = {SENDER: ran.sender["counters"], RECEIVER: ran.receiver["counters"]}
+    for kind, evidence in BY_KERNEL.items():
+        if any(counters[host].get(name) for host, name in evidence):
             true.add(kind)
+    if any(each["what"] == "lost" and each.get("again") for each in ran.log):
+        true.add("double_loss")  # the wire knows which repeats it has lost, whatever the kernel takes them for
     if "RetransSegs" not in ran.sender["counters"] and not variant.route:
         true.add("short_flow_slow_start")  # without a loss, a window grows until the transfer ends
     if variant.scene == "late answers":
@@ -137,7 +150,6 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
         # A SYN that was lost before it came here leaves no trace, and neither does a SYN-ACK on its way back.
         forth = ran.log[0]["forth"]
         side = {"sender": 0, "receiver": 2}.get(tap, 1)
-        lost_at = 0.5 if bool(variant.near) == forth else 1.5
         lost_at = 0.5 if variant.near else 1.5
         passed = side < lost_at if forth else side > lost_at
         opener_is_sender = variant.sender_opens
@@ -151,14 +163,16 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
             hidden.add("fast_retransmit")  # neither the first copy nor the second came here
     if is_behind and variant.family == 6:
         # Without IPv4's identification nothing tells that a packet was lost before it came here, but later ones.
-        hidden |= {"rto_stall", "tail_loss", "incast"}
+        hidden |= {"rto_stall", "tail_loss", "incast", "outcast", "cwnd_collapse"}
     if tap != "sender" and (variant.family == 6 or variant.scene == "frozen device"):
         hidden.add("sender_stall")
     counters = ran.receiver["counters"], ran.sender["counters"]
+    if not counters[1].get("RetransSegs"):
+        hidden.add("spurious_retransmit")  # nothing was sent again: a probe with new data came first
     if not counters[0].get("TCPOFOQueue"):
         hidden.add("reordering")  # none of the packets that were held has been overtaken
     sees_acks_only = tap == "sender" or (tap == "switch" and bool(variant.far))
-    if sees_acks_only and not any(counters[1].get(name) for name in BY_KERNEL["reordering"][1]):
+    if sees_acks_only and not any(counters[1].get(name) for _, name in BY_KERNEL["reordering"]):
         hidden.add("reordering")  # the receiver has put them in order before it answered
     if sees_acks_only and scene.kind == "spurious_retransmit":
         hidden.add("reordering")  # it was repeated before it arrived, and both copies look the same

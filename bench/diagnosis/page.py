@@ -83,11 +83,45 @@ def _confusion(samples: Sequence[scoring.Sample]) -> Iterator[str]:
 
 
 COUNTED = (
-    ("TCPTimeouts and TCPLossProbes", ("TCPTimeouts", "TCPLossProbes"),
-     ("rto_stall", "tail_loss", "double_loss", "pmtu_black_hole")),
-    ("TCPFastRetrans", ("TCPSackRecovery", "TCPRenoRecovery"), ("fast_retransmit",)),
+    ("TCPTimeouts and TCPLossProbes", ("TCPTimeouts", "TCPLossProbes"), ("rto_stall", "tail_loss", "pmtu_black_hole")),
+    ("TCPLostRetransmit", ("TCPLostRetransmit",), ("double_loss",)),
+    ("TCPSackRecovery and TCPRenoRecovery", ("TCPSackRecovery", "TCPRenoRecovery"), ("fast_retransmit",)),
     ("TCPDSACKRecv", ("TCPDSACKRecv",), ("spurious_retransmit",)),
 )  # fmt: skip
+
+
+ONE_ONLY = {(True, False): "kernel only", (False, True): "findings only"}
+WHY = {
+    (
+        "TCPTimeouts and TCPLossProbes",
+        "kernel only",
+    ): "Nothing was lost: a timer that ran out because answers were late is "
+    "told as `spurious_retransmit` or by what made them late, that of a SYN as `syn_loss`, that of a closed window as "
+    "`zero_window`.",
+    ("TCPTimeouts and TCPLossProbes", "findings only"): "RACK has a timer of its own (RFC 8985 section 6.2.1.2), which "
+    "these counters lack.",
+    ("TCPLostRetransmit", "kernel only"): "The kernel counts repeats that it takes for lost, also those that a timeout "
+    "sends again: these are told as `rto_stall`.",
+    (
+        "TCPLostRetransmit",
+        "findings only",
+    ): "After a timeout the kernel takes all for lost, and counts no single repeat; "
+    "probes of a tail are repeats as well.",
+    ("TCPSackRecovery and TCPRenoRecovery", "kernel only"): "What the kernel repaired in vain, and undid, is told as "
+    "`spurious_retransmit` or `reordering`; what it repaired after a timer had run out, as `rto_stall` or `tail_loss`.",
+    (
+        "TCPSackRecovery and TCPRenoRecovery",
+        "findings only",
+    ): "After a timeout, and after ICMP has told of a smaller MTU, "
+    "the kernel repairs in another state (loss), in which SACK may show further holes.",
+    ("TCPDSACKRecv", "kernel only"): "D-SACKs for probes of a closed window tell of nothing that was sent again for a "
+    "loss.",
+    (
+        "TCPDSACKRecv",
+        "findings only",
+    ): "The other end had sent again, whose counters these are not; or timestamps tell it "
+    "(RFC 3522), where the D-SACK was lost.",
+}
 
 
 def _kernel(judged: Sequence[Judged]) -> Iterator[str]:
@@ -98,12 +132,21 @@ def _kernel(judged: Sequence[Judged]) -> Iterator[str]:
     yield ""
     yield "| counters | findings | neither | both | kernel only | findings only |"
     yield "| --- | --- | --- | --- | --- | --- |"
+    where: dict[tuple[str, str], Counter[str]] = {}
     for label, names, kinds in COUNTED:
         cells: Counter[tuple[bool, bool]] = Counter()
-        for _, ran, taps, _ in judged:
-            cells[_agree(ran, taps, names, kinds)] += 1
+        for (scene, _, _), ran, taps, _ in judged:
+            both = _agree(ran, taps, names, kinds)
+            cells[both] += 1
+            if both in ONE_ONLY:
+                where.setdefault((label, ONE_ONLY[both]), Counter())[scene.name] += 1
         row = [cells[False, False], cells[True, True], cells[True, False], cells[False, True]]
         yield f"| {label} | {', '.join(kinds)} | {' | '.join(map(str, row))} |"
+    yield from ("", "Where only one of them is, and why:", "")
+    for (label, side), scenes in where.items():
+        listed = ", ".join(f"{name} {count}" for name, count in scenes.most_common(6))
+        more = sum(scenes.values()) - sum(count for _, count in scenes.most_common(6))
+        yield f"- {label}, {side}: {listed}{f' and {more} in others' if more else ''}. {WHY[label, side]}"
     yield ""
     yield "Time by limit, by `TCP_INFO` of the sender's socket (its life without `busy_time`; `rwnd_limited`)"
     yield "against `time` of the diagnosis: the median and the largest difference, as a share of the life, in per cent."

@@ -192,6 +192,7 @@ class Stream(Program):
     """One transfer. After each `write` bytes the sender waits `pause` seconds.
 
     The receiver waits `late` seconds before it reads, and after each `read` bytes `rest` seconds, `rests` times.
+    `alone`: of several connections together the first comes from one host, and all others from another.
     """
 
     size: int
@@ -205,6 +206,10 @@ class Stream(Program):
     receiver_options: Options = Options()
     count: int = 1
     together: bool = False
+    alone: bool = False
+
+    def _sources(self, place: Place) -> list[str]:
+        return [place.own[0], *[place.own[1]] * (self.count - 1)] if self.alone else super()._sources(place)
 
     def send(self, connection: socket.socket) -> None:
         left = self.size

@@ -106,3 +106,17 @@ def too_big(packet: Packet, mtu: int) -> bytes:
     pseudo = destination + source + struct.pack("!II", len(body), 58)
     body = body[:2] + struct.pack("!H", checksum(pseudo + body + b"\0" * (len(body) % 2))) + body[4:]
     return struct.pack("!IHBB16s16s", 0x60000000, len(body), 58, 64, destination, source) + body
+
+
+def rewritten(packet: Packet, seq: int = 0, ack: int = 0, flags: int = 0) -> Packet:
+    """A copy of a packet that no device still has to complete: these are added to its numbers, and are its flags."""
+    data = bytearray(packet.data)
+    ip = (data[0] & 15) * 4 if data[0] >> 4 == 4 else 40
+    sequence, acknowledged = struct.unpack_from("!II", data, ip + 4)
+    struct.pack_into("!II", data, ip + 4, (sequence + seq) % 2**32, (acknowledged + ack) % 2**32)
+    data[ip + 13] = flags or data[ip + 13]
+    data[ip + 16 : ip + 18] = b"\0\0"
+    source, _, destination, _ = packet.ends
+    pseudo = source + destination + struct.pack("!II", len(data) - ip, TCP)
+    struct.pack_into("!H", data, ip + 16, checksum(pseudo + bytes(data[ip:]) + b"\0" * ((len(data) - ip) % 2)))
+    return parse(bytes(data))

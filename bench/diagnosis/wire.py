@@ -80,20 +80,29 @@ class Wire:
                 continue
             self._keep(now, TAPS[2 * side], whole)
             for packet in cut(whole):
-                self._pass(packet, side, now)
+                seen = self._pass(packet, side, now)
+                self._forge(seen, side, now)
 
-    def _pass(self, packet: Packet, side: int, now: int) -> None:
+    def _forge(self, seen: Seen, side: int, now: int) -> None:
+        """What a broken host sends behind a packet."""
+        for fault in (*self.near, *self.far):
+            packet = fault.forged(seen)
+            if packet is not None:
+                self._keep(now, TAPS[2 * side], packet)
+                self._note(fault, seen, "forged")
+                self._go_on(packet, side, now, Seen(packet, side == 0, now, 0, 0, False), (), 0)
+
+    def _pass(self, packet: Packet, side: int, now: int) -> Seen:
         """One packet of the link, from its arrival to its place in the queue."""
         seen = self._seen(packet, side == 0, now)
         first, second = (self.near, self.far) if side == 0 else (self.far, self.near)
         held = self._judge(first, seen, side)
-        if held == LOST:
-            return
         if held < LOST:
             self._hold_back(packet, side, now, LOST - held)
-            return
-        self._go_on(packet, side, now, seen, second, held)
-        self._release(side)
+        elif held != LOST:
+            self._go_on(packet, side, now, seen, second, held)
+            self._release(side)
+        return seen
 
     def _hold_back(self, packet: Packet, side: int, now: int, others: int) -> None:
         self._held[side] = (others, now + 2_000_000, packet)
