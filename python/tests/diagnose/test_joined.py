@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from helpers import pages
 from helpers.captures import ACK, PSH, SYN, Packet, pcap, segment, stalled
 
 from framegauge.cli.main import main
@@ -153,3 +154,16 @@ def test_captures_without_a_common_connection_are_told_apart(stall: tuple[Path, 
     other = saved(tmp_path, "c.pcap", stalled("10.0.0.7:1", "10.0.0.8:2"))
     assert diagnosis.diagnose([stall[0], other])["joined"] is None
     assert diagnosis.diagnose([stall[0]])["joined"] is None
+
+
+def test_the_page_shows_what_the_captures_say_together(stall: tuple[Path, Path], tmp_path: Path) -> None:
+    client, server = stall
+    out = tmp_path / "joined.html"
+    assert main(["diagnose", "--host", f"web={client}", "--host", f"d<b>={server}", "--html", str(out)]) == 1
+    page = pages.check(out.read_text("utf-8"))
+    captions = [each.text for each in page.all("caption")]
+    assert "Where packets were lost, 1 of 1" in captions
+    assert any("web → d<b>" in row.text and "3 of" in row.text for row in page.all("tr"))
+    alone = tmp_path / "alone.html"
+    assert main(["diagnose", str(client), "--html", str(alone)]) == 1
+    assert "Between the captures" not in alone.read_text("utf-8")

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from framegauge import __version__
-from framegauge.diagnose.page import parts
+from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
 from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, table, text, to_picture, whole
 from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, worth_fixing
@@ -54,6 +54,7 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
         f"{'!' if worth else '✓'}</span><span>{text(answer)}</span></p>\n",
         section("first", "Worth fixing first", "".join(_card(*each) for each in _first(document, worth, pictures))),
         section("findings", "All findings", _findings(document, pictures)),
+        places.between(document["joined"]),
         section("connections", "Connections", _connections(document, worth, pictures)),
         section("pictures", "Pictures", _pictures(document, pictures, notes)),
         section("captures", "Captures", _captures(document)),
