@@ -27,6 +27,10 @@ resends, ACKs, SACKs, the window, and the findings as bands; bytes in flight and
 that prove the findings, with comments that Wireshark shows. Both read the captures a second time, which a pipe does not
 allow. FILE may be -, which is standard output; nothing else is printed there then.
 
+--engine dask://HOST:PORT, the address of a scheduler, spreads many captures over a Dask cluster that you have. Its
+workers need nothing of framegauge; captures that they do not find at the same path are sent to them. What several
+captures say together, pictures and evidence are made here.
+
 examples:
   framegauge diagnose slow.pcapng
   framegauge diagnose client.pcap.gz server.pcap.gz --json | jq '.findings[] | select(.lost_seconds > 1)'
@@ -34,6 +38,7 @@ examples:
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
   framegauge diagnose slow.pcapng --html slow.html --pcapng evidence.pcapng
   framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
+  framegauge diagnose /captures --engine dask://scheduler:8786
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
 exit codes: 0 nothing worth fixing, 1 findings, 2 cannot say (bad input), 130 interrupted
@@ -56,6 +61,10 @@ def parser() -> Verb:
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
         help="another limit than that of the table in docs/reference/diagnose.md; may be repeated",
     )  # fmt: skip
+    whole.add_argument(
+        "--engine", default="local", metavar="ENGINE",
+        help="where captures are read: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
+    )  # fmt: skip
     whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with pictures")
     whole.add_argument(
@@ -72,7 +81,7 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
-    from framegauge.diagnose import folders, joined, run as diagnosis, terminal
+    from framegauge.diagnose import engines, folders, joined, run as diagnosis, terminal
     from framegauge.diagnose.kinds import KINDS
 
     captures = folders.captures(options.captures)
@@ -94,7 +103,8 @@ def _run(words: Sequence[str]) -> int:
         if len(files) > 1:
             output.say(f"{next(left)} of {len(files)} read: {file}")
 
-    document = diagnosis.diagnose(files, only, limits, done, hosts)
+    with engines.opened(options.engine) as engine:
+        document = diagnosis.diagnose(files, only, limits, done, hosts, engine)
     if options.html is not None:
         _write_page(options.html, files, document, limits)
     if options.pcapng is not None:

@@ -11,7 +11,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
 
-__all__ = ["asked"]
+__all__ = ["asked", "judged"]
 
 
 def asked(
@@ -34,10 +34,15 @@ def asked(
         except BaseException:
             process.kill()
             raise
-    complaint = one_line(said.decode(errors="replace").removeprefix("framegauge-agent diagnose: "), 300)
-    if process.returncode == 2:
-        raise InputError(complaint)
-    if process.returncode != 0:
-        about = f"{files[0]}: " if files else ""
-        raise AgentFailure(f"{about}the diagnosis ended with {process.returncode}: {complaint}")
+    judged(process.returncode, said.decode(errors="replace"), files)
     return answer or b""
+
+
+def judged(code: int, said: str, files: Sequence[Path]) -> None:
+    """InputError, in the agent's words, or AgentFailure, by the exit code and what was said on standard error."""
+    complaint = one_line(said.removeprefix("framegauge-agent diagnose: "), 300)
+    if code == 2:
+        raise InputError(complaint)
+    if code != 0:
+        about = f"{files[0]}: " if files else ""
+        raise AgentFailure(f"{about}the diagnosis ended with {code}: {complaint}")

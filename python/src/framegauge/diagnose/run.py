@@ -1,20 +1,19 @@
-"""Diagnoses capture files with the agent's binary: one process for each file, as many at once as there are CPUs."""
+"""Diagnoses capture files with the agent's binary: one process for each file."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from framegauge.diagnose import joined
+from framegauge.diagnose.engines import Engine, local
 from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "worth_anywhere", "worth_fixing"]
+__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "separate", "worth_anywhere", "worth_fixing"]
 
 SCHEMA = 1
 # What a capture cannot tell, and why.
@@ -33,6 +32,7 @@ def diagnose(
     thresholds: Mapping[str, float] | None = None,
     done: Callable[[Path], None] = lambda _: None,
     hosts: Mapping[str, Path] | None = None,
+    engine: Engine = local,
 ) -> Json:
     """The document of `framegauge diagnose --json`: captures, connections and findings, those first that cost most.
 
@@ -41,24 +41,27 @@ def diagnose(
     """
     hosts = hosts or {}
     files = joined.unique_files(files, hosts)
-    with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
-        begun = [pool.submit(_one, file, thresholds or {}, done) for file in files]
-        answers = [each.result() for each in begun]
-    problems = [one_line(each["error"], 300) for each in answers if "error" in each]
-    if problems:
-        raise InputError("\n".join(problems))
-    document = _numbered(answers, only)
+    document = separate(files, only, thresholds, done, engine)
     sources = joined.labelled(files, hosts)
     document["joined"] = joined.join(document, sources, hosts, _together)
     joined.annotate(document)
     return document
 
 
-def _one(file: Path, thresholds: Mapping[str, float], done: Callable[[Path], None]) -> Json:
-    answer = asked(["--thresholds", json.dumps(dict(thresholds))], [file])
-    done(file)
-    found: Json = json.loads(answer)
-    return found
+def separate(
+    files: Sequence[Path],
+    only: Sequence[str] = (),
+    thresholds: Mapping[str, float] | None = None,
+    done: Callable[[Path], None] = lambda _: None,
+    engine: Engine = local,
+) -> Json:
+    """The same without what captures say together, which takes a second reading."""
+    words = ["--thresholds", json.dumps(dict(thresholds or {}))]
+    answers: list[Json] = [json.loads(answer) for answer in engine(words, files, done)]
+    problems = [one_line(each["error"], 300) for each in answers if "error" in each]
+    if problems:
+        raise InputError("\n".join(problems))
+    return _numbered(answers, only)
 
 
 def _together(sources: str) -> Any:

@@ -1,0 +1,130 @@
+"""Where captures are diagnosed: on the cores of this machine, or on a Dask cluster that the user has."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents.binary import find_agent
+from framegauge.diagnose import remote
+from framegauge.diagnose.process import asked, judged
+from framegauge.errors import AgentFailure, InputError
+from framegauge.printable import one_line
+
+__all__ = ["LOCAL", "Engine", "local", "opened"]
+
+LOCAL = "local"
+DASK = "dask://"
+CONNECT_SECONDS = 10
+MOST_SENT_BYTES = 1 << 30
+
+# The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order; told when each is done.
+Engine = Callable[[Sequence[str], Sequence[Path], Callable[[Path], None]], list[bytes]]
+
+
+def local(words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
+    """One process for each file, as many at once as there are CPUs."""
+
+    def one(file: Path) -> bytes:
+        answer = asked(words, [file])
+        done(file)
+        return answer
+
+    with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
+        return list(pool.map(one, files))
+
+
+@contextmanager
+def opened(text: str) -> Iterator[Engine]:
+    """The engine of `--engine`: "local", or "dask://HOST:PORT", the scheduler of a cluster.
+
+    InputError if there is no such engine, Dask is not installed, or nobody answers there.
+    """
+    if text == LOCAL:
+        yield local
+        return
+    if not text.startswith(DASK) or not text.removeprefix(DASK):
+        raise InputError(f'--engine: found "{text}", expected {LOCAL} or {DASK}HOST:PORT')
+    try:
+        import cloudpickle
+        import distributed
+    except ImportError as missing:
+        raise InputError(
+            f"--engine {text}: found no {missing.name}, expected it: pip install 'framegauge[dask]'"
+        ) from None
+    try:
+        client = distributed.Client(f"tcp://{text.removeprefix(DASK)}", timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as problem:
+        raise InputError(
+            f"--engine {text}: found no scheduler that answers ({one_line(problem, 120)}), expected HOST:PORT of one"
+        ) from None
+    # By value, so that workers need no framegauge of the same version, nor any.
+    cloudpickle.register_pickle_by_value(remote)
+    try:
+        if not client.scheduler_info()["workers"]:
+            raise InputError(f"--engine {text}: found a scheduler without workers, expected at least one")
+        yield lambda words, files, done: _spread(client, words, files, done)
+    finally:
+        cloudpickle.unregister_pickle_by_value(remote)
+        client.close()
+
+
+def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
+    """As `local`, on the workers. Captures that a worker does not find at the same path are sent to it."""
+    agent = client.scatter(Path(find_agent()).read_bytes(), broadcast=True)
+    signatures = [remote.signature(str(file)) for file in files]
+    answers: list[bytes] = [b""] * len(files)
+    begun: dict[Any, int] = {}
+    try:
+        for place, (file, known) in enumerate(zip(files, signatures, strict=True)):
+            if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
+                answers[place] = asked(words, [file])
+                done(file)
+                continue
+            begun[_submitted(client, agent, words, file, known, None)] = place
+        from distributed import as_completed
+
+        running = as_completed(list(begun), loop=client.loop)
+        for future in running:
+            place = begun[future]
+            file, known = files[place], signatures[place]
+            found = _result(future, file)
+            if found is None and known is not None:
+                again = _submitted(client, agent, words, file, known, client.scatter(_whole(file, known[0])))
+                begun[again] = place
+                running.add(again)
+                continue
+            code, answers[place], said = found
+            judged(code, said, [file])
+            done(file)
+    finally:
+        client.cancel(list(begun))
+    return answers
+
+
+def _submitted(client: Any, agent: Any, words: Sequence[str], file: Path, known: tuple[int, str], data: Any) -> Any:
+    path = str(file.resolve())
+    return client.submit(
+        remote.answer, agent, platform.machine(), list(words), path, known, data, pure=False, retries=1
+    )
+
+
+def _whole(file: Path, size: int) -> bytes:
+    if size > MOST_SENT_BYTES:
+        raise InputError(
+            f"{file}: found {size:,} bytes that no worker has at this path, expected at most {MOST_SENT_BYTES:,} to "
+            "send to one: put it where workers find it, too"
+        )
+    return file.read_bytes()
+
+
+def _result(future: Any, file: Path) -> Any:
+    try:
+        return future.result()
+    except Exception as problem:  # whatever a cluster may raise
+        raise AgentFailure(f"{file}: the cluster failed ({type(problem).__name__}: {one_line(problem, 200)})") from None

@@ -1,0 +1,53 @@
+"""What a worker of a Dask cluster runs. It is sent there as it is: workers need Dask and the standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import tempfile
+from pathlib import Path
+
+__all__ = ["answer", "signature"]
+
+HEAD_BYTES = 1 << 16
+
+
+def signature(path: str) -> tuple[int, str] | None:
+    """The size of a file and a digest of its beginning; None if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            head = hashlib.sha256(file.read(HEAD_BYTES)).hexdigest()
+            return os.fstat(file.fileno()).st_size, head
+    except OSError:
+        return None
+
+
+def answer(
+    agent: bytes, machine: str, words: list[str], path: str, expected: tuple[int, str], data: bytes | None
+) -> tuple[int, bytes, str] | None:
+    """The exit code of the agent's diagnosis of a capture, what it printed, and its complaint.
+
+    Without `data` the capture is the file of this path, if it is the same one here; None if it is not.
+    """
+    if platform.machine() != machine:
+        return 1, b"", f"found a worker with {platform.machine()}, expected {machine}, as here"
+    if data is None and signature(path) != expected:
+        return None
+    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+        program = Path(folder) / "agent"
+        program.write_bytes(agent)
+        program.chmod(0o700)
+        place = path
+        if data is not None:
+            # The name is in what is said of a bad file, and its ending tells how it is compressed.
+            place = str(Path(folder) / Path(path).name)
+            Path(place).write_bytes(data)
+        done = subprocess.run([str(program), "diagnose", *words, place], capture_output=True, check=False)
+        shown = os.fsencode(path)
+        return (
+            done.returncode,
+            done.stdout.replace(os.fsencode(place), shown),
+            done.stderr.replace(os.fsencode(place), shown).decode(errors="replace"),
+        )

@@ -1,0 +1,131 @@
+"""Captures spread over a Dask cluster: the same answers as here, whatever its workers find; and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.captures import pcap, stalled
+
+from framegauge.cli.main import main
+from framegauge.diagnose import engines, remote, run as diagnosis
+from framegauge.errors import InputError
+
+pytestmark = pytest.mark.agent
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a cluster of two processes, which end with it."""
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        yield cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> list[Path]:
+    found = []
+    for number in range(4):
+        found.append(tmp_path / f"{number}.pcap")
+        found[-1].write_bytes(pcap(stalled(wait=0.3 + number / 10)))
+    return found
+
+
+def without_names(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: document[name] for name in ("connections", "findings")}
+
+
+@pytest.mark.thorough
+def test_the_answers_are_those_of_this_machine(scheduler: str, captures: list[Path]) -> None:
+    here, read = diagnosis.separate(captures), []
+    with engines.opened(scheduler) as engine:
+        there = diagnosis.separate(captures, done=read.append, engine=engine)
+    assert there == here
+    assert sorted(read) == captures
+    assert [each["lost_seconds"] for each in there["findings"] if each["kind"] == "rto_stall"] == pytest.approx(
+        [0.6, 0.5, 0.4, 0.3], abs=1e-6
+    )
+
+
+@pytest.mark.thorough
+def test_what_workers_do_not_find_is_sent_to_them(
+    scheduler: str, captures: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers without the files: this process believes that other ones are there."""
+    known = remote.signature
+    monkeypatch.setattr(engines.remote, "signature", lambda path: (known(path)[0], "another beginning"))  # type: ignore[index]
+    with engines.opened(scheduler) as engine:
+        assert diagnosis.separate(captures, engine=engine) == diagnosis.separate(captures)
+        monkeypatch.setattr(engines, "MOST_SENT_BYTES", 100)
+        with pytest.raises(InputError, match="that no worker has at this path"):
+            diagnosis.separate(captures, engine=engine)
+
+
+@pytest.mark.thorough
+def test_a_bad_file_is_refused_in_the_same_words(
+    scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"no capture at all")
+    said = []
+    for engine in ("local", scheduler):
+        assert main(["diagnose", str(bad), "--engine", engine]) == 2
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1] != ""
+
+
+@pytest.mark.parametrize("text", ["spark://x:1", "dask://", "LOCAL", ""])
+def test_another_engine_is_refused(text: str, captures: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(captures[0]), "--engine", text]) == 2
+    assert f'--engine: found "{text}", expected local or dask://HOST:PORT' in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_nobody_who_answers_is_one_line(
+    captures: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.5)
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"dask://127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["diagnose", str(captures[0]), "--engine", address]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1, said
+    assert "found no scheduler that answers" in said[0]
+
+
+def test_without_dask_it_is_said_how_to_get_it(
+    captures: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["diagnose", str(captures[0]), "--engine", "dask://127.0.0.1:1"]) == 2
+    assert "pip install 'framegauge[dask]'" in capsys.readouterr().err
+
+
+def test_what_a_worker_runs_needs_nothing_of_framegauge(captures: list[Path]) -> None:
+    source = Path(remote.__file__).read_text(encoding="utf-8")
+    assert "import framegauge" not in source
+    assert "from framegauge" not in source
+    agent = Path(engines.find_agent()).read_bytes()
+    words = ["--thresholds", "{}"]
+    machine = os.uname().machine
+    known = remote.signature(str(captures[0]))
+    assert known is not None
+    found = remote.answer(agent, machine, words, str(captures[0]), known, None)
+    sent = remote.answer(agent, machine, words, str(captures[0]), known, captures[0].read_bytes())
+    assert found == sent
+    assert found is not None
+    assert json.loads(found[1])["file"] == str(captures[0])
+    assert remote.answer(agent, machine, words, str(captures[0]), (1, ""), None) is None
+    other = remote.answer(agent, "another", words, str(captures[0]), known, None)
+    assert other is not None
+    assert (other[0], "expected another" in other[2]) == (1, True)
