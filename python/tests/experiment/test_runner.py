@@ -66,6 +66,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "competitors",
         "positions",
         "why",
+        "lost_time",
         "flows",
         "not_measured",
         "cpu",

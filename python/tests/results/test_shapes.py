@@ -29,6 +29,12 @@ LINE = {
         "frames_per_interrupt": 2.5, "cpu_system_seconds": 0.5, "cpu_share_hosts": 0.5, "cpu_share_fabric": 0.5,
         "cpu_share_framegauge": 0.5, "cpu_share_unattributed": 0.5, "meter_seconds": 0.5, "refused_connections": 1,
         "lasting_runs": 2, "not_measured": {"latency_p99": "too few"},
+        "diagnosis": {
+            "connections": 1, "payload_bytes": 1, "seconds": {"rto_stall": 0.5},
+            "captures": {
+                "h1": {"packets": 1, "given_up_packets": 1, "dropped_packets": 1, "cpu_seconds": 0.5},
+            },
+        },
         "old_connections": {
             "h1": {"count": 1, "connections": [{"local": "10.0.0.1:1", "remote": "10.0.0.2:2", "mss_bytes": 1448}]}
         },

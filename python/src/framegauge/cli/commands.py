@@ -18,6 +18,7 @@ from framegauge.agents.pipe import Agent
 from framegauge.agents.privilege import privileged
 from framegauge.agents.ssh import places
 from framegauge.cli import documents
+from framegauge.diagnose.runs import of_run
 from framegauge.errors import InputError, MissingRequirement, StudyError
 from framegauge.experiment import extension
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
@@ -227,8 +228,9 @@ def _fill(
     clocks = invented if study.testbed.capabilities.is_invented else {}
     settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
     runner = Runner(
-        study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, **clocks
-    )
+        study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, diagnose=of_run,
+        **clocks,
+    )  # fmt: skip
     return runner.run()
 
 

@@ -27,6 +27,7 @@ from framegauge.evidence import conservation, costs, fidelity, proof, steady, wa
 from framegauge.evidence.aggregates import is_asked
 from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
 from framegauge.experiment.standing import Standing
+from framegauge.experiment.taps import Diagnose, captured
 from framegauge.files.tables import Unfit, table
 from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
@@ -42,6 +43,7 @@ QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
 LEAST_BLOCKS = 3  # the budget never ends a study before this: fewer blocks can hardly be judged
 MOST_LINES = 20  # of reasons, of one run
+DIAGNOSED = ("connections", "payload_bytes", "seconds", "kinds", "captures")  # of a diagnosis, what each run tells
 MORE_BLOCKS = 0.5  # of the planned blocks, which may be added if too few runs count
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
@@ -92,11 +94,13 @@ class Runner:
         wall: Callable[[], datetime] = utc,
         pause: Callable[[float], None] = time.sleep,
         cpu_time: Callable[[], float] = time.process_time,
+        diagnose: Diagnose | None = None,
     ) -> None:
         self._study, self._testbed, self._journal = study, testbed, journal
         self._standing = Standing(testbed)
         self._on_event, self._degraded, self._settled, self._wanting = on_event, list(degraded), settled, wanting
         self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
+        self._diagnose = diagnose if study.meters.diagnose else None
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
         self._guessed = self._took = 0.0
 
@@ -229,10 +233,24 @@ class Runner:
         on_progress: Callable[[float, str], None],
     ) -> None:
         """Everything between up and down; fills `record` and `bulk`."""
-        bed = self._testbed
         record["rack"] = self._standing.up(conditions, workload)
+        hosts = self._testbed.hosts()
+        with captured(hosts, self._diagnose, on_progress) as diagnosis:
+            self._metered(conditions, workload, record, bulk, on_progress)
+        if diagnosis:
+            record["diagnosis"] = diagnosis
+
+    def _metered(
+        self,
+        conditions: Conditions,
+        workload: Workload,
+        record: Json,
+        bulk: dict[str, bytes],
+        on_progress: Callable[[float, str], None],
+    ) -> None:
+        """The run on hosts that are up, with its meters."""
+        bed, meters = self._testbed, self._study.meters
         hosts = bed.hosts()
-        meters = self._study.meters
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
             # Before `prepared`, so that connections of that time show their MSS, too. The count of aggregates looks at
@@ -339,6 +357,8 @@ def _checked(
         readings["old_connections"] = old
     if "lasting_runs" in done:
         readings["lasting_runs"] = done["lasting_runs"]
+    if found_in := record.get("diagnosis"):
+        readings["diagnosis"] = {name: found_in[name] for name in DIAGNOSED}
     if strangers := done.get("refused"):
         readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}

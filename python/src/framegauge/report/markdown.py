@@ -13,7 +13,7 @@ from framegauge.report import causes, evidence, method
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import big_tcp, contention, levels, words
+from framegauge.summary import big_tcp, contention, levels, lost_time, words
 from framegauge.summary.interactions import sentences
 
 __all__ = ["decision", "markdown"]
@@ -52,6 +52,8 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         parts += ["## What the effect depends on", _list(said)]
     if faithful and (said := causes.lines(material.summary)):
         parts += ["## Why", _list(said)]
+    if faithful and (said := list(lost_time.lines(material.summary))):
+        parts += ["## Where the time of connections went", _list(said)]
     if pictures is not None:
         parts += [
             "## Charts",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, levels, words
+from framegauge.summary import big_tcp, contention, levels, lost_time, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -44,6 +44,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     if summary["faithful"]:
         _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
         _few(console, "why:", causes.lines(summary))
+        _few(console, "where the time of connections went:", list(lost_time.lines(summary)))
     _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
     # Older summaries lack this key.

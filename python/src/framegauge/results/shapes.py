@@ -126,6 +126,22 @@ class _Steady(_Shape):
     of_seconds: Amount
 
 
+class _Tap(_Shape):
+    packets: Whole
+    given_up_packets: Whole
+    dropped_packets: Whole
+    cpu_seconds: Amount
+
+
+class _Diagnosis(_Shape):
+    """Where the time of a run's connections went."""
+
+    connections: Whole
+    payload_bytes: Whole
+    seconds: dict[Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,40}$")], Amount]
+    captures: dict[StrictStr, _Tap]
+
+
 class _Readings(_Shape):
     """The readings of a run that its summary and report use."""
 
@@ -145,6 +161,7 @@ class _Readings(_Shape):
     old_connections: dict[StrictStr, _Old] | None = None
     steady: _Steady | None = None
     not_measured: dict[StrictStr, StrictStr] = {}
+    diagnosis: _Diagnosis | None = None
 
 
 class Line(_Shape):

@@ -65,13 +65,15 @@ class Meters(Model):
     """The meters that run alongside the workload; each has a cost (docs/why/cpu-cost.md).
 
     `idle` is how long the idle hosts are measured before each run. `watch` names ports of the network, such as
-    switch>h1, whose events within 5 ms of their longest run of drops are all kept.
+    switch>h1, whose events within 5 ms of their longest run of drops are all kept. `diagnose` captures the headers on
+    every host during each run, and tells where the time of its connections went.
     """
 
     cpu: StrictBool = True
     wire: StrictBool = True
     idle: Seconds = 0.2
     watch: list[StrictStr] = []
+    diagnose: StrictBool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Meters:

@@ -210,6 +210,9 @@ def _network_problems(study: Study) -> Iterator[Problem]:
     mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
     given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
     yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
+    if study.meters.diagnose and study.testbed.capabilities.is_invented:
+        expected = "off on an invented network, which has no packets; rack, veth or ssh has"
+        yield Problem(("meters", "diagnose"), "on", expected)
 
 
 def _change_problems(study: Study) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ MANY = ("connections were", "they keep their segment size until they are")
 def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[str]:
     """All caveats, one line each."""
     old = old_connections(run.readings for run in runs)
-    return [*_of_costs(metrics, scope), *old, *_refused(runs), *_lasting(runs)]
+    return [*_of_costs(metrics, scope), *_captured(runs), *old, *_refused(runs), *_lasting(runs)]
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
@@ -34,6 +34,21 @@ def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
         lines.append("CPU time and cycles vary with caches and other load; instruction counts repeat: judge by those")
     return lines
+
+
+def _captured(runs: Sequence[Run]) -> list[str]:
+    """A note if packets were captured meanwhile: the more packets there are, the more CPU that costs."""
+    found = [run.readings["diagnosis"]["captures"] for run in runs if run.readings.get("diagnosis")]
+    taps = [tap for captures in found for tap in captures.values()]
+    packets = sum(each["packets"] for each in taps)
+    if not packets:
+        return []
+    each = sum(tap["cpu_seconds"] for tap in taps) / packets * 1e9
+    return [
+        f"packets were captured during the runs, which took {each:.0f} ns of CPU for each on its host, beside what its "
+        "kernel did: that favours larger frames a little wherever CPUs are busy, and is in all CPU figures; judge "
+        "those by a study without it (meters: {diagnose: off})"
+    ]
 
 
 def _refused(runs: Sequence[Run]) -> list[str]:

@@ -18,7 +18,7 @@ from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.worst_case import Bound
-from framegauge.summary import big_tcp, contention, flows, levels
+from framegauge.summary import big_tcp, contention, flows, levels, lost_time
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -80,6 +80,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
         "why": why(saved.runs, found, key),
+        "lost_time": lost_time.entries(saved.runs, key),
         "flows": contention.entries(flows.read(saved), key),
         "not_measured": [
             {"metric": metric, "why": why} for metric, why in not_measured(rows, saved.plan["margins"]).items()

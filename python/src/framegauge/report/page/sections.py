@@ -19,7 +19,7 @@ from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
-from framegauge.summary import big_tcp, levels, units, words
+from framegauge.summary import big_tcp, levels, lost_time, units, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.units import unit_scale
 
@@ -118,6 +118,18 @@ def _why(material: Material) -> str:
     )
     parts = table("Parts of each change of goodput", causes.head(material.summary), causes.rows(material.summary))
     return section("why", "Why", parts and intro + parts)
+
+
+def _lost_time(material: Material) -> str:
+    said = list(lost_time.lines(material.summary)) if material.summary["faithful"] else []
+    intro = (
+        '<p class="soft">The packets of every run were captured and diagnosed: each gap of a connection has one cause '
+        "(docs/reference/diagnose.md has their meanings). Shares are of the connections’ time. A change is that of the "
+        "time for each byte, as a share of the baseline’s, and the causes’ changes add up to the whole. These figures "
+        "describe; verdicts do not rest on them.</p>\n"
+    )
+    found = table("Time of connections, by cause", lost_time.HEAD, lost_time.rows(material.summary))
+    return section("lost", "Where the time of connections went", found and items(said) + intro + found)
 
 
 def _runs(material: Material) -> str:
@@ -280,7 +292,7 @@ def _repeat(material: Material) -> str:
 
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
-    _effects, _levels, _big_tcp, _interactions, _why, _runs, contention_page.flows, contention_page.drops,
+    _effects, _levels, _big_tcp, _interactions, _why, _lost_time, _runs, contention_page.flows, contention_page.drops,
     changes_page.section_of, web_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
     decision_page.section_of,
 )  # fmt: skip

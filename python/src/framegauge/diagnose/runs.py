@@ -1,0 +1,90 @@
+"""The diagnosis of one run of a study: where the time of its connections went, each counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, separate
+
+__all__ = ["condensed", "of_run"]
+
+MOST_FINDINGS = 10
+Json = dict[str, Any]
+
+
+def of_run(files: Mapping[str, Path], addresses: Mapping[str, Sequence[str]]) -> Json:
+    """The condensed diagnosis of captures of all hosts of a run, by the name of the host."""
+    document = separate(list(files.values()))
+    return condensed(document, {str(file): name for name, file in files.items()}, addresses)
+
+
+def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, Sequence[str]]) -> Json:
+    """`seconds` of the connections' lives by cause, their `payload_bytes` both ways, and findings by kind.
+
+    `hosts` has the host of each file. A connection counts as its sender's host saw it: of the two ends, that which sent
+    more. If that is no host of the study, the other end's host counts.
+    """
+    of = {each["capture"]: hosts[each["file"]] for each in document["captures"]}
+    counted = {
+        each["connection"]: each
+        for each in document["connections"]
+        if _is_counted(each, of[each["capture"]], addresses)
+    }
+    seconds: dict[str, float] = {}
+    for each in counted.values():
+        for cause, spent in each["time"].items():
+            seconds[cause] = seconds.get(cause, 0.0) + spent
+    worth = [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+    mine = [each for each in worth if each["connection"] in counted] + list(_of_several(worth))
+    kinds: dict[str, Json] = {}
+    for each in mine:
+        kind = kinds.setdefault(each["kind"], {"count": 0, "lost_seconds": 0.0})
+        kind["count"] += each["count"]
+        kind["lost_seconds"] += each["lost_seconds"]
+    return {
+        "connections": len(counted),
+        "payload_bytes": sum(sum(each["bytes"]) for each in counted.values()),
+        "seconds": seconds,
+        "kinds": kinds,
+        "findings": [_told(each, of, counted) for each in mine[:MOST_FINDINGS]],
+        "quality": [
+            {"host": of[each["capture"]], "kind": each["kind"]}
+            for each in document["findings"]
+            if each["kind"] in QUALITY
+        ],
+    }
+
+
+def _is_counted(connection: Json, host: str, addresses: Mapping[str, Sequence[str]]) -> bool:
+    sent = connection["bytes"]
+    ends = [_address(connection[end]) for end in ("client", "server")]
+    sender, receiver = ends if sent[0] >= sent[1] else ends[::-1]
+    is_known = any(sender in own for own in addresses.values())
+    return (sender if is_known else receiver) in addresses[host]
+
+
+def _address(end: str) -> str:
+    """The address of "address:port" or "[address]:port"."""
+    return end.rpartition(":")[0].strip("[]")
+
+
+def _of_several(worth: Sequence[Json]) -> Iterator[Json]:
+    """Findings that are of no single connection: of each kind those of the capture that lost most by it."""
+    kinds: dict[str, dict[int, list[Json]]] = {}
+    for each in worth:
+        if each["connection"] is None:
+            kinds.setdefault(each["kind"], {}).setdefault(each["capture"], []).append(each)
+    for by_capture in kinds.values():
+        yield from max(by_capture.values(), key=lambda some: sum(each["lost_seconds"] for each in some))
+
+
+def _told(finding: Json, of: Mapping[int, str], counted: Mapping[int, Json]) -> Json:
+    connection = counted.get(finding["connection"])
+    return {
+        "host": of[finding["capture"]],
+        "kind": finding["kind"],
+        "connection": None if connection is None else f"{connection['client']} to {connection['server']}",
+        **{key: finding[key] for key in ("count", "lost_seconds", "text", "remedy")},
+    }

@@ -1,0 +1,86 @@
+"""A study whose runs are diagnosed: where the time went is told beside the verdict, and it is what was done to them."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from framegauge.results.journal import read
+from framegauge.summary.schema import summary_schema
+
+STUDY = {
+    "question": "What does Nagle's algorithm cost?",
+    "testbed": {"kind": "rack", "link": {"rate": "200 Mb/s"}},
+    "factors": {"mtu": 1500, "nagle": {"levels": [False, True], "baseline": False}},
+    "treatment": "nagle",
+    "workloads": [
+        {
+            "rr": {
+                "request": "200 B", "response": "1 kB", "header": "100 B", "connections": 2, "rate": 20,
+                "duration": "1 s",
+            }
+        }
+    ],
+    "control": False,
+    "blocks": 3,
+    "stop": "blocks",
+    "retries": 4,
+    "margins": {"latency_p50": "10 %"},
+    "meters": {"diagnose": True, "idle": "0.05 s"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("diagnosed")
+    (place / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    words = [sys.executable, "-m", "framegauge", "study", str(place / "study.yaml"), "--out", str(place / "out")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode in (0, 3), done.stderr  # 3: the machine was too busy for a verdict
+    assert "where the time of connections went:" in done.stdout or "NOT faithful" in done.stdout
+    return place / "out"
+
+
+def test_the_time_of_connections_is_divided_and_adds_up(folder: Path) -> None:
+    summary = json.loads((folder / "summary.json").read_text())
+    jsonschema.validate(summary, summary_schema())
+    (entry,) = summary["lost_time"]
+    assert entry["baseline"] == {"nagle": False}
+    assert entry["treatment"] == {"nagle": True}
+    changes = {each["cause"]: each["change"]["share"] for each in entry["causes"]}
+    assert math.fsum(changes.values()) == pytest.approx(entry["change"]["share"], abs=1e-9)
+    for side in ("baseline", "treatment"):
+        assert math.fsum(each[side] for each in entry["causes"]) == pytest.approx(1, abs=1e-6)
+    shares = {each["cause"]: each for each in entry["causes"]}
+    assert shares["nagle_delayed_ack"]["treatment"] > 0.2
+    assert shares.get("nagle_delayed_ack", {"baseline": 0})["baseline"] < 0.01
+
+
+def test_each_run_tells_what_was_found_and_what_capturing_cost(folder: Path) -> None:
+    runs = read(folder).runs
+    for run in runs:
+        found = run.readings["diagnosis"]
+        assert found["connections"] == 2
+        assert set(found["captures"]) == {"h1", "h2"}
+        for tap in found["captures"].values():
+            assert tap["packets"] == tap["kept_packets"] > 0
+            assert tap["dropped_packets"] == tap["given_up_packets"] == 0
+        # A finding says so if and only if Nagle's algorithm was on.
+        assert ("nagle_delayed_ack" in found["kinds"]) == run.level, found["kinds"]
+        record = json.loads((folder / f"runs/{run.number}/record.json").read_text())
+        assert {each["kind"] for each in record["diagnosis"]["findings"]} <= set(found["kinds"])
+    summary = json.loads((folder / "summary.json").read_text())
+    assert any(line.startswith("packets were captured during the runs") for line in summary["caveats"])
+
+
+def test_the_page_has_the_table(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert "Where the time of connections went" in page
+    assert "nagle_delayed_ack" in page
