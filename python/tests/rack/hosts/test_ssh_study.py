@@ -236,6 +236,22 @@ def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Sit
     assert any(line.startswith("alpha: 1 connection was open when the MTU was raised") for line in summary["caveats"])
 
 
+def test_runs_over_ssh_are_diagnosed(there: Site, tmp_path: Path) -> None:
+    """By captures of both hosts, which no controller leaves behind."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    study["meters"] = {**study.get("meters", {}), "diagnose": True}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
+    ended(process, tmp_path / "out")
+    for run in read(tmp_path / "out").runs:
+        found = run.readings["diagnosis"]
+        assert set(found["captures"]) == {"alpha", "beta"}
+        assert all(tap["packets"] > 0 for tap in found["captures"].values())
+        record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
+        assert found["payload_bytes"] >= record["workload"]["bytes"]
+    assert not list(Path("/tmp").glob("framegauge-*/*.pcapng"))
+
+
 def test_a_stranger_at_a_data_port_gets_nothing_and_is_counted(there: Site, tmp_path: Path) -> None:
     port = 40123
     study = study_of(there, tmp_path, seconds=1, ports=str(port))
