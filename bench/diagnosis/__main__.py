@@ -21,8 +21,7 @@ from typing import Any
 from bench.common import say
 from bench.diagnosis import page, scoring
 from bench.diagnosis.judging import Sample, judge
-from bench.diagnosis.scenes import SCENES
-from bench.diagnosis.staging import Staged, stage, truth
+from bench.diagnosis.staging import SCENES, Staged, stage, truth
 
 from framegauge.agents.binary import find_agent
 
@@ -40,8 +39,8 @@ def main() -> None:
     if len(staged) < len(wanted):
         say(f"{len(wanted) - len(staged)} variants could not be staged")
     judged = diagnose(staged)
-    samples = [sample for _, _, _, some in judged for sample in some]
-    for sample in samples:
+    samples = page.of_own(judged)
+    for sample in (sample for *_, some in judged for sample in some):
         if options.details and (sample.missed or sample.wrong):
             say(
                 f"{sample.scene} {sample.number} {sample.tap}: missed {', '.join(sorted(sample.missed)) or 'nothing'}, "

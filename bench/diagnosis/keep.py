@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.common import say
 from bench.diagnosis.__main__ import Judged, diagnose
-from bench.diagnosis.scenes import SCENES
+from bench.diagnosis.scenes import OWN
 from bench.diagnosis.staging import stage
 
 KEPT = Path("python/tests/recorded/diagnosis")
@@ -34,7 +34,7 @@ def main() -> None:
     options = whole.parse_args()
     with tempfile.TemporaryDirectory() as empty:
         numbers = range(options.first, options.first + VARIANTS)
-        wanted = [(scene, number) for scene in SCENES for number in numbers]
+        wanted = [(scene, number) for scene in OWN for number in numbers]
         staged = stage(wanted, options.staged or Path(empty), 2, say)
         _keep(diagnose(staged), options.folder)
 
@@ -43,7 +43,7 @@ def _keep(judged: Iterable[Judged], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     truths: dict[str, dict[str, dict[str, list[str]]]] = {}
     right = [each for each in judged if not any(sample.missed or sample.wrong for sample in each[3])]
-    for scene in SCENES:
+    for scene in OWN:
         some = [each for each in right if each[0][0] is scene]
         smallest = min(some, key=lambda each: each[0][2].stat().st_size, default=None)
         if smallest is None or smallest[0][2].stat().st_size > MOST_BYTES:

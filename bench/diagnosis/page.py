@@ -7,6 +7,7 @@ import platform
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from bench.diagnosis import scoring
@@ -34,7 +35,8 @@ Judged = Any
 
 def written(judged: Sequence[Judged], words: str) -> str:
     """The page."""
-    samples = [sample for _, _, _, some in judged for sample in some]
+    samples = of_own(judged)
+    own = [each for each in judged if not each[0][0].source]
     table = scoring.scores(samples)
     warnings, flows = scoring.false_warnings(samples)
     head = HEAD.format(
@@ -43,15 +45,49 @@ def written(judged: Sequence[Judged], words: str) -> str:
         cpus=os.cpu_count(),
         kernel=platform.release().split("-")[0],
         samples=len(samples),
-        runs=len(judged),
+        runs=len(own),
     )
     lines = [
         head,
         f"Macro-F1: **{scoring.macro_f1(table):.3f}**. False warnings: {warnings} in {flows} clean flows.",
         "",
     ]
-    lines += [*_scores(table), "", *_confusion(samples), "", *_kernel(judged)]
+    lines += [*_scores(table), "", *_confusion(samples), "", *_of_others(judged), *_kernel(own)]
     return "\n".join(lines) + "\n"
+
+
+def of_own(judged: Sequence[Judged]) -> list[scoring.Sample]:
+    """The samples of the scenes that are no other project's."""
+    return [sample for (scene, _, _), _, _, some in judged for sample in some if not scene.source]
+
+
+def _of_others(judged: Sequence[Judged]) -> Iterator[str]:
+    """Scenarios of other projects, scene by scene."""
+    by_scene: dict[str, list[scoring.Sample]] = {}
+    sources = {}
+    for (scene, _, _), _, _, some in judged:
+        if scene.source:
+            by_scene.setdefault(scene.name, []).extend(some)
+            sources[scene.name] = scene.source
+    if not by_scene:
+        return
+    others = [sample for some in by_scene.values() for sample in some]
+    yield from ("## Scenarios of other projects", "")
+    yield "Rebuilt as scenes from what the projects say of them (`bench/diagnosis/others.py`), not among the figures"
+    yield f"above. Macro-F1: **{scoring.macro_f1(scoring.scores(others)):.3f}**."
+    yield from (
+        "",
+        "| scenario | of | taps | had to be found | missed | wrong |",
+        "| --- | --- | --- | --- | --- | --- |",
+    )
+    for name, some in by_scene.items():
+        must = ", ".join(sorted({kind for sample in some for kind in sample.must}))
+        missed, wrong = (
+            ", ".join(f"{kind} {count}" for kind, count in Counter(chain.from_iterable(kinds)).most_common(4))
+            for kinds in ([sample.missed for sample in some], [sample.wrong for sample in some])
+        )
+        yield f"| {name} | {sources[name]} | {len(some)} | {must} | {missed} | {wrong} |"
+    yield ""
 
 
 def _scores(table: dict[str, scoring.Score]) -> Iterator[str]:

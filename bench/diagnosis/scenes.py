@@ -63,6 +63,8 @@ class Scene:
     senders: Any = 1
     far: Any = among(False, True)
     kept_bytes: int = KEPT_BYTES
+    # The project that has such a scenario, and its name there; rebuilt here from its description.
+    source: str = ""
     # Taps that cannot know: what they need not find.
     blind: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -268,4 +270,4 @@ QUALITY = (
           blind={"switch": only("aggregates"), "receiver": only("aggregates")}),
 )  # fmt: skip
 
-SCENES = (*CLEAN, *LOSS, *HOSTS, *PATHS, *OPENING, *TOGETHER, *QUALITY)
+OWN = (*CLEAN, *LOSS, *HOSTS, *PATHS, *OPENING, *TOGETHER, *QUALITY)
