@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import save, say, spread, warn_if_busy
+from bench.common import save, say, spread, warn_if_busy
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent

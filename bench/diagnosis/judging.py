@@ -169,6 +169,8 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
     counters = ran.receiver["counters"], ran.sender["counters"]
     if not counters[1].get("RetransSegs"):
         hidden.add("spurious_retransmit")  # nothing was sent again: a probe with new data came first
+    if not counters[0].get("TCPToZeroWindowAdv"):
+        hidden.add("zero_window")  # the receiver read in time, or kept the window open by a little
     if not counters[0].get("TCPOFOQueue"):
         hidden.add("reordering")  # none of the packets that were held has been overtaken
     sees_acks_only = tap == "sender" or (tap == "switch" and bool(variant.far))
