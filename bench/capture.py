@@ -1,6 +1,6 @@
 """What a capture of headers costs, beside tcpdump: CPU-seconds per packet and packets dropped, for the same transfer.
 
-    sudo -E python bench/capture.py [--rounds 5] [--bytes 400000000]
+    sudo -E .venv/bin/python -m bench.capture [--rounds 5] [--bytes 400000000]
 
 Two network namespaces on a veth whose aggregates are cut to one segment, so that packets are many. Each round
 sends the same bytes once under `framegauge-agent host`, once under `tcpdump -s 192 -w FILE`, in turns. The CPU of a
