@@ -78,7 +78,7 @@ def test_captures_that_lack_packets_are_told() -> None:
     cut = {**TAP, "given_up_packets": 7}
     runs = [run(0, 1500, {"network_limited": 1.0}), run(0, 9000, {"network_limited": 2.0}, tap=cut)]
     (line,) = lost_time.lines({"lost_time": lost_time.entries(runs, MTU)})
-    assert line.endswith("(1 runs' captures lack packets)")
+    assert line.endswith("(captures of 1 run lack packets)")
     (said,) = caveats.caveats([], "emulated", runs)
     assert "1000 ns of CPU" in said
 

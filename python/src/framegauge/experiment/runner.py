@@ -233,23 +233,8 @@ class Runner:
         on_progress: Callable[[float, str], None],
     ) -> None:
         """Everything between up and down; fills `record` and `bulk`."""
-        record["rack"] = self._standing.up(conditions, workload)
-        hosts = self._testbed.hosts()
-        with captured(hosts, self._diagnose, on_progress) as diagnosis:
-            self._metered(conditions, workload, record, bulk, on_progress)
-        if diagnosis:
-            record["diagnosis"] = diagnosis
-
-    def _metered(
-        self,
-        conditions: Conditions,
-        workload: Workload,
-        record: Json,
-        bulk: dict[str, bytes],
-        on_progress: Callable[[float, str], None],
-    ) -> None:
-        """The run on hosts that are up, with its meters."""
         bed, meters = self._testbed, self._study.meters
+        record["rack"] = self._standing.up(conditions, workload)
         hosts = bed.hosts()
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
@@ -257,7 +242,9 @@ class Runner:
             # every packet, so it is asked for only where it proves something.
             _ask(hosts, "wire.begin", {"aggregates": True} if is_asked(conditions) else None)
         workload = self._standing.ready(workload, hosts)
-        with workload.prepared(hosts, secrets.token_hex(16)) as go:
+        taps = captured(hosts, self._diagnose, on_progress)
+        # The captures outlast the workload's connections, so that they have their ends.
+        with taps as diagnosis, workload.prepared(hosts, secrets.token_hex(16)) as go:
             if meters.cpu:
                 _ask(hosts, "cpu.begin")
                 self._pause(meters.idle)
@@ -277,6 +264,8 @@ class Runner:
             record["counters_after"] = self._quiet(hosts)
             record["controller_seconds"] = self._cpu_time() - own
             record["measure"] = bed.end()
+        if diagnosis:
+            record["diagnosis"] = diagnosis
         if alone_bytes := done.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, alone_bytes)
         if meters.wire:

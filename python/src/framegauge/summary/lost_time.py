@@ -99,7 +99,8 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
         if len(changed) > MOST_NAMED:
             named.append(f"{len(changed) - MOST_NAMED} more")
         of = f": {', '.join(named)}" if named else "; no cause changed by more than chance"
-        cut = f" ({entry['cut_runs']} runs' captures lack packets)" if entry["cut_runs"] else ""
+        runs = entry["cut_runs"]
+        cut = f" (captures of {runs} run{'' if runs == 1 else 's'} lack packets)" if runs else ""
         yield f"{name}: time of connections per byte {_said(entry['change'])}{of}{cut}"
 
 
