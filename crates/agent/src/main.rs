@@ -1,13 +1,13 @@
 //! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
-//! and ends, putting everything back, when its input ends. Six commands do not speak on the pipe: `exec` becomes a
-//! program inside a host of a rack; `diagnose` reads capture files; an agent starts `lease`, `counters` and `sockets`,
+//! and ends, putting everything back, when its input ends. Seven commands do not speak on the pipe: `exec` becomes a
+//! program inside a host of a rack; `diagnose` reads capture files; `simulate` runs a scenario in virtual time; an agent starts `lease`, `counters` and `sockets`,
 //! which may need more privilege than it has, and `keep`, which outlives it.
 #![allow(clippy::disallowed_methods)]
 
 use framegauge_agent::arguments::{self, Arguments, Role};
 use framegauge_agent::dispatch;
 use framegauge_agent::pipe::serve::serve;
-use framegauge_agent::tools::{counters, diagnose, exec, keep, lease, sockets};
+use framegauge_agent::tools::{counters, diagnose, exec, keep, lease, simulate, sockets};
 use framegauge_drivers::own;
 use std::process::ExitCode;
 
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Some("counters") => return counters::run(),
         Some("diagnose") => return diagnose::run(words),
         Some("keep") => return keep::run(words.map(|word| word.to_string_lossy().into_owned())),
+        Some("simulate") => return simulate::run(words),
         Some("sockets") => return sockets::run(words.map(|word| word.to_string_lossy().into_owned())),
         Some("lease") => return lease::run(words.map(|word| word.to_string_lossy().into_owned())),
         _ => {}

@@ -13,6 +13,7 @@ pub mod joins;
 pub mod meters;
 pub mod own;
 pub mod rack;
+pub mod simulations;
 pub mod spool;
 pub mod tap;
 

@@ -35,6 +35,10 @@ pub trait Sink {
     fn seen(&mut self, event: &PortEvent) {
         let _ = event;
     }
+    /// Whether [`Fabric::advance_to_delivery`] ends with what has just happened.
+    fn is_full(&self) -> bool {
+        false
+    }
     /// A frame has left a switch by `port`, to which it came by the link of `input_port`, and waited there so long for
     /// others: its own time on the wire is not part of it. Told when it arrives at the far end, or is lost just before.
     fn waited(&mut self, port: PortIndex, input_port: PortIndex, wait: Picoseconds) {
@@ -51,7 +55,7 @@ pub(crate) struct Event {
 }
 
 /// An event, with what is needed to act on it.
-enum Happening {
+pub(crate) enum Happening {
     Arrival { port: PortIndex, peer: Peer, departed: Departed, input_limit_bytes: u32 },
     Interrupt { nic: usize },
 }
@@ -187,34 +191,39 @@ impl Fabric {
 
     pub(crate) fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
-            match happening {
-                Happening::Arrival {
-                    port,
-                    peer,
-                    departed: Departed { frame, waited, .. },
-                    input_limit_bytes,
-                } => {
-                    let has_news = self.ports[usize::from(port.0)].has_news();
-                    if has_news {
-                        self.settle(port, sink);
-                    }
-                    // A host's own NIC is no neighbour's queue.
-                    if frame.input_port != port {
-                        sink.waited(port, frame.input_port, waited);
-                    }
-                    if has_news && self.loses(time, port, frame, sink) {
-                        continue;
-                    }
-                    let frame = Frame { input_port: port, ..frame };
-                    self.hand_over(time, peer, frame, input_limit_bytes, sink);
+            self.handle(time, happening, sink);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn handle(&mut self, time: Picoseconds, happening: Happening, sink: &mut impl Sink) {
+        match happening {
+            Happening::Arrival {
+                port,
+                peer,
+                departed: Departed { frame, waited, .. },
+                input_limit_bytes,
+            } => {
+                let has_news = self.ports[usize::from(port.0)].has_news();
+                if has_news {
+                    self.settle(port, sink);
                 }
-                Happening::Interrupt { nic } => self.nics[nic].interrupt(time, sink),
+                // A host's own NIC is no neighbour's queue.
+                if frame.input_port != port {
+                    sink.waited(port, frame.input_port, waited);
+                }
+                if has_news && self.loses(time, port, frame, sink) {
+                    return;
+                }
+                let frame = Frame { input_port: port, ..frame };
+                self.hand_over(time, peer, frame, input_limit_bytes, sink);
             }
+            Happening::Interrupt { nic } => self.nics[nic].interrupt(time, sink),
         }
     }
 
     /// Takes the first event out of the set if it is due by `now`, and puts its port's next one in.
-    fn next_event(&mut self, now: Picoseconds) -> Option<(Picoseconds, Happening)> {
+    pub(crate) fn next_event(&mut self, now: Picoseconds) -> Option<(Picoseconds, Happening)> {
         loop {
             let mut top = self.events.peek_mut()?;
             let Event { time, source } = top.0;
@@ -290,7 +299,7 @@ impl Fabric {
     }
 
     /// Tells what was refused by hosts' own NICs.
-    fn settle_refused(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn settle_refused(&mut self, sink: &mut impl Sink) {
         for port in std::mem::take(&mut self.unsettled) {
             self.settle(port, sink);
         }

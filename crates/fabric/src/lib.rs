@@ -43,6 +43,7 @@ mod routing;
 mod shared_buffer;
 mod topology;
 mod uplink;
+mod virtual_time;
 mod watch;
 
 pub use background::{BackgroundConfig, BackgroundCounters, Process};

@@ -7,4 +7,5 @@ pub mod helper;
 pub mod keep;
 pub mod lease;
 mod permitted;
+pub mod simulate;
 pub mod sockets;

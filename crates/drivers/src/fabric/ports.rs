@@ -196,11 +196,8 @@ pub struct Drops {
 }
 
 impl Drops {
-    pub(crate) fn collect(
-        drops: &[framegauge_fabric::Drop],
-        names: &[String],
-        start_nanoseconds: u64,
-    ) -> Self {
+    /// Those of a network whose ports have these names, since `start_nanoseconds`.
+    pub fn collect(drops: &[framegauge_fabric::Drop], names: &[String], start_nanoseconds: u64) -> Self {
         let start = start_nanoseconds as f64 * 1e-9;
         let mut all = Self::default();
         for drop in drops {

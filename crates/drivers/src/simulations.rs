@@ -1,0 +1,185 @@
+//! Runs a simulation, tells how far it is, and writes its tables into a folder.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use framegauge_fabric::{FabricConfig, PortCounters, PortIndex};
+use framegauge_frames::Picoseconds;
+use framegauge_simulator::{Outcome, Scenario, Simulation};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::fabric::ports::Drops;
+use crate::meters;
+use crate::spool::{self, Column};
+
+/// Between two reports of progress, in real time.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+/// Parts into which the simulated time is cut to look at the clock.
+const PARTS: u64 = 2000;
+
+/// How far a simulation is.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Progress {
+    /// Simulated time, in seconds.
+    pub now_seconds: f64,
+    /// When it ends at the latest.
+    pub end_seconds: f64,
+    /// Segments so far.
+    pub segments: u64,
+}
+
+/// Runs it; calls `report` now and then. Fails with one line.
+pub fn run(scenario: Scenario, mut report: impl FnMut(Progress)) -> Result<(Outcome, f64), String> {
+    let end = scenario.end;
+    let begun = meters::cpu_snapshot().map_err(|error| error.to_string())?;
+    let mut simulation = Simulation::new(scenario).map_err(|error| error.to_string())?;
+    let mut reported = Instant::now();
+    for part in 1..=PARTS {
+        let until = Picoseconds::new((u128::from(end.get()) * u128::from(part) / u128::from(PARTS)) as u64);
+        if !simulation.advance(until) {
+            break;
+        }
+        if reported.elapsed() >= REPORT_EVERY {
+            reported = Instant::now();
+            report(Progress {
+                now_seconds: simulation.now().as_seconds_f64(),
+                end_seconds: end.as_seconds_f64(),
+                segments: simulation.segments(),
+            });
+        }
+    }
+    let outcome = simulation.finished();
+    let used = meters::cpu_snapshot().map_err(|error| error.to_string())?.since(&begun);
+    Ok((outcome, used.process_seconds))
+}
+
+/// What a simulation came to, without the tables.
+pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> Value {
+    let port = |(index, counters): (usize, &PortCounters)| {
+        let mut value = serde_json::to_value(Port::from(counters)).unwrap_or_default();
+        value["port"] = json!(network.port_name(PortIndex(index as u16)));
+        value
+    };
+    let flows = outcome.flows.iter().map(|flow| {
+        let sender = flow.sender;
+        json!({
+            "connections": flow.connections, "segments": sender.segments, "retransmits": sender.resends,
+            "timeouts": sender.timeouts, "recoveries": sender.recoveries, "loss_probes": sender.probes,
+            "undone": sender.undone, "marks": sender.marks, "lost_retransmits": sender.lost_resends,
+        })
+    });
+    json!({
+        "end_seconds": outcome.end.as_seconds_f64(),
+        "segments": outcome.segments,
+        "under_way": outcome.under_way,
+        "cpu_seconds": cpu_seconds,
+        "flows": flows.collect::<Vec<_>>(),
+        "ports": outcome.counters.ports.iter().enumerate().map(port).collect::<Vec<_>>(),
+        "interrupts": outcome.counters.interrupts,
+        "drops_left_out": outcome.counters.unrecorded_drops,
+    })
+}
+
+/// A port, in the words of `measure.end`.
+#[derive(Serialize)]
+struct Port {
+    received_frames: u64,
+    received_bytes: u64,
+    sent_frames: u64,
+    sent_bytes: u64,
+    dropped_frames: u64,
+    dropped_bytes: u64,
+    giant_frames: u64,
+    filtered_frames: u64,
+    marked_frames: u64,
+    lost_frames: u64,
+    lost_bytes: u64,
+    queued_frames: u64,
+    queued_bytes: u64,
+    peak_queue_bytes: u64,
+    busy_seconds: f64,
+    occupied_seconds: f64,
+}
+
+impl From<&PortCounters> for Port {
+    fn from(port: &PortCounters) -> Port {
+        Port {
+            received_frames: port.received_frames,
+            received_bytes: port.received_bytes,
+            sent_frames: port.sent_frames,
+            sent_bytes: port.sent_bytes,
+            dropped_frames: port.dropped_frames,
+            dropped_bytes: port.dropped_bytes,
+            giant_frames: port.giant_frames,
+            filtered_frames: port.filtered_frames,
+            marked_frames: port.marked_frames,
+            lost_frames: port.lost_frames,
+            lost_bytes: port.lost_bytes,
+            queued_frames: port.queued_frames,
+            queued_bytes: port.queued_bytes,
+            peak_queue_bytes: port.peak_queue_bytes,
+            busy_seconds: port.busy.as_seconds_f64(),
+            occupied_seconds: port.occupied.as_seconds_f64(),
+        }
+    }
+}
+
+/// Writes `transfers.arrow`, `samples.arrow` and `drops.arrow` into the folder.
+pub fn write(outcome: &Outcome, network: &FabricConfig, folder: &Path) -> Result<(), String> {
+    let names: Vec<String> =
+        (0..network.ports.len()).map(|port| network.port_name(PortIndex(port as u16))).collect();
+    let drops = Drops::collect(&outcome.drops, &names, 0).write();
+    for (name, file) in [
+        ("transfers.arrow", spool::write(transfers(outcome))),
+        ("samples.arrow", spool::write(samples(outcome))),
+        ("drops.arrow", drops),
+    ] {
+        let file = file.map_err(|error| error.to_string())?;
+        keep(file, &folder.join(name))
+            .map_err(|error| format!("{}: {error}", folder.join(name).display()))?;
+    }
+    Ok(())
+}
+
+fn keep(mut from: File, to: &Path) -> io::Result<()> {
+    io::Seek::rewind(&mut from)?;
+    io::copy(&mut from, &mut File::create(to)?)?;
+    Ok(())
+}
+
+fn transfers(outcome: &Outcome) -> Vec<(&'static str, Column)> {
+    let all = &outcome.transfers;
+    let seconds = |time: Picoseconds| time.as_seconds_f64();
+    vec![
+        ("flow", Column::Word(all.iter().map(|transfer| transfer.flow).collect())),
+        ("round", Column::Word(all.iter().map(|transfer| transfer.round).collect())),
+        ("step", Column::Word(all.iter().map(|transfer| transfer.step).collect())),
+        ("start_seconds", Column::Float(all.iter().map(|transfer| seconds(transfer.begun)).collect())),
+        (
+            "connected_seconds",
+            Column::Float(all.iter().map(|transfer| seconds(transfer.connected)).collect()),
+        ),
+        ("end_seconds", Column::Float(all.iter().map(|transfer| seconds(transfer.ended)).collect())),
+        ("bytes", Column::Long(all.iter().map(|transfer| transfer.bytes).collect())),
+        ("complete", Column::Word(all.iter().map(|transfer| u32::from(transfer.is_complete)).collect())),
+    ]
+}
+
+fn samples(outcome: &Outcome) -> Vec<(&'static str, Column)> {
+    let all = &outcome.samples;
+    vec![
+        ("time_seconds", Column::Float(all.iter().map(|sample| sample.time.as_seconds_f64()).collect())),
+        ("flow", Column::Word(all.iter().map(|sample| sample.flow).collect())),
+        ("server_bytes", Column::Long(all.iter().map(|sample| sample.read_bytes[0]).collect())),
+        ("client_bytes", Column::Long(all.iter().map(|sample| sample.read_bytes[1]).collect())),
+        ("cwnd_segments", Column::Word(all.iter().map(|sample| sample.cwnd_segments).collect())),
+        ("in_flight_segments", Column::Word(all.iter().map(|sample| sample.in_flight_segments).collect())),
+        (
+            "srtt_seconds",
+            Column::Float(all.iter().map(|sample| sample.smoothed_rtt.as_seconds_f64()).collect()),
+        ),
+    ]
+}

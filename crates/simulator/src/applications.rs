@@ -1,0 +1,207 @@
+//! What applications do in a simulation: connections are opened, messages written and read, rounds repeated.
+
+use framegauge_frames::{Picoseconds, mixed};
+
+use crate::Simulation;
+use crate::connection::{Connection, Next, Stage};
+use crate::net::Place;
+use crate::simulation::Event;
+use crate::work::{Flow, Repeat, Step};
+
+impl Simulation {
+    /// What the application does now that something has happened at one end, and when that end is woken next.
+    pub(crate) fn progress(&mut self, now: Picoseconds, number: u32, side: usize) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let flow = &self.scenario.flows[connection.flow as usize];
+        if connection.is_waiting_for_peer(side, flow) {
+            let think = flow.steps[0].think;
+            connection.stage = Stage::Thinking;
+            match think {
+                Picoseconds::ZERO => self.begin_step(now, number),
+                think => self.schedule(now + think, Event::Step { connection: number }),
+            }
+        } else if connection.is_working() {
+            match connection.look(flow) {
+                Next::Nothing => {}
+                Next::Step => self.next_step(now, number),
+                Next::Round => self.end_round(now, number),
+            }
+        }
+        self.close_if_ended(now, number, side);
+        self.set_wakes(now, number);
+    }
+
+    fn set_wakes(&mut self, now: Picoseconds, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let mut asked = [None; 2];
+        for (side, asked) in asked.iter_mut().enumerate() {
+            let deadline = connection.ends[side].deadline();
+            if let Some(deadline) = deadline.filter(|time| *time < connection.woken[side]) {
+                connection.woken[side] = deadline.max(now);
+                *asked = Some(connection.woken[side]);
+            }
+        }
+        for (side, time) in asked.into_iter().enumerate() {
+            if let Some(time) = time {
+                self.schedule(time, Event::Wake { endpoint: 2 * number + side as u32 });
+            }
+        }
+    }
+
+    pub(crate) fn open(&mut self, now: Picoseconds, flow: u32, round: u32) {
+        let number = self.connections.len() as u32;
+        let Flow { client, server, pacing_bits_per_second, .. } = self.scenario.flows[flow as usize];
+        let mss = self.scenario.segment_payload(client, server);
+        let tcp = &self.scenario.tcp;
+        let mut connection = Box::new(Connection::new(number, (flow, round), now, [mss; 2], tcp));
+        for (host, peer) in [(client, server), (server, client)] {
+            let flow = mixed(mixed(self.scenario.seed) ^ self.net.places.len() as u64);
+            self.net.places.push(Place { host, peer, flow });
+        }
+        connection.ends.iter_mut().for_each(|end| end.send.pace.bits_per_second = pacing_bits_per_second);
+        connection.ends[0].connect(now, tcp, &mut self.net);
+        self.counts[flow as usize].connections += 1;
+        self.connections.push(Some(connection));
+        self.set_wakes(now, number);
+    }
+
+    pub(crate) fn begin_step(&mut self, now: Picoseconds, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].clone();
+        connection.stage = Stage::Working;
+        let more = connection.begin_step(&step, now);
+        self.push(now, number, &step, more);
+    }
+
+    pub(crate) fn write_more(&mut self, now: Picoseconds, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].clone();
+        let more = connection.write(&step);
+        self.push(now, number, &step, more);
+    }
+
+    fn push(&mut self, now: Picoseconds, number: u32, step: &Step, more: bool) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let side = connection.sending_side(step);
+        connection.ends[side].push(now, &self.scenario.tcp, &mut self.net);
+        if more {
+            self.schedule(now + step.write_gap, Event::Write { connection: number });
+        }
+        self.set_wakes(now, number);
+    }
+
+    fn record(&mut self, now: Picoseconds, number: u32) {
+        if let Some(connection) = &self.connections[number as usize] {
+            let flow = &self.scenario.flows[connection.flow as usize];
+            self.transfers.push(connection.transfer(flow, now));
+        }
+    }
+
+    fn next_step(&mut self, now: Picoseconds, number: u32) {
+        self.record(now, number);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        connection.step += 1;
+        self.due(now, number);
+    }
+
+    /// The present message is due: after the time that its sender thinks.
+    fn due(&mut self, now: Picoseconds, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let think = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].think;
+        connection.due(now);
+        match think {
+            Picoseconds::ZERO => self.begin_step(now, number),
+            think => self.schedule(now + think, Event::Step { connection: number }),
+        }
+    }
+
+    fn end_round(&mut self, now: Picoseconds, number: u32) {
+        self.record(now, number);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let flow = connection.flow;
+        let Flow { repeat, barrier, .. } = self.scenario.flows[flow as usize];
+        let round = connection.round + 1;
+        let goes_on = match repeat {
+            Repeat::Never => false,
+            Repeat::Rounds(most) => u64::from(round) < most,
+            Repeat::Until(time) => now < time,
+            Repeat::NewUntil(time) => {
+                self.close(now, number);
+                match now < time {
+                    true => self.schedule(now, Event::Open { flow, round }),
+                    false => self.finish(now, flow),
+                }
+                return;
+            }
+        };
+        connection.round = round;
+        connection.step = 0;
+        connection.stage = Stage::Waiting;
+        match barrier {
+            _ if !goes_on => {
+                connection.round -= 1;
+                self.close(now, number);
+                self.finish(now, flow);
+                barrier.into_iter().for_each(|barrier| self.leave_barrier(now, barrier));
+            }
+            Some(barrier) => {
+                self.arrived[barrier as usize].push(number);
+                self.open_barrier(now, barrier);
+            }
+            None => self.due(now, number),
+        }
+    }
+
+    fn leave_barrier(&mut self, now: Picoseconds, barrier: u32) {
+        self.members[barrier as usize] -= 1;
+        self.open_barrier(now, barrier);
+    }
+
+    /// All members have come: the next round begins.
+    fn open_barrier(&mut self, now: Picoseconds, barrier: u32) {
+        let arrived = &mut self.arrived[barrier as usize];
+        if arrived.len() as u32 == self.members[barrier as usize] {
+            for number in std::mem::take(arrived) {
+                self.due(now, number);
+            }
+        }
+    }
+
+    fn finish(&mut self, now: Picoseconds, flow: u32) {
+        self.unfinished -= 1;
+        for next in std::mem::take(&mut self.waiting[flow as usize]) {
+            self.awaited[next as usize] -= 1;
+            if self.awaited[next as usize] == 0 {
+                let begin = self.scenario.flows[next as usize].begin.max(now);
+                self.schedule(begin, Event::Open { flow: next, round: 0 });
+            }
+        }
+    }
+
+    /// The client closes; the server does when it has read that.
+    fn close(&mut self, now: Picoseconds, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        connection.stage = Stage::Closing;
+        connection.ends[0].send.is_closing = true;
+        connection.ends[0].push(now, &self.scenario.tcp, &mut self.net);
+        self.set_wakes(now, number);
+    }
+
+    fn close_if_ended(&mut self, now: Picoseconds, number: u32, side: usize) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let end = &mut connection.ends[side];
+        if side == 1 && end.receive.has_ended() && !end.send.is_closing {
+            end.send.is_closing = true;
+            end.push(now, &self.scenario.tcp, &mut self.net);
+        }
+        if connection.is_over() {
+            let connection = self.connections[number as usize].take();
+            connection.into_iter().for_each(|connection| self.count(&connection));
+        }
+    }
+
+    pub(crate) fn count(&mut self, connection: &Connection) {
+        let counts = &mut self.counts[connection.flow as usize].sender;
+        connection.ends.iter().for_each(|end| *counts += end.send.counts);
+    }
+}

@@ -1,0 +1,317 @@
+//! One end of a connection: a sender and a receiver, and how they begin and end.
+
+use framegauge_frames::Picoseconds;
+
+use crate::TcpSettings;
+use crate::receiver::{Answer, Receiver};
+use crate::segment::{Flags, Segment};
+use crate::sender::Sender;
+
+/// Where a connection stands, seen from one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It waits for a SYN.
+    Listening,
+    /// A SYN was sent; as an answer to the peer's, if that came.
+    Opening,
+    Established,
+}
+
+/// What sends segments to the network.
+pub(crate) trait Wire {
+    /// Hands a segment to the host's NIC; returns when its last bit leaves that.
+    fn send(&mut self, now: Picoseconds, segment: Segment) -> Picoseconds;
+}
+
+/// A segment as the sender wants it; the receiver's part of the header is added.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing {
+    pub(crate) sequence: u64,
+    pub(crate) bytes: u32,
+    /// It has a SYN, if it is the first, or a FIN.
+    pub(crate) fin: bool,
+    /// It was not sent before.
+    pub(crate) is_new: bool,
+}
+
+/// What a sender needs of the world at one moment.
+pub(crate) trait Tick {
+    fn now(&self) -> Picoseconds;
+    fn settings(&self) -> &TcpSettings;
+    /// Sends a segment; returns when it will have left the NIC.
+    fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds;
+    /// The timestamp that the present acknowledgement echoes; 0 without one.
+    fn echo(&self) -> u32;
+    /// The host's clock for timestamps, in milliseconds.
+    fn stamp(&self) -> u32;
+
+    /// When a timer of that span fires.
+    fn expiry(&self, span: Picoseconds) -> Picoseconds {
+        self.settings().expiry(self.now(), span)
+    }
+
+    /// The RTT by an echoed timestamp, a millisecond at least.
+    fn since_echo(&self, echo: u32) -> Option<Picoseconds> {
+        let milliseconds = u64::from(self.stamp().wrapping_sub(echo).max(1));
+        (echo > 0).then(|| Picoseconds::from_nanoseconds(milliseconds * 1_000_000))
+    }
+}
+
+struct Moment<'a, W> {
+    now: Picoseconds,
+    echo: u32,
+    settings: &'a TcpSettings,
+    receiver: &'a mut Receiver,
+    wire: &'a mut W,
+    ids: Ids,
+    ecn: Marking,
+}
+
+/// What goes on a segment about congestion.
+#[derive(Debug, Clone, Copy, Default)]
+struct Marking {
+    is_capable: bool,
+    tells_reduction: bool,
+}
+
+/// The numbers of both ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ids {
+    pub(crate) own: u32,
+    pub(crate) peer: u32,
+}
+
+/// The clock for timestamps: it begins at 1, since 0 is no timestamp.
+pub(crate) fn stamp(now: Picoseconds) -> u32 {
+    (now.as_nanoseconds() / 1_000_000) as u32 + 1
+}
+
+impl<W: Wire> Tick for Moment<'_, W> {
+    fn now(&self) -> Picoseconds {
+        self.now
+    }
+
+    fn settings(&self) -> &TcpSettings {
+        self.settings
+    }
+
+    fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds {
+        let Outgoing { sequence, bytes, fin, is_new } = outgoing;
+        let mut segment = self.blank(sequence);
+        segment.bytes = bytes;
+        let is_syn = fin && sequence == 0;
+        if fin {
+            segment.flags = if is_syn { Flags::SYN } else { Flags::FIN };
+        }
+        segment.is_ecn_capable = self.ecn.is_capable && bytes > 0;
+        if is_new && bytes > 0 && std::mem::take(&mut self.ecn.tells_reduction) {
+            segment.flags = segment.flags.with(Flags::CWR);
+        }
+        // The first SYN has nothing to acknowledge.
+        if self.receiver.next > 0 || !is_syn {
+            self.receiver.answer(&mut segment, self.settings);
+        } else {
+            segment.window_bytes = self.settings.receive_window_bytes.0.min(65_535);
+        }
+        if bytes > 0 && is_new {
+            self.receiver.note_reply(self.now);
+        }
+        self.wire.send(self.now, segment)
+    }
+
+    fn echo(&self) -> u32 {
+        self.echo
+    }
+
+    fn stamp(&self) -> u32 {
+        stamp(self.now)
+    }
+}
+
+impl<W> Moment<'_, W> {
+    fn blank(&self, sequence: u64) -> Segment {
+        let stamp = if self.settings.timestamps { stamp(self.now) } else { 0 };
+        Segment { from: self.ids.own, to: self.ids.peer, sequence, stamp, ..Segment::default() }
+    }
+}
+
+/// One end.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint {
+    ids: Ids,
+    pub(crate) send: Sender,
+    pub(crate) receive: Receiver,
+    pub(crate) phase: Phase,
+    /// The NIC, or pacing, lets the sender go on then.
+    resumes: Option<Picoseconds>,
+    ecn: bool,
+}
+
+impl Endpoint {
+    /// `mss`: payload of a full segment, options deducted.
+    pub(crate) fn new(ids: Ids, mss: u32, settings: &TcpSettings) -> Endpoint {
+        let exact = settings.algorithm == crate::Algorithm::Dctcp;
+        let mut send = Sender::new(mss, settings);
+        send.is_ecn = settings.ecn || exact;
+        Endpoint {
+            ids,
+            send,
+            receive: Receiver::new(mss, settings, exact),
+            phase: Phase::Listening,
+            resumes: None,
+            ecn: settings.ecn || exact,
+        }
+    }
+
+    fn moment<'a, W: Wire>(
+        &'a mut self,
+        now: Picoseconds,
+        echo: u32,
+        settings: &'a TcpSettings,
+        wire: &'a mut W,
+    ) -> (&'a mut Sender, Moment<'a, W>) {
+        let ecn = Marking { is_capable: self.ecn, tells_reduction: self.send.owes_reduction };
+        let Endpoint { ids, send, receive, .. } = self;
+        (send, Moment { now, echo, settings, receiver: receive, wire, ids: *ids, ecn })
+    }
+
+    /// Sends the SYN: the first, or the answer to the peer's.
+    fn send_syn(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        self.phase = Phase::Opening;
+        let (send, mut moment) = self.moment(now, 0, settings, wire);
+        send.open(&mut moment);
+    }
+
+    /// Opens the connection.
+    pub(crate) fn connect(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        self.send_syn(now, settings, wire);
+    }
+
+    /// Takes a segment in. [`Endpoint::settle`] is to follow: at once, or after others that came together with it.
+    pub(crate) fn take(
+        &mut self,
+        now: Picoseconds,
+        segment: &Segment,
+        settings: &TcpSettings,
+        wire: &mut impl Wire,
+    ) {
+        if segment.flags.has(Flags::SYN) {
+            return self.take_syn(now, segment, settings, wire);
+        }
+        if self.phase == Phase::Listening {
+            return;
+        }
+        if self.phase == Phase::Opening && segment.acknowledged >= 1 {
+            self.establish(now, segment);
+        }
+        if self.receive.changes_mark(segment) && self.receive.decide(now, settings) == Answer::Nothing {
+            self.acknowledge_if_waiting(now, settings, wire);
+        }
+        self.receive.note_mark(segment);
+        if segment.bytes > 0 || segment.flags.has(Flags::FIN) {
+            self.receive.take(now, segment, settings);
+        }
+        let (send, mut moment) = self.moment(now, segment.echo, settings, wire);
+        send.acknowledge(&mut moment, segment);
+        let owes = moment.ecn.tells_reduction;
+        self.send.owes_reduction = owes || self.send.owes_reduction;
+    }
+
+    fn acknowledge_if_waiting(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        if self.receive.earliest().is_some() {
+            self.send_acknowledgement(now, settings, wire);
+        }
+    }
+
+    fn take_syn(
+        &mut self,
+        now: Picoseconds,
+        segment: &Segment,
+        settings: &TcpSettings,
+        wire: &mut impl Wire,
+    ) {
+        match self.phase {
+            Phase::Listening => {
+                self.receive.begin(segment);
+                self.send.peer_window = segment.window_bytes;
+                self.send_syn(now, settings, wire);
+            }
+            Phase::Opening if segment.flags.has(Flags::ACK) => {
+                self.receive.begin(segment);
+                let (send, mut moment) = self.moment(now, segment.echo, settings, wire);
+                send.acknowledge(&mut moment, segment);
+                self.establish(now, segment);
+                self.send_acknowledgement(now, settings, wire);
+            }
+            // The answer, or the acknowledgement, was lost.
+            _ if segment.flags.has(Flags::ACK) => self.send_acknowledgement(now, settings, wire),
+            _ => {
+                let (send, mut moment) = self.moment(now, 0, settings, wire);
+                send.reopen(&mut moment);
+            }
+        }
+    }
+
+    fn establish(&mut self, now: Picoseconds, segment: &Segment) {
+        self.phase = Phase::Established;
+        let _ = now;
+        self.send.peer_window = segment.window_bytes;
+        self.send.window_end = segment.acknowledged + u64::from(segment.window_bytes);
+    }
+
+    /// Reads, acknowledges and sends, as far as that may be done now.
+    pub(crate) fn settle(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        if self.phase != Phase::Established {
+            return;
+        }
+        self.push(now, settings, wire);
+        let opens = !self.receive.is_paused && {
+            self.receive.rtt = self.send.rtt.minimum.unwrap_or(Picoseconds::ZERO);
+            self.receive.read_all(now)
+        };
+        if self.receive.decide(now, settings) == Answer::Now || opens {
+            self.send_acknowledgement(now, settings, wire);
+        }
+    }
+
+    /// Sends what may be sent.
+    pub(crate) fn push(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        if self.phase != Phase::Established {
+            return;
+        }
+        let (send, mut moment) = self.moment(now, 0, settings, wire);
+        let resumes = send.output(&mut moment);
+        let owes = moment.ecn.tells_reduction;
+        self.send.owes_reduction &= owes;
+        self.resumes = resumes;
+    }
+
+    fn send_acknowledgement(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        let next = self.send.next;
+        let (_, mut moment) = self.moment(now, 0, settings, wire);
+        moment.transmit(Outgoing { sequence: next, bytes: 0, fin: false, is_new: true });
+    }
+
+    /// Lets everything happen that is due.
+    pub(crate) fn wake(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+        if self.receive.expire(now, settings) == Answer::Now {
+            self.send_acknowledgement(now, settings, wire);
+        }
+        if self.send.deadline().is_some_and(|time| time <= now) {
+            let (send, mut moment) = self.moment(now, 0, settings, wire);
+            send.expire(&mut moment);
+            self.push(now, settings, wire);
+        }
+        if self.resumes.is_some_and(|time| time <= now) {
+            self.resumes = None;
+            let (send, mut moment) = self.moment(now, 0, settings, wire);
+            send.resume(&mut moment);
+            self.push(now, settings, wire);
+        }
+    }
+
+    /// When it must be woken.
+    pub(crate) fn deadline(&self) -> Option<Picoseconds> {
+        self.send.deadline().into_iter().chain(self.receive.earliest()).chain(self.resumes).min()
+    }
+}

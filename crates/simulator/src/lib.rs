@@ -1,0 +1,62 @@
+//! TCP endpoints on a fabric in virtual time: what a rack of Linux hosts would do, for thousands of hosts.
+//!
+//! A [`Scenario`] is a network, hosts, what their TCP is set to, and work ([`Flow`]); [`Simulation::run`] makes an
+//! [`Outcome`] of it. Every packet is simulated, by the switches of the emulated rack ([`framegauge_fabric`]). Endpoints
+//! follow Linux 6.18, whose functions are named where its behaviour is kept. No clock, no I/O, no threads: equal scenarios
+//! give equal outcomes.
+
+mod applications;
+mod beyond;
+mod congestion;
+mod connection;
+mod endpoint;
+mod net;
+mod receiver;
+mod rtt;
+mod scenario;
+mod segment;
+mod sender;
+mod settings;
+mod simulation;
+mod small_queue;
+mod spec;
+mod work;
+
+pub use error::SimulationError;
+pub use scenario::Scenario;
+pub use sender::SenderCounts;
+pub use settings::{Algorithm, Nagle, TcpSettings};
+pub use simulation::{FlowCounts, Outcome, Sample, Simulation};
+pub use spec::{
+    FlowSpec, HostSpec, LinkSpec, NicSpec, RepeatSpec, ScenarioSpec, ShaperSpec, SideSpec, StepSpec, TcpSpec,
+};
+pub use work::{Flow, Repeat, Step, Transfer};
+
+mod error {
+    use framegauge_fabric::ConfigError;
+    use thiserror::Error;
+
+    /// Why a scenario cannot be.
+    #[derive(Debug, Clone, PartialEq, Error)]
+    pub enum SimulationError {
+        /// The network cannot.
+        #[error(transparent)]
+        Network(#[from] ConfigError),
+        /// An MTU for every host.
+        #[error("found {found} MTUs, expected {expected}: one per host")]
+        Mtus {
+            /// How many there are.
+            found: usize,
+            /// How many hosts there are.
+            expected: usize,
+        },
+        /// A flow cannot.
+        #[error("flow {number} {problem}")]
+        Flow {
+            /// Its position.
+            number: usize,
+            /// What is wrong with it.
+            problem: &'static str,
+        },
+    }
+}

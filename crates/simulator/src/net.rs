@@ -1,0 +1,84 @@
+//! Between endpoints and the fabric: segments become frames, and frames that arrive segments.
+
+use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, Sink};
+use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES};
+
+use crate::endpoint::Wire;
+use crate::segment::{Segment, Slab};
+
+/// Where an endpoint is, and what its frames look like to switches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) host: HostIndex,
+    pub(crate) peer: HostIndex,
+    /// Hash of the flow, one way.
+    pub(crate) flow: u64,
+}
+
+/// The network, with what is under way in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Net {
+    pub(crate) fabric: Fabric,
+    pub(crate) slab: Slab,
+    /// By endpoint.
+    pub(crate) places: Vec<Place>,
+    pub(crate) family: Family,
+    pub(crate) timestamps: bool,
+    pub(crate) segments: u64,
+}
+
+impl Wire for Net {
+    fn send(&mut self, now: Picoseconds, segment: Segment) -> Picoseconds {
+        let Place { host, peer, flow } = self.places[segment.from as usize];
+        let headers = ETHERNET_HEADER_BYTES + self.family.header_bytes() + TCP_HEADER_BYTES;
+        let captured_bytes = headers + segment.option_bytes(self.timestamps) + segment.bytes;
+        let ecn = if segment.is_ecn_capable { Ecn::CAPABLE } else { Ecn::NOT_CAPABLE };
+        let data = segment.bytes > 0;
+        let id = self.slab.insert(segment);
+        self.segments += 1;
+        let aggregate = Aggregate {
+            id,
+            frames: 1,
+            captured_bytes,
+            last_captured_bytes: captured_bytes,
+            destination: peer,
+            flow,
+            data,
+            icmp_error: false,
+            ecn,
+            band: 0,
+        };
+        self.fabric.transmit(now, host, aggregate);
+        now + self.fabric.uplink_backlog(host)
+    }
+}
+
+/// What arrives at hosts, by the numbers of segments.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inbox {
+    pub(crate) arrived: Vec<u32>,
+}
+
+/// A sink that keeps what arrives, and frees what is dropped.
+pub(crate) struct Delivery<'a> {
+    pub(crate) slab: &'a mut Slab,
+    pub(crate) inbox: &'a mut Inbox,
+}
+
+impl Sink for Delivery<'_> {
+    fn deliver(&mut self, _host: HostIndex, frames: &[(u32, u16)], _due: Picoseconds) {
+        self.inbox.arrived.extend(frames.iter().map(|(aggregate, _)| aggregate));
+    }
+
+    fn discard(&mut self, aggregate: u32, _frame: u16) {
+        self.slab.remove(aggregate);
+    }
+
+    fn mark(&mut self, aggregate: u32, _frame: u16) {
+        self.slab.get_mut(aggregate).is_marked = true;
+    }
+
+    fn is_full(&self) -> bool {
+        !self.inbox.arrived.is_empty()
+    }
+}

@@ -1,0 +1,439 @@
+//! The receiving half of an endpoint: reassembly, acknowledgements and when they wait, the window
+//! (Linux' `tcp_data_queue`, `__tcp_ack_snd_check`, `tcp_rcv_space_adjust`).
+
+use framegauge_frames::Picoseconds;
+
+use crate::TcpSettings;
+use crate::beyond::Beyond;
+use crate::endpoint::stamp;
+use crate::segment::{Blocks, Flags, Segment};
+
+/// The MSS that is supposed of a peer of which nothing was received (`TCP_MSS_DEFAULT`).
+const SUPPOSED_MSS: u32 = 536;
+/// Acknowledgements of what came out of order that are sent one by one before they are put together.
+const SINGLE_DUPLICATES: u32 = 3;
+/// The most that are put together (`tcp_comp_sack_nr`), and for how long (`tcp_comp_sack_delay_ns`, of an RTT).
+const MOST_TOGETHER: u32 = 44;
+const LONGEST_TOGETHER: Picoseconds = Picoseconds::from_nanoseconds(1_000_000);
+
+/// What is to be done about an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Nothing,
+    Now,
+}
+
+/// The receiving half.
+#[derive(Debug, Clone)]
+pub(crate) struct Receiver {
+    /// Everything before has come (`rcv_nxt`).
+    pub(crate) next: u64,
+    /// What the last acknowledgement said (`rcv_wup`).
+    answered: u64,
+    /// The application has read up to here.
+    pub(crate) read: u64,
+    beyond: Beyond,
+    /// Where the FIN is, once it came.
+    fin: Option<u64>,
+    quick: u32,
+    /// It answers what it receives with data: acknowledgements may wait for these.
+    is_interactive: bool,
+    /// How long an acknowledgement waits; zero before the first.
+    wait: Picoseconds,
+    last_received: Option<Picoseconds>,
+    peer_mss: u32,
+    mss: u32,
+    /// A segment that was not full has come since the last acknowledgement.
+    has_small: bool,
+    is_pending: bool,
+    is_urgent: bool,
+    pub(crate) deadline: Option<Picoseconds>,
+    together: u32,
+    single: u32,
+    single_at: u64,
+    pub(crate) together_until: Option<Picoseconds>,
+    /// The peer's timestamp that is echoed.
+    pub(crate) stamp: u32,
+    /// The window's right edge, as announced, and its size now and at most.
+    edge: u64,
+    window: u32,
+    most: u32,
+    tuned_at: Picoseconds,
+    tuned_from: u64,
+    space: u64,
+    pub(crate) rtt: Picoseconds,
+    /// The RTT as the peer's timestamps tell it, which has queues in it; eight times the mean, in microseconds.
+    measured: u64,
+    measured_by: u32,
+    /// The application does not read.
+    pub(crate) is_paused: bool,
+    /// ECN: a mark has come and the peer has not said that its cwnd shrank; or the last segment's, where told exactly.
+    pub(crate) echoes_mark: bool,
+    tells_marks_exactly: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(mss: u32, settings: &TcpSettings, tells_marks_exactly: bool) -> Receiver {
+        let (window, most) = settings.receive_window_bytes;
+        let window = if window > mss { window - window % mss } else { window };
+        Receiver {
+            next: 0,
+            answered: 0,
+            read: 1,
+            beyond: Beyond::default(),
+            fin: None,
+            quick: 0,
+            is_interactive: false,
+            wait: Picoseconds::ZERO,
+            last_received: None,
+            peer_mss: SUPPOSED_MSS.min(mss),
+            mss,
+            has_small: false,
+            is_pending: false,
+            is_urgent: false,
+            deadline: None,
+            together: 0,
+            single: 0,
+            single_at: 0,
+            together_until: None,
+            stamp: 0,
+            edge: 0,
+            window,
+            most: most.max(window),
+            tuned_at: Picoseconds::ZERO,
+            tuned_from: 1,
+            space: u64::from(window),
+            rtt: Picoseconds::ZERO,
+            measured: 0,
+            measured_by: 0,
+            is_paused: false,
+            echoes_mark: false,
+            tells_marks_exactly,
+        }
+    }
+
+    /// The peer's SYN.
+    pub(crate) fn begin(&mut self, segment: &Segment) {
+        self.next = segment.end();
+        self.answered = self.next;
+        self.stamp = segment.stamp;
+        self.edge = self.next;
+    }
+
+    /// Whether the peer's FIN has come, and all before it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Payload that is there in order and unread.
+    pub(crate) fn unread(&self) -> u64 {
+        (self.next - u64::from(self.has_ended())).saturating_sub(self.read)
+    }
+
+    /// Takes a segment with payload or a FIN in. Returns true if an acknowledgement must be sent before it: DCTCP tells
+    /// where marks begin and end.
+    pub(crate) fn take(&mut self, now: Picoseconds, segment: &Segment, settings: &TcpSettings) {
+        let (begin, end) = (segment.sequence, segment.end());
+        if segment.flags.has(Flags::FIN) {
+            self.fin = Some(end - 1);
+        }
+        if segment.sequence <= self.answered {
+            self.stamp = self.stamp.max(segment.stamp);
+        }
+        self.is_pending = true;
+        if end <= self.next {
+            // It came before (RFC 2883).
+            self.beyond.note_duplicate(begin, end);
+            self.is_urgent = true;
+            self.be_quick(settings);
+            return;
+        }
+        if begin > self.next {
+            self.beyond.keep(begin, end);
+            return;
+        }
+        self.note_size(segment.bytes, segment.flags.has(Flags::FIN));
+        self.note_time(now, settings);
+        self.note_echo(now, segment);
+        if begin < self.next {
+            self.beyond.note_duplicate(begin, self.next);
+        }
+        self.next = end;
+        if !self.beyond.is_empty() {
+            self.next = self.beyond.close(self.next);
+            // A hole was filled: the sender is to know at once (RFC 5681 section 4.2).
+            self.is_urgent |= self.beyond.is_empty();
+        }
+    }
+
+    /// Whether a segment's mark differs from the last one's where each is told: then the last must be answered first.
+    pub(crate) fn changes_mark(&self, segment: &Segment) -> bool {
+        self.tells_marks_exactly && segment.bytes > 0 && segment.is_marked != self.echoes_mark
+    }
+
+    /// ECN (RFC 3168; RFC 8257 section 3.2 where marks are told exactly).
+    pub(crate) fn note_mark(&mut self, segment: &Segment) {
+        if self.tells_marks_exactly {
+            if segment.bytes > 0 {
+                self.is_urgent |= self.echoes_mark != segment.is_marked && self.is_pending;
+                self.echoes_mark = segment.is_marked;
+            }
+            return;
+        }
+        if segment.flags.has(Flags::CWR) {
+            self.echoes_mark = false;
+        }
+        if segment.is_marked {
+            self.is_urgent |= !self.echoes_mark;
+            self.echoes_mark = true;
+        }
+    }
+
+    fn note_size(&mut self, bytes: u32, fin: bool) {
+        if bytes >= self.peer_mss {
+            self.peer_mss = bytes.min(self.mss);
+        } else if bytes > 0 || fin {
+            self.has_small |= bytes > 0;
+        }
+    }
+
+    /// Delayed acknowledgements adapt to the time between segments (`tcp_event_data_recv`).
+    fn note_time(&mut self, now: Picoseconds, settings: &TcpSettings) {
+        let least = settings.delayed_ack;
+        match self.last_received {
+            None => {
+                self.quick = self.quick_count(settings.quick_acks);
+                self.wait = least;
+            }
+            Some(last) => {
+                let gap = now - last;
+                if gap.get() <= least.get() / 2 {
+                    self.wait = Picoseconds::new(self.wait.get() / 2 + least.get() / 2);
+                } else if gap < self.wait {
+                    self.wait = Picoseconds::new(self.wait.get() / 2) + gap;
+                } else if gap > settings.minimum_rto + self.rtt {
+                    // The sender seems to begin anew.
+                    self.quick = self.quick.max(self.quick_count(settings.quick_acks));
+                }
+            }
+        }
+        self.last_received = Some(now);
+    }
+
+    /// `tcp_rcv_rtt_measure_ts`: of full segments, once for each timestamp that is echoed.
+    fn note_echo(&mut self, now: Picoseconds, segment: &Segment) {
+        if segment.bytes < self.peer_mss || segment.echo == 0 || segment.echo == self.measured_by {
+            return;
+        }
+        self.measured_by = segment.echo;
+        let sample = 1000 * u64::from(stamp(now).saturating_sub(segment.echo).max(1));
+        self.measured =
+            if self.measured == 0 { sample << 3 } else { self.measured - (self.measured >> 3) + sample };
+    }
+
+    fn quick_count(&self, most: u32) -> u32 {
+        (self.window / (2 * self.peer_mss)).max(2).min(most)
+    }
+
+    fn be_quick(&mut self, settings: &TcpSettings) {
+        self.quick = self.quick.max(self.quick_count(settings.quick_acks));
+        self.is_interactive = false;
+        self.wait = settings.delayed_ack;
+    }
+
+    /// Whether what has come is acknowledged now (`__tcp_ack_snd_check`, and `tcp_cleanup_rbuf` where the application
+    /// reads at once). Sets the timers if it waits.
+    pub(crate) fn decide(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
+        if !self.is_pending {
+            return Answer::Nothing;
+        }
+        let received = self.next - self.answered;
+        let is_quick = self.quick > 0 && !self.is_interactive;
+        let full = received > u64::from(self.peer_mss) && (!self.is_paused || self.could_announce());
+        let read_small = self.has_small && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
+        let waits_not = settings.delayed_ack == Picoseconds::ZERO;
+        if full || is_quick || self.is_urgent || read_small || waits_not {
+            return Answer::Now;
+        }
+        if self.beyond.is_empty() {
+            if self.deadline.is_none() {
+                let span = self.wait.max(settings.delayed_ack);
+                let most =
+                    Picoseconds::from_nanoseconds(if self.has_small { 200_000_000 } else { 500_000_000 });
+                let span = span.min(most.min(self.rtt.max(settings.delayed_ack)));
+                self.deadline = Some(settings.expiry(now, span));
+            }
+            return Answer::Nothing;
+        }
+        self.put_together(now, settings)
+    }
+
+    /// What comes out of order is acknowledged at once for three segments, then together (`tcp_comp_sack_*`).
+    fn put_together(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
+        if !settings.sack || self.together >= MOST_TOGETHER {
+            return Answer::Now;
+        }
+        if self.single_at != self.next {
+            self.single_at = self.next;
+            self.single = 0;
+        }
+        if self.single < SINGLE_DUPLICATES {
+            self.single += 1;
+            return Answer::Now;
+        }
+        self.together += 1;
+        if self.together_until.is_none() {
+            let twentieth = Picoseconds::new(self.rtt.get() / 20).min(LONGEST_TOGETHER);
+            self.together_until = Some(now + twentieth);
+        }
+        Answer::Nothing
+    }
+
+    fn could_announce(&self) -> bool {
+        self.next + u64::from(self.available()) >= self.edge
+    }
+
+    fn available(&self) -> u32 {
+        u64::from(self.window).saturating_sub(self.unread()) as u32
+    }
+
+    /// An acknowledgement waits no longer (`tcp_delack_timer_handler`, `tcp_compressed_ack_kick`). Whether it is sent.
+    pub(crate) fn expire(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
+        if self.together_until.is_some_and(|time| time <= now) {
+            self.together_until = None;
+            return Answer::Now;
+        }
+        if self.deadline.is_none_or(|time| time > now) {
+            return Answer::Nothing;
+        }
+        self.deadline = None;
+        if !self.is_pending {
+            return Answer::Nothing;
+        }
+        if self.is_interactive {
+            self.is_interactive = false;
+            self.wait = settings.delayed_ack;
+        } else {
+            self.wait = self.wait.saturating_mul(2).min(settings.minimum_rto);
+        }
+        Answer::Now
+    }
+
+    /// The application reads everything. Whether the window has opened so far that the peer must be told.
+    pub(crate) fn read_all(&mut self, now: Picoseconds) -> bool {
+        let before = self.edge.saturating_sub(self.next);
+        self.read += self.unread();
+        self.tune(now);
+        let after = u64::from(self.available());
+        after >= 2 * before && after > before && self.edge > 0
+    }
+
+    /// The window grows with what is read per RTT (`tcp_rcv_space_adjust`).
+    fn tune(&mut self, now: Picoseconds) {
+        let rtt = self.rtt.max(Picoseconds::from_nanoseconds((self.measured >> 3) * 1000));
+        if now < self.tuned_at + rtt {
+            return;
+        }
+        let copied = self.read - self.tuned_from;
+        if copied > self.space {
+            let mut window = 2 * copied + 16 * u64::from(self.mss);
+            window += 2 * (window * (copied - self.space) / self.space);
+            self.window = self.window.max(window.min(u64::from(self.most)) as u32);
+            self.space = copied;
+        } else if 2 * copied > u64::from(self.window) {
+            let window = 4 * copied;
+            self.window = self.window.max(window.min(u64::from(self.most)) as u32);
+        }
+        self.tuned_at = now;
+        self.tuned_from = self.read;
+    }
+
+    /// What goes into the header of a segment that is sent now; it counts as acknowledgement.
+    pub(crate) fn answer(&mut self, segment: &mut Segment, settings: &TcpSettings) {
+        segment.acknowledged = self.next;
+        segment.flags = segment.flags.with(Flags::ACK);
+        let kept = self.edge.saturating_sub(self.next);
+        let mut window = u64::from(self.available());
+        // Silly windows are not announced (RFC 9293 section 3.8.6.2.2).
+        if window < u64::from(self.mss.min(self.window / 2)) {
+            window = 0;
+        }
+        let window = window.max(kept);
+        self.edge = self.next + window;
+        segment.window_bytes = window.min(u64::from(u32::MAX)) as u32;
+        segment.echo = self.stamp;
+        if self.echoes_mark {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        if settings.sack {
+            let most = if settings.timestamps { Blocks::MOST - 1 } else { Blocks::MOST };
+            self.beyond.tell(most, |block| segment.blocks.push(self.next, block));
+        }
+        self.answered = self.next;
+        self.is_pending = false;
+        self.is_urgent = false;
+        self.has_small = false;
+        self.deadline = None;
+        self.together = 0;
+        self.together_until = None;
+        self.quick = self.quick.saturating_sub(1);
+    }
+
+    /// Data was sent: if it answers what was received lately, acknowledgements may wait for more of it.
+    pub(crate) fn note_reply(&mut self, now: Picoseconds) {
+        if self.last_received.is_some_and(|last| now - last < self.wait) {
+            self.is_interactive = true;
+        }
+    }
+
+    /// When the receiver must be woken.
+    pub(crate) fn earliest(&self) -> Option<Picoseconds> {
+        self.deadline.into_iter().chain(self.together_until).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(sequence: u64, bytes: u32) -> Segment {
+        Segment { sequence, bytes, ..Segment::default() }
+    }
+
+    fn receiver() -> Receiver {
+        let mut receiver = Receiver::new(1448, &TcpSettings::default(), false);
+        receiver.begin(&Segment { flags: Flags::SYN, ..Segment::default() });
+        receiver
+    }
+
+    #[test]
+    fn every_second_full_segment_is_acknowledged_once_the_quick_ones_are_used_up() {
+        let (mut receiver, settings) = (receiver(), TcpSettings::default());
+        let mut acknowledged = 0;
+        for count in 0..116u64 {
+            let now = Picoseconds::from_nanoseconds(12_304 * count);
+            receiver.take(now, &segment(1 + 1448 * count, 1448), &settings);
+            if receiver.decide(now, &settings) == Answer::Now {
+                receiver.answer(&mut Segment::default(), &settings);
+                acknowledged += 1;
+            }
+            receiver.read_all(now);
+        }
+        // 16 quick ones, then one in two.
+        assert_eq!(acknowledged, 16 + 50);
+    }
+
+    #[test]
+    fn blocks_tell_what_came_last_first_and_what_came_twice_before_all() {
+        let (mut receiver, settings) = (receiver(), TcpSettings::default());
+        for sequence in [3001, 1001, 5001, 1001] {
+            receiver.take(Picoseconds::ZERO, &segment(sequence, 1000), &settings);
+        }
+        let mut answer = Segment::default();
+        receiver.answer(&mut answer, &settings);
+        let blocks: Vec<_> = answer.blocks.ranges(answer.acknowledged).collect();
+        assert_eq!(blocks, [(1001, 2001), (1001, 2001), (5001, 6001)]);
+        receiver.take(Picoseconds::ZERO, &segment(1, 1000), &settings);
+        assert_eq!(receiver.next, 2001);
+    }
+}

@@ -1,0 +1,59 @@
+//! What is simulated.
+
+use framegauge_fabric::{FabricConfig, HostIndex};
+use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
+
+use crate::{Flow, SimulationError, TcpSettings};
+
+/// What is simulated.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The network.
+    pub network: FabricConfig,
+    /// By host of the network.
+    pub mtus: Vec<Mtu>,
+    /// What every endpoint is set to.
+    pub tcp: TcpSettings,
+    /// The work.
+    pub flows: Vec<Flow>,
+    /// When it ends, whatever is under way.
+    pub end: Picoseconds,
+    /// A host takes up to so long to handle what its NIC hands over: an even draw for each, in order.
+    pub jitter: Picoseconds,
+    /// How often samples are taken; zero: never.
+    pub sample_interval: Picoseconds,
+    /// Of all draws.
+    pub seed: u64,
+}
+
+impl Scenario {
+    /// Payload of a full segment between two hosts, in bytes: by the smaller of their MTUs.
+    pub(crate) fn segment_payload(&self, one: HostIndex, other: HostIndex) -> u32 {
+        let mtu = self.mtus[usize::from(one.0)].min(self.mtus[usize::from(other.0)]);
+        let options = if self.tcp.timestamps { TIMESTAMPS_OPTION_BYTES } else { 0 };
+        mtu.mss(self.tcp.family) - options
+    }
+
+    pub(crate) fn check(&self) -> Result<(), SimulationError> {
+        let hosts = self.network.hosts.len();
+        if self.mtus.len() != hosts {
+            return Err(SimulationError::Mtus { found: self.mtus.len(), expected: hosts });
+        }
+        for (number, flow) in self.flows.iter().enumerate() {
+            let wrong = |problem: &'static str| Err(SimulationError::Flow { number, problem });
+            if usize::from(flow.client.0) >= hosts || usize::from(flow.server.0) >= hosts {
+                return wrong("has an end that is no host");
+            }
+            if flow.client == flow.server {
+                return wrong("goes from a host to itself");
+            }
+            if flow.steps.is_empty() || flow.steps.iter().any(|step| step.bytes == Some(0)) {
+                return wrong("has no message, or one of no bytes");
+            }
+            if flow.after.iter().any(|before| *before as usize >= number) {
+                return wrong("waits for one that does not come before it");
+            }
+        }
+        Ok(())
+    }
+}

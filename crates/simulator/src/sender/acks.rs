@@ -1,0 +1,290 @@
+//! What an acknowledgement does to a sender (`tcp_ack`).
+
+use framegauge_frames::Picoseconds;
+
+use super::queue::Sent;
+use super::{Sender, Timer};
+use crate::congestion::State;
+use crate::endpoint::Tick;
+use crate::segment::{Flags, Segment};
+
+/// What one acknowledgement was found to say (`FLAG_…`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Found {
+    /// `unacknowledged` has moved.
+    pub(super) advances: bool,
+    /// Segments that were never resent are acknowledged.
+    pub(super) has_acked_data: bool,
+    pub(super) has_sacked_data: bool,
+    /// It says that a segment came twice.
+    pub(super) has_duplicate: bool,
+    /// Something never resent was delivered that was sent before the timeout.
+    pub(super) has_original: bool,
+    /// It has payload, or changes the window: no duplicate acknowledgement.
+    pub(super) is_no_duplicate: bool,
+    pub(super) has_mark: bool,
+    /// A resend was lost.
+    pub(super) has_lost_resend: bool,
+    /// The timer is to be set anew.
+    pub(super) sets_timer: bool,
+    /// Segments that were lost by what it says.
+    pub(super) losses: u32,
+    /// Segments that it newly acknowledged, selectively or not.
+    pub(super) delivered: u32,
+    pub(super) echo: u32,
+    /// An RTT sample: since the first transmission of the first, and of the last newly acknowledged.
+    pub(super) rtt: Option<Picoseconds>,
+    pub(super) last_rtt: Option<Picoseconds>,
+}
+
+/// What is to be sent after an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    Nothing,
+    Lost,
+    /// New data first, to learn whether a timeout was spurious.
+    New,
+}
+
+impl Sender {
+    /// Takes the acknowledgement of a segment in. What may be sent after it is sent by [`Sender::output`].
+    pub(crate) fn acknowledge(&mut self, tick: &mut impl Tick, segment: &Segment) {
+        let acknowledged = segment.acknowledged;
+        if acknowledged > self.next {
+            return;
+        }
+        let mut found = Found { is_no_duplicate: segment.bytes > 0, echo: segment.echo, ..Found::default() };
+        let prior = self.unacknowledged;
+        let lost_before = self.lost;
+        if acknowledged >= prior {
+            self.take_window(segment, &mut found);
+        }
+        if acknowledged > prior {
+            self.timeouts = 0;
+            found.advances = true;
+        }
+        let delivered_before = self.delivered;
+        if self.queue.is_empty() {
+            self.unacknowledged = self.unacknowledged.max(acknowledged);
+            self.look_at_closed_window(tick);
+            return;
+        }
+        self.take_blocks(tick, segment, prior, &mut found);
+        self.unacknowledged = prior.max(acknowledged);
+        self.clean(tick, &mut found);
+        found.delivered = (self.delivered - delivered_before) as u32;
+        self.take_mark(segment, &mut found);
+        self.note_delivery(tick, &found);
+        self.take_probe_answer(tick, acknowledged, &found);
+        let mut then = Then::Nothing;
+        if self.is_dubious(&found) {
+            if !found.advances && !found.is_no_duplicate && !found.has_duplicate {
+                self.duplicates += 1;
+                if !tick.settings().sack {
+                    self.queue.count_duplicate();
+                    self.delivered += 1;
+                    found.delivered += 1;
+                }
+            }
+            then = self.judge(tick, prior, &mut found);
+        }
+        if found.sets_timer {
+            self.set_timer(tick);
+        }
+        found.losses = (self.lost - lost_before) as u32;
+        self.adapt_cwnd(tick, &found);
+        self.resend_after(tick, then);
+    }
+
+    fn take_window(&mut self, segment: &Segment, found: &mut Found) {
+        let end = segment.acknowledged + u64::from(segment.window_bytes);
+        found.is_no_duplicate |= segment.window_bytes != self.peer_window;
+        self.peer_window = segment.window_bytes;
+        self.window_end = self.window_end.max(end);
+    }
+
+    /// SACK blocks (`tcp_sacktag_write_queue`). What the last acknowledgement said already is left out.
+    fn take_blocks(&mut self, tick: &mut impl Tick, segment: &Segment, prior: u64, found: &mut Found) {
+        if segment.blocks.len() == 0 {
+            return;
+        }
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        let mut ranges = segment.blocks.ranges(segment.acknowledged);
+        let first = segment.blocks.ranges(segment.acknowledged).next();
+        let second = segment.blocks.ranges(segment.acknowledged).nth(1);
+        if let Some((begin, end)) = first
+            && (begin < segment.acknowledged || second.is_some_and(|(from, to)| from <= begin && end <= to))
+        {
+            self.take_duplicate(begin, end, found);
+            ranges.next();
+        }
+        for (begin, end) in ranges {
+            if end > prior && begin < end && end <= self.next {
+                blocks[count] = (begin.max(prior), end);
+                count += 1;
+            }
+        }
+        for (begin, end) in blocks[..count].iter().copied() {
+            self.take_block(tick, begin, end, found);
+        }
+        self.known_blocks = blocks;
+    }
+
+    /// A segment came twice (RFC 2883): a resend that was not needed.
+    fn take_duplicate(&mut self, begin: u64, end: u64, found: &mut Found) {
+        found.has_duplicate = true;
+        if self.undo.marker.is_some_and(|marker| marker < end) && self.undo.resends > 0 {
+            self.undo.resends -= (end - begin).div_ceil(u64::from(self.mss)).max(1) as i64;
+            self.undo.resends = self.undo.resends.max(0);
+        }
+    }
+
+    fn take_block(&mut self, tick: &mut impl Tick, begin: u64, end: u64, found: &mut Found) {
+        let mut from = begin;
+        // Blocks only grow: the part that is known lies in one piece of it.
+        if let Some((_, known_end)) = self
+            .known_blocks
+            .iter()
+            .find(|(known_begin, known_end)| *known_begin == begin && *known_end <= end)
+        {
+            from = *known_end;
+        }
+        if let Some((known_begin, _)) = self
+            .known_blocks
+            .iter()
+            .find(|(known_begin, known_end)| *known_end == end && *known_begin > begin)
+        {
+            let until = *known_begin;
+            return self.take_range(tick, from, until, found);
+        }
+        self.take_range(tick, from, end, found);
+    }
+
+    fn take_range(&mut self, tick: &mut impl Tick, begin: u64, end: u64, found: &mut Found) {
+        let mut place = self.queue.place(begin);
+        while place < self.queue.len() as usize {
+            let sent = *self.queue.get(place);
+            if sent.end() > end {
+                break;
+            }
+            if sent.sequence >= begin && self.queue.acknowledge(place).is_some() {
+                self.delivered += 1;
+                found.has_sacked_data = true;
+                self.advance_rack(tick.now(), &sent);
+                if sent.resends == 0 {
+                    found.has_original |= sent.end() <= self.high;
+                    self.note_reordering(&sent);
+                    let rtt = tick.now() - sent.at;
+                    found.last_rtt = Some(rtt);
+                    found.rtt = Some(found.rtt.map_or(rtt, |first| first.max(rtt)));
+                }
+            }
+            place += 1;
+        }
+    }
+
+    /// A segment that was never sent again was delivered after one that was sent later.
+    fn note_reordering(&mut self, sent: &Sent) {
+        if sent.is_lost || self.queue.acked > 1 && sent.end() < self.highest_block() {
+            self.rack.has_seen_reordering = true;
+        }
+    }
+
+    fn highest_block(&self) -> u64 {
+        self.known_blocks.iter().map(|(_, end)| *end).max().unwrap_or(0)
+    }
+
+    /// Takes out of the queue what is acknowledged (`tcp_clean_rtx_queue`).
+    fn clean(&mut self, tick: &mut impl Tick, found: &mut Found) {
+        let now = tick.now();
+        let (mut first, mut last) = (None, None);
+        let mut resent = false;
+        let before = self.queue.len();
+        while let Some(sent) = self.queue.pop_acknowledged(self.unacknowledged) {
+            if sent.resends > 0 {
+                resent = true;
+            } else if !sent.is_acked {
+                first = first.or(Some(sent.at));
+                last = Some(sent.at);
+                found.has_original |= sent.end() <= self.high;
+            }
+            if !sent.is_acked {
+                self.delivered += 1;
+                self.advance_rack(now, &sent);
+            }
+            found.has_acked_data = true;
+            if self.queue.is_empty() {
+                self.known_blocks = [(0, 0); 4];
+            }
+        }
+        if !tick.settings().sack && self.queue.len() < before {
+            let acknowledged = before - self.queue.len();
+            // Of these, the duplicates have counted some already.
+            self.delivered -= u64::from(self.queue.acked.min(acknowledged - 1));
+            self.queue.forget_duplicates(if self.queue.is_empty() { 0 } else { acknowledged });
+        }
+        let sample = match (first, resent) {
+            (Some(first), false) => {
+                found.last_rtt = last.map(|last| now - last);
+                Some(now - first)
+            }
+            // Timestamps tell which transmission was answered (RFC 7323 section 4).
+            (_, true) | (None, false) if found.has_acked_data => tick.since_echo(found.echo).or(found.rtt),
+            _ => found.rtt,
+        };
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt, self.unacknowledged, self.next);
+        }
+        if found.has_acked_data {
+            found.sets_timer = true;
+            self.duplicates = 0;
+        } else if let (Some(rtt), Some(head)) = (found.rtt, self.queue.first()) {
+            found.sets_timer = found.has_sacked_data && rtt > now - head.at;
+        }
+    }
+
+    fn take_mark(&mut self, segment: &Segment, found: &mut Found) {
+        if self.is_ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN) {
+            found.has_mark = true;
+            self.counts.marks += 1;
+            self.delivered_marked += u64::from(found.delivered.max(u32::from(found.advances)));
+        }
+    }
+
+    fn note_delivery(&mut self, tick: &mut impl Tick, found: &Found) {
+        let acked = self.acked(tick.now(), found.last_rtt);
+        self.control.note(&mut self.window, &acked);
+    }
+
+    /// `tcp_ack_is_dubious`.
+    fn is_dubious(&self, found: &Found) -> bool {
+        !(found.advances || found.is_no_duplicate)
+            || found.has_sacked_data
+            || found.has_mark
+            || found.has_duplicate
+            || self.state != State::Open
+    }
+
+    fn look_at_closed_window(&mut self, tick: &mut impl Tick) {
+        if matches!(self.timer, Some(Timer::Persist(_))) && self.has_room_for_one() {
+            self.timer = None;
+            self.rtt.forget_backoff();
+        }
+        let _ = tick;
+    }
+
+    /// PRR while cwnd shrinks; growth where the sender was limited by cwnd (`tcp_cong_control`).
+    fn adapt_cwnd(&mut self, tick: &mut impl Tick, found: &Found) {
+        if self.is_reducing() {
+            self.reduce(found);
+        } else if found.has_acked_data || self.rack.has_seen_reordering && found.has_sacked_data {
+            let acked = self.acked(tick.now(), found.last_rtt);
+            let limited = self.usage.is_limited
+                || self.window.is_slow_start() && self.window.cwnd < 2 * self.usage.most_out;
+            if limited {
+                self.control.grow(&mut self.window, found.delivered, &acked);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The sending half of an endpoint: what to send, when to send it again, and how much at a time.
+//!
+//! It follows Linux 6.18 (`tcp_output.c`, `tcp_input.c`, `tcp_recovery.c`), whose names stand in brackets. Segments are
+//! the unit of every count, as there.
+//!
+//! ```text
+//!   application ──▶ written ──▶ output: window? cwnd? Nagle? small queue? pacing? ──▶ segments
+//!                                   ▲                                                    │ queue (not acknowledged)
+//!   acknowledgement ──▶ acks ──▶ losses (RACK) ──▶ recovery (PRR, undo) ──▶ cwnd ────────┘
+//!                                   ▲
+//!                   timers: reordering, tail-loss probe, RTO: one at a time
+//! ```
+
+mod acks;
+mod losses;
+mod output;
+mod queue;
+mod recovery;
+mod timers;
+
+use framegauge_frames::Picoseconds;
+
+use self::queue::Queue;
+use crate::TcpSettings;
+use crate::congestion::{Acked, Control, State, Window};
+use crate::rtt::Rtt;
+
+pub use self::counts::SenderCounts;
+
+mod counts {
+    /// What a sender did, by mechanism; the names are those of Linux' `TcpExt` counters where there is one.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct SenderCounts {
+        /// Segments with payload, resends included.
+        pub segments: u64,
+        /// Segments that were sent again.
+        pub resends: u64,
+        /// `TCPTimeouts`.
+        pub timeouts: u64,
+        /// Fast recoveries that began (`TCPSackRecovery`, `TCPRenoRecovery`).
+        pub recoveries: u64,
+        /// `TCPLossProbes`.
+        pub probes: u64,
+        /// Recoveries and timeouts that were taken back.
+        pub undone: u64,
+        /// Acknowledgements with a mark.
+        pub marks: u64,
+        /// Segments that were resent and lost again (`TCPLostRetransmit`).
+        pub lost_resends: u64,
+    }
+
+    impl std::ops::AddAssign for SenderCounts {
+        fn add_assign(&mut self, other: SenderCounts) {
+            self.segments += other.segments;
+            self.resends += other.resends;
+            self.timeouts += other.timeouts;
+            self.recoveries += other.recoveries;
+            self.probes += other.probes;
+            self.undone += other.undone;
+            self.marks += other.marks;
+            self.lost_resends += other.lost_resends;
+        }
+    }
+}
+
+/// The one timer of a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The head of the queue is sent again (RFC 6298).
+    Timeout(Picoseconds),
+    /// The tail is probed (RFC 8985 section 7).
+    Probe(Picoseconds),
+    /// What may have been overtaken is lost by now (RFC 8985 section 6.2).
+    Reordering(Picoseconds),
+    /// The window is closed (RFC 9293 section 3.8.6.1).
+    Persist(Picoseconds),
+}
+
+impl Timer {
+    pub(crate) fn deadline(self) -> Picoseconds {
+        match self {
+            Timer::Timeout(time) | Timer::Probe(time) | Timer::Reordering(time) | Timer::Persist(time) => {
+                time
+            }
+        }
+    }
+}
+
+/// The latest transmission of which it is known that it was delivered (RFC 8985 section 6.2).
+#[derive(Debug, Clone, Copy, Default)]
+struct Rack {
+    sent: Picoseconds,
+    end: u64,
+    rtt: Picoseconds,
+    advanced: bool,
+    /// Window of reordering, in quarters of the least RTT.
+    steps: u32,
+    has_seen_reordering: bool,
+}
+
+/// cwnd limits the sender, or something else does (`tcp_cwnd_validate`).
+#[derive(Debug, Clone, Copy, Default)]
+struct Usage {
+    is_limited: bool,
+    most_out: u32,
+    round_end: u64,
+    used: u32,
+    since: Picoseconds,
+}
+
+/// What is needed to take a reduction of cwnd back.
+#[derive(Debug, Clone, Copy, Default)]
+struct Undo {
+    /// Where it began, if it can be.
+    marker: Option<u64>,
+    /// Resends of that time that were not told to be duplicates.
+    resends: i64,
+    cwnd: u32,
+    ssthresh: u32,
+    /// When the first segment was sent again, in milliseconds of the timestamps option.
+    first_resend: Option<u32>,
+}
+
+/// Proportional rate reduction (RFC 6937).
+#[derive(Debug, Clone, Copy, Default)]
+struct Reduction {
+    prior_cwnd: u32,
+    delivered: u32,
+    out: u32,
+}
+
+/// Pacing, and what the NIC still holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    /// The application's limit, in bits per second of payload.
+    pub(crate) bits_per_second: Option<u64>,
+    /// Nothing is sent before.
+    pub(crate) until: Picoseconds,
+}
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    pub(crate) mss: u32,
+    /// Everything before is acknowledged (`snd_una`).
+    pub(crate) unacknowledged: u64,
+    /// The next new sequence number (`snd_nxt`).
+    pub(crate) next: u64,
+    /// The application has written up to here, without the FIN.
+    pub(crate) written: u64,
+    /// The application has no more; the FIN follows.
+    pub(crate) is_closing: bool,
+    /// The peer's window ends here.
+    pub(crate) window_end: u64,
+    pub(crate) peer_window: u32,
+    /// The largest that the peer has announced.
+    pub(crate) queue: Queue,
+    pub(crate) window: Window,
+    control: Control,
+    pub(crate) rtt: Rtt,
+    pub(crate) state: State,
+    /// The state ends when this is acknowledged (`high_seq`).
+    high: u64,
+    rack: Rack,
+    usage: Usage,
+    undo: Undo,
+    reduction: Reduction,
+    /// A tail-loss probe ends when this is acknowledged; whether it sent something again.
+    probe: Option<(u64, bool)>,
+    /// F-RTO (RFC 5682).
+    may_be_spurious: bool,
+    /// Timeouts in a row.
+    timeouts: u32,
+    duplicates: u32,
+    /// What SACK blocks said the last time: they are not gone through again.
+    known_blocks: [(u64, u64); 4],
+    pub(crate) timer: Option<Timer>,
+    pub(crate) pace: Pace,
+    /// Bytes handed to the NIC that have not left, and when the last of them does.
+    pub(crate) held: crate::small_queue::SmallQueue,
+    /// The end of the last segment that was not full (`snd_sml`).
+    last_small: u64,
+    pub(crate) last_sent: Picoseconds,
+    delivered: u64,
+    delivered_marked: u64,
+    lost: u64,
+    /// A mark was seen; tell the peer that cwnd shrank (CWR).
+    pub(crate) owes_reduction: bool,
+    pub(crate) is_ecn: bool,
+    pub(crate) counts: SenderCounts,
+}
+
+impl Sender {
+    pub(crate) fn new(mss: u32, settings: &TcpSettings) -> Sender {
+        Sender {
+            mss,
+            unacknowledged: 0,
+            next: 0,
+            written: 1,
+            is_closing: false,
+            window_end: 1,
+            peer_window: 0,
+            queue: Queue::default(),
+            window: Window::new(settings.initial_window_segments),
+            control: Control::new(settings),
+            rtt: Rtt::new(settings.minimum_rto, settings.initial_rto),
+            state: State::Open,
+            high: 0,
+            rack: Rack { steps: 1, ..Rack::default() },
+            usage: Usage::default(),
+            undo: Undo::default(),
+            reduction: Reduction::default(),
+            probe: None,
+            may_be_spurious: false,
+            timeouts: 0,
+            duplicates: 0,
+            known_blocks: [(0, 0); 4],
+            timer: None,
+            pace: Pace::default(),
+            held: crate::small_queue::SmallQueue::default(),
+            last_small: 0,
+            last_sent: Picoseconds::ZERO,
+            delivered: 0,
+            delivered_marked: 0,
+            lost: 0,
+            owes_reduction: false,
+            is_ecn: false,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    /// Whether cwnd shrinks by proportional rate reduction.
+    fn is_reducing(&self) -> bool {
+        matches!(self.state, State::Reduced | State::Recovery)
+    }
+
+    /// The threshold now (`tcp_current_ssthresh`).
+    fn current_threshold(&self) -> u32 {
+        match self.is_reducing() {
+            true => self.window.ssthresh,
+            false => self.window.ssthresh.max((self.window.cwnd >> 1) + (self.window.cwnd >> 2)),
+        }
+    }
+
+    fn acked(&self, now: Picoseconds, rtt: Option<Picoseconds>) -> Acked {
+        let rate = self.pacing_rate().unwrap_or(0);
+        let burst = match rate {
+            0 => Picoseconds::ZERO,
+            rate => Picoseconds::from_nanoseconds(65_536 * 4 * 1_000_000_000 / rate),
+        };
+        Acked {
+            now,
+            rtt,
+            unacknowledged: self.unacknowledged,
+            next: self.next,
+            delivered: self.delivered,
+            delivered_marked: self.delivered_marked,
+            burst,
+        }
+    }
+
+    /// Bytes per second at which cwnd goes out, with Linux' headroom: twice in slow start, 1.2 times otherwise
+    /// (`tcp_update_pacing_rate`).
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        let srtt = self.rtt.smoothed()?.as_nanoseconds().max(1);
+        let headroom = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
+        let segments = u64::from(self.window.cwnd.max(self.queue.len()));
+        let rate = segments * u64::from(self.mss) * headroom * 10_000_000 / srtt;
+        let limit = self.pace.bits_per_second.map_or(u64::MAX, |bits| bits / 8);
+        Some(rate.min(limit).max(1))
+    }
+
+    /// Everything that was written is acknowledged, the FIN included.
+    pub(crate) fn is_done(&self) -> bool {
+        self.queue.is_empty() && self.unacknowledged == self.written + u64::from(self.is_closing)
+    }
+
+    /// When the sender must be woken.
+    pub(crate) fn deadline(&self) -> Option<Picoseconds> {
+        self.timer.map(Timer::deadline)
+    }
+}

@@ -1,0 +1,386 @@
+//! What a sender sends, and when it holds back (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
+
+use framegauge_frames::Picoseconds;
+
+use super::acks::Then;
+use super::queue::Sent;
+use super::{Sender, Timer};
+use crate::Nagle;
+use crate::congestion::State;
+use crate::endpoint::{Outgoing, Tick};
+
+/// The fewest segments of a super-segment (`tcp_min_tso_segs`).
+const LEAST_SEGMENTS: u64 = 2;
+/// A third of a window is enough to be sent at once (`tcp_tso_win_divisor`).
+const WINDOW_DIVISOR: u64 = 3;
+const MILLISECOND: Picoseconds = Picoseconds::from_nanoseconds(1_000_000);
+
+/// Why the sender stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// It has nothing more.
+    Empty,
+    Cwnd,
+    Window,
+    /// It waits for an acknowledgement: Nagle, or a larger super-segment.
+    Waits,
+    Nic(Picoseconds),
+}
+
+impl Sender {
+    /// Bytes that were written and not sent.
+    fn unsent(&self) -> u64 {
+        self.written.saturating_sub(self.next)
+    }
+
+    fn owes_fin(&self) -> bool {
+        self.is_closing && self.next <= self.written
+    }
+
+    pub(super) fn has_data(&self) -> bool {
+        self.unsent() > 0 || self.owes_fin()
+    }
+
+    /// Whether the peer's window holds another segment.
+    pub(super) fn has_room_for_one(&self) -> bool {
+        self.next + self.unsent().min(u64::from(self.mss)) <= self.window_end
+    }
+
+    /// Sends the SYN.
+    pub(crate) fn open(&mut self, tick: &mut impl Tick) {
+        let sent = Sent {
+            sequence: 0,
+            bytes: 0,
+            control: true,
+            is_acked: false,
+            is_lost: false,
+            is_resent: false,
+            resends: 0,
+            at: tick.now(),
+        };
+        self.queue.push(sent);
+        self.next = 1;
+        tick.transmit(Outgoing { sequence: 0, bytes: 0, fin: true, is_new: true });
+        self.set_timeout(tick);
+    }
+
+    /// Sends the SYN again: the peer has not got it.
+    pub(crate) fn reopen(&mut self, tick: &mut impl Tick) {
+        if self.unacknowledged == 0 && !self.queue.is_empty() {
+            self.resend(tick, 0);
+        }
+    }
+
+    /// The NIC has room again: what is lost goes first.
+    pub(crate) fn resume(&mut self, tick: &mut impl Tick) {
+        if self.queue.lost > self.queue.resent && self.state >= State::Recovery {
+            self.resend_lost(tick);
+        }
+    }
+
+    /// Sends what may be sent now. Returns when the NIC or pacing lets it go on, if that is what it waits for.
+    pub(crate) fn output(&mut self, tick: &mut impl Tick) -> Option<Picoseconds> {
+        let stop = self.send_new(tick, false);
+        match stop {
+            Stop::Nic(time) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// `is_probe`: one segment, whatever cwnd says.
+    fn send_new(&mut self, tick: &mut impl Tick, is_probe: bool) -> Stop {
+        let mut sent = 0;
+        let mut is_cwnd_limited = false;
+        let stop = loop {
+            if is_probe && sent > 0 {
+                break Stop::Waits;
+            }
+            match self.next_part(tick, is_probe, &mut is_cwnd_limited) {
+                Err(stop) => break stop,
+                Ok(bytes) => sent += self.send_part(tick, bytes),
+            }
+        };
+        let in_flight = self.queue.in_flight();
+        is_cwnd_limited |= in_flight >= self.window.cwnd;
+        if sent > 0 || is_cwnd_limited {
+            self.validate(tick, is_cwnd_limited);
+        }
+        if sent > 0 {
+            if self.is_reducing() {
+                self.reduction.out += sent;
+            }
+            if !is_probe {
+                self.set_probe(tick, false);
+            }
+        } else if self.queue.is_empty() && self.has_data() && stop == Stop::Window && self.timer.is_none() {
+            self.timer = Some(Timer::Persist(tick.expiry(self.rtt.timeout())));
+        }
+        stop
+    }
+
+    /// The size of the next super-segment, or why there is none.
+    fn next_part(&mut self, tick: &mut impl Tick, is_probe: bool, limited: &mut bool) -> Result<u64, Stop> {
+        if !self.has_data() {
+            return Err(Stop::Empty);
+        }
+        let now = tick.now();
+        if self.pace.until > now {
+            return Err(Stop::Nic(self.pace.until));
+        }
+        self.restart_after_idle(tick);
+        let mss = u64::from(self.mss);
+        let (in_flight, cwnd) = (self.queue.in_flight(), self.window.cwnd);
+        let quota = match cwnd.checked_sub(in_flight).filter(|left| *left > 0) {
+            Some(left) => u64::from((cwnd >> 1).max(1).min(left)),
+            None if is_probe => 1,
+            None => return Err(Stop::Cwnd),
+        };
+        if !self.has_room_for_one() {
+            return Err(Stop::Window);
+        }
+        let (unsent, room) = (self.unsent(), self.window_end - self.next);
+        let burst = self.burst_segments(tick);
+        let largest = unsent.min(burst * mss);
+        let is_partial = |bytes: u64| !bytes.is_multiple_of(mss);
+        let holds = !is_probe && self.holds_small(tick);
+        if largest <= mss {
+            if is_partial(unsent) && holds && !self.is_closing {
+                return Err(Stop::Waits);
+            }
+        } else if !is_probe && self.defers(tick, largest, room, burst, limited) {
+            return Err(Stop::Waits);
+        }
+        let mut bytes = largest.min(room).min(quota * mss);
+        if is_probe {
+            bytes = bytes.min(mss);
+        }
+        // The last part goes along only if Nagle lets it.
+        if is_partial(bytes) && bytes > mss && (holds || bytes < unsent) {
+            bytes -= bytes % mss;
+        }
+        match self.held.waits(now, bytes, self.pacing_rate(), tick.settings().output_limit_bytes) {
+            Some(until) if self.queue.len() > 1 => Err(Stop::Nic(until)),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// Segments of a super-segment: a millisecond's worth at the pacing rate, all there can be while the RTT is short
+    /// (`tcp_tso_autosize`).
+    fn burst_segments(&self, tick: &impl Tick) -> u64 {
+        let gso = u64::from(tick.settings().gso_bytes);
+        let mss = u64::from(self.mss);
+        if gso <= mss {
+            return 1;
+        }
+        let mut bytes = self.pacing_rate().unwrap_or(u64::MAX / 2) >> 10;
+        let log = tick.settings().tso_rtt_log;
+        let halvings = self.rtt.minimum.map_or(0, |least| (least.as_nanoseconds() / 1000) >> log);
+        if halvings < 32 && log > 0 {
+            bytes = bytes.saturating_add(gso >> halvings);
+        }
+        (bytes.min(gso) / mss).max(LEAST_SEGMENTS).min((gso / mss).max(1))
+    }
+
+    /// Nagle's algorithm: whether a segment that is not full has to wait.
+    fn holds_small(&self, tick: &impl Tick) -> bool {
+        match tick.settings().nagle {
+            Nagle::Off => false,
+            Nagle::Classic => !self.queue.is_empty(),
+            Nagle::Minshall => !self.queue.is_empty() && self.last_small > self.unacknowledged,
+        }
+    }
+
+    /// Whether it is better to wait for more of the window than to send a small burst (`tcp_tso_should_defer`).
+    fn defers(&self, tick: &impl Tick, length: u64, room: u64, burst: u64, limited: &mut bool) -> bool {
+        let now = tick.now();
+        if self.state >= State::Recovery || now > self.last_sent + MILLISECOND {
+            return false;
+        }
+        let mss = u64::from(self.mss);
+        let cwnd_room = u64::from(self.window.cwnd.saturating_sub(self.queue.in_flight())) * mss;
+        let limit = room.min(cwnd_room);
+        let more_follows = length < self.unsent();
+        if limit >= burst * mss || more_follows && limit >= length {
+            return false;
+        }
+        let window = u64::from(self.peer_window).min(u64::from(self.window.cwnd) * mss);
+        if limit >= window / WINDOW_DIVISOR {
+            return false;
+        }
+        let Some(head) = self.queue.first() else { return false };
+        let half = self.rtt.smoothed().map_or(Picoseconds::ZERO, |rtt| Picoseconds::new(rtt.get() / 2));
+        if now - head.at < half {
+            return false;
+        }
+        if cwnd_room < room {
+            if cwnd_room <= length {
+                *limited = true;
+                return true;
+            }
+        } else if room <= length {
+            return true;
+        }
+        !self.is_closing
+    }
+
+    /// Cuts a part into segments and sends them. Returns how many.
+    fn send_part(&mut self, tick: &mut impl Tick, bytes: u64) -> u32 {
+        let mss = u64::from(self.mss);
+        let (mut left, mut count) = (bytes, 0);
+        let now = tick.now();
+        let was_empty = self.queue.is_empty();
+        let departs = loop {
+            let size = left.min(mss);
+            left -= size;
+            let fin = left == 0 && self.is_closing && self.next + size == self.written;
+            let sent = Sent {
+                sequence: self.next,
+                bytes: size as u32,
+                control: fin,
+                is_acked: false,
+                is_lost: false,
+                is_resent: false,
+                resends: 0,
+                at: now,
+            };
+            let departs =
+                tick.transmit(Outgoing { sequence: self.next, bytes: size as u32, fin, is_new: true });
+            self.counts.segments += 1;
+            if size < mss && !fin {
+                self.last_small = sent.end();
+            }
+            self.next = sent.end();
+            self.queue.push(sent);
+            count += 1;
+            if left == 0 {
+                break departs;
+            }
+        };
+        self.hand_over(now, departs, bytes);
+        self.last_sent = now;
+        if was_empty || matches!(self.timer, None | Some(Timer::Persist(_))) {
+            self.set_timeout(tick);
+        }
+        count
+    }
+
+    fn hand_over(&mut self, now: Picoseconds, departs: Picoseconds, bytes: u64) {
+        self.held.add(departs, bytes);
+        if let Some(rate) = self.pace.bits_per_second.filter(|rate| *rate > 0) {
+            let span = Picoseconds::from_seconds_f64(8.0 * bytes as f64 / rate as f64);
+            let credit = (now - self.pace.until).min(Picoseconds::new(span.get() / 2));
+            self.pace.until = self.pace.until.max(now) + (span - credit);
+        }
+    }
+
+    /// Sends again what is lost, as far as cwnd allows (`tcp_xmit_recovery`).
+    pub(super) fn resend_after(&mut self, tick: &mut impl Tick, then: Then) {
+        match then {
+            Then::Nothing => {}
+            Then::Lost => self.resend_lost(tick),
+            Then::New => {
+                self.send_new(tick, false);
+                if self.next <= self.high {
+                    self.may_be_spurious = false;
+                    self.resend_lost(tick);
+                }
+            }
+        }
+    }
+
+    pub(super) fn resend_lost(&mut self, tick: &mut impl Tick) {
+        let mut sets_timer = false;
+        while self.queue.in_flight() < self.window.cwnd {
+            let Some(place) = self.queue.next_lost() else { break };
+            self.resend(tick, place);
+            if self.is_reducing() {
+                self.reduction.out += 1;
+            }
+            sets_timer |= place == 0 && !matches!(self.timer, Some(Timer::Reordering(_)));
+        }
+        if sets_timer {
+            self.set_timeout(tick);
+        }
+    }
+
+    /// Sends one segment again (`tcp_retransmit_skb`).
+    pub(super) fn resend(&mut self, tick: &mut impl Tick, place: usize) {
+        let sent = *self.queue.get(place);
+        let departs = tick.transmit(Outgoing {
+            sequence: sent.sequence,
+            bytes: sent.bytes,
+            fin: sent.control,
+            is_new: false,
+        });
+        self.hand_over(tick.now(), departs, u64::from(sent.bytes));
+        self.queue.resend(place, tick.now());
+        self.undo.first_resend = self.undo.first_resend.or(Some(tick.stamp()));
+        self.undo.resends = self.undo.resends.max(0) + 1;
+        self.counts.segments += 1;
+        self.counts.resends += 1;
+        self.last_sent = tick.now();
+    }
+
+    /// cwnd decays while nothing is sent (`tcp_slow_start_after_idle_check`).
+    fn restart_after_idle(&mut self, tick: &impl Tick) {
+        let settings = tick.settings();
+        if !self.queue.is_empty() || self.last_sent == Picoseconds::ZERO {
+            return;
+        }
+        let (now, rto) = (tick.now(), self.rtt.timeout());
+        self.control.begin_again(now, self.last_sent);
+        let mut idle = now - self.last_sent;
+        if !settings.slow_start_after_idle || idle <= rto {
+            return;
+        }
+        self.window.ssthresh = self.current_threshold();
+        let least = settings.initial_window_segments.min(self.window.cwnd);
+        while idle > rto && self.window.cwnd > least {
+            idle = idle - rto;
+            self.window.cwnd >>= 1;
+        }
+        self.window.cwnd = self.window.cwnd.max(least);
+        self.usage = super::Usage { since: now, ..super::Usage::default() };
+        self.last_sent = now;
+    }
+
+    /// Whether cwnd is used: unused it must not grow (RFC 7661's aim; `tcp_cwnd_validate`).
+    fn validate(&mut self, tick: &impl Tick, is_cwnd_limited: bool) {
+        let (out, usage) = (self.queue.len(), &mut self.usage);
+        if self.unacknowledged >= usage.round_end
+            || is_cwnd_limited
+            || !usage.is_limited && out > usage.most_out
+        {
+            usage.is_limited = is_cwnd_limited;
+            usage.most_out = out;
+            usage.round_end = self.next;
+        }
+        let limited =
+            usage.is_limited || self.window.is_slow_start() && self.window.cwnd < 2 * usage.most_out;
+        if limited {
+            usage.used = 0;
+            usage.since = tick.now();
+            return;
+        }
+        usage.used = usage.used.max(out);
+        let is_long = tick.now() - usage.since >= self.rtt.timeout();
+        if tick.settings().slow_start_after_idle && is_long && self.state == State::Open {
+            let used = usage.used.max(tick.settings().initial_window_segments);
+            usage.used = 0;
+            usage.since = tick.now();
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.current_threshold();
+                self.window.cwnd = (self.window.cwnd + used) >> 1;
+            }
+        }
+    }
+
+    /// One new segment for a tail-loss probe; whether one was sent.
+    pub(super) fn send_probe_of_new(&mut self, tick: &mut impl Tick) -> bool {
+        let before = self.next;
+        if self.has_data() && self.has_room_for_one() {
+            self.send_new(tick, true);
+        }
+        self.next > before
+    }
+}

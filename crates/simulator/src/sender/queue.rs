@@ -1,0 +1,195 @@
+//! What was sent and is not acknowledged: the retransmission queue and its counts.
+
+use std::collections::VecDeque;
+
+use framegauge_frames::Picoseconds;
+
+/// A segment that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) sequence: u64,
+    /// Payload.
+    pub(crate) bytes: u32,
+    /// SYN or FIN, which takes a sequence number.
+    pub(crate) control: bool,
+    pub(crate) is_acked: bool,
+    pub(crate) is_lost: bool,
+    /// It was sent again and that is not yet known to be lost.
+    pub(crate) is_resent: bool,
+    /// How often it was sent again.
+    pub(crate) resends: u16,
+    /// When it was sent, or sent again, the last time.
+    pub(crate) at: Picoseconds,
+}
+
+impl Sent {
+    pub(crate) fn end(&self) -> u64 {
+        self.sequence + u64::from(self.bytes) + u64::from(self.control)
+    }
+}
+
+/// Its entries lie next to each other in sequence space, the oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    entries: VecDeque<Sent>,
+    /// Selectively acknowledged, lost, and sent again, in segments.
+    pub(crate) acked: u32,
+    pub(crate) lost: u32,
+    pub(crate) resent: u32,
+    /// Sequence number and time of transmissions in their order; those that are outdated are left out when met.
+    order: VecDeque<(u64, Picoseconds)>,
+    /// No segment below this waits to be sent again.
+    hint: u64,
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Sent> {
+        self.entries.front()
+    }
+
+    pub(crate) fn last(&self) -> Option<&Sent> {
+        self.entries.back()
+    }
+
+    pub(crate) fn get(&self, place: usize) -> &Sent {
+        &self.entries[place]
+    }
+
+    /// Segments under way (RFC 6675's pipe as Linux counts it).
+    pub(crate) fn in_flight(&self) -> u32 {
+        (self.len() + self.resent).saturating_sub(self.acked + self.lost)
+    }
+
+    pub(crate) fn push(&mut self, sent: Sent) {
+        self.order.push_back((sent.sequence, sent.at));
+        self.entries.push_back(sent);
+    }
+
+    /// The place of the entry that begins with, or has, this number; of the one behind all others its length.
+    pub(crate) fn place(&self, sequence: u64) -> usize {
+        self.entries.partition_point(|sent| sent.end() <= sequence)
+    }
+
+    /// Takes the oldest out if everything of it is acknowledged.
+    pub(crate) fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<Sent> {
+        let sent = *self.entries.front().filter(|sent| sent.end() <= acknowledged)?;
+        self.entries.pop_front();
+        self.acked -= u32::from(sent.is_acked);
+        self.lost -= u32::from(sent.is_lost);
+        self.resent -= u32::from(sent.is_resent);
+        if self.entries.is_empty() {
+            self.order.clear();
+        }
+        Some(sent)
+    }
+
+    /// Marks an entry as selectively acknowledged; returns it as it was if it was not.
+    pub(crate) fn acknowledge(&mut self, place: usize) -> Option<Sent> {
+        let sent = &mut self.entries[place];
+        if sent.is_acked {
+            return None;
+        }
+        let before = *sent;
+        sent.is_acked = true;
+        self.acked += 1;
+        self.lost -= u32::from(std::mem::take(&mut sent.is_lost));
+        self.resent -= u32::from(std::mem::take(&mut sent.is_resent));
+        Some(before)
+    }
+
+    /// Without SACK every duplicate acknowledgement stands for a segment that has left the network (RFC 5681 section 3.2).
+    pub(crate) fn count_duplicate(&mut self) {
+        let most = self.len().saturating_sub(self.lost.max(1));
+        self.acked = (self.acked + 1).min(most);
+    }
+
+    /// The first of the segments that duplicates stood for are acknowledged in order; with 0, all are forgotten.
+    pub(crate) fn forget_duplicates(&mut self, acknowledged: u32) {
+        self.acked = if acknowledged == 0 { 0 } else { self.acked.saturating_sub(acknowledged - 1) };
+    }
+
+    /// Marks an entry as lost, or its repetition.
+    pub(crate) fn lose(&mut self, place: usize) {
+        let sent = &mut self.entries[place];
+        if sent.is_acked {
+            return;
+        }
+        self.resent -= u32::from(std::mem::take(&mut sent.is_resent));
+        self.lost += u32::from(!std::mem::replace(&mut sent.is_lost, true));
+        self.hint = self.hint.min(sent.sequence);
+    }
+
+    /// Everything lost is so no more.
+    pub(crate) fn forget_losses(&mut self) {
+        self.entries.iter_mut().for_each(|sent| sent.is_lost = false);
+        self.lost = 0;
+    }
+
+    /// The place of the next lost segment that was not sent again since.
+    pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        if self.resent >= self.lost {
+            return None;
+        }
+        let from = self.place(self.hint);
+        let found = self.entries.range(from..).position(|sent| sent.is_lost && !sent.is_resent);
+        let place = found.map(|offset| from + offset);
+        self.hint = place.map_or(u64::MAX, |place| self.entries[place].sequence);
+        place
+    }
+
+    /// Writes down that an entry was sent again.
+    pub(crate) fn resend(&mut self, place: usize, at: Picoseconds) {
+        let sent = &mut self.entries[place];
+        sent.resends = sent.resends.saturating_add(1);
+        sent.at = at;
+        self.resent += u32::from(!std::mem::replace(&mut sent.is_resent, true));
+        self.order.push_back((sent.sequence, at));
+    }
+
+    /// Calls `judge` with the place of each transmission that is under way, in the order of these, until it stops:
+    /// [`Verdict::Lost`] takes it out of the order, [`Verdict::Waits`] keeps it, [`Verdict::Stop`] ends.
+    pub(crate) fn judge_in_order(&mut self, mut judge: impl FnMut(&Sent) -> Verdict) {
+        let mut kept = 0;
+        while let Some((sequence, at)) = self.order.get(kept).copied() {
+            let place = self.place(sequence);
+            let current = self.entries.get(place).filter(|sent| {
+                sent.sequence == sequence
+                    && sent.at == at
+                    && !sent.is_acked
+                    && (!sent.is_lost || sent.is_resent)
+            });
+            match current.map(&mut judge) {
+                Some(Verdict::Stop) => return,
+                Some(Verdict::Waits) => kept += 1,
+                Some(Verdict::Lost) => {
+                    self.take_out(kept);
+                    self.lose(place);
+                }
+                None => self.take_out(kept),
+            }
+        }
+    }
+
+    fn take_out(&mut self, place: usize) {
+        match place {
+            0 => drop(self.order.pop_front()),
+            _ => drop(self.order.remove(place)),
+        }
+    }
+}
+
+/// What [`Queue::judge_in_order`] is told of a transmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Lost,
+    Waits,
+    Stop,
+}

@@ -1,0 +1,332 @@
+//! Recovery from loss: when it begins and ends, how cwnd shrinks meanwhile, and when all that is taken back
+//! (`tcp_fastretrans_alert`).
+
+use super::acks::{Found, Then};
+use super::{Reduction, Sender, Undo};
+use crate::congestion::{NO_THRESHOLD, State};
+use crate::endpoint::Tick;
+
+impl Sender {
+    /// What an acknowledgement means that is not just the next.
+    pub(super) fn judge(&mut self, tick: &mut impl Tick, prior: u64, found: &mut Found) -> Then {
+        if found.has_mark {
+            // No undo of a reduction that a mark asked for.
+            self.undo.ssthresh = 0;
+        }
+        if self.state == State::Open {
+            self.undo.first_resend = None;
+        } else if self.unacknowledged >= self.high && self.leave_state(tick) {
+            return Then::Nothing;
+        }
+        match self.state {
+            State::Recovery => {
+                if found.advances && self.undo_partly(tick, found) {
+                    return Then::Nothing;
+                }
+                self.undo_by_duplicates(tick);
+                self.identify_losses(tick, found);
+                if self.state != State::Recovery {
+                    if self.queue.lost == 0 {
+                        self.keep_open(tick);
+                        return Then::Nothing;
+                    }
+                    self.enter_recovery(tick, found.has_mark);
+                }
+            }
+            State::Loss => {
+                let then = self.after_timeout(tick, found);
+                self.identify_losses(tick, found);
+                if !(self.state == State::Open || found.has_lost_resend) {
+                    return then;
+                }
+                if !self.enter_if_lost(tick, found, prior) {
+                    return then;
+                }
+            }
+            State::Open | State::Disorder | State::Reduced => {
+                if self.state <= State::Disorder {
+                    self.undo_by_duplicates(tick);
+                }
+                self.identify_losses(tick, found);
+                if !self.enter_if_lost(tick, found, prior) {
+                    return Then::Nothing;
+                }
+            }
+        }
+        Then::Lost
+    }
+
+    fn enter_if_lost(&mut self, tick: &mut impl Tick, found: &Found, prior: u64) -> bool {
+        if self.queue.lost == 0 {
+            self.try_to_open(tick, found, prior);
+            return false;
+        }
+        self.enter_recovery(tick, found.has_mark);
+        true
+    }
+
+    /// A state ends when all is acknowledged that was sent before it began. Whether there is no more to do.
+    fn leave_state(&mut self, tick: &mut impl Tick) -> bool {
+        match self.state {
+            State::Reduced if self.unacknowledged > self.high => {
+                self.end_reduction();
+                self.set_state(tick, State::Open);
+            }
+            State::Recovery => {
+                if !tick.settings().sack {
+                    self.queue.forget_duplicates(0);
+                }
+                if self.undo_whole(tick) {
+                    return true;
+                }
+                self.end_reduction();
+            }
+            _ => {}
+        }
+        false
+    }
+
+    pub(super) fn set_state(&mut self, tick: &mut impl Tick, state: State) {
+        self.state = state;
+        let acked = self.acked(tick.now(), None);
+        self.control.enter(state, &acked);
+    }
+
+    fn try_to_open(&mut self, tick: &mut impl Tick, found: &Found, _prior: u64) {
+        if self.queue.resent == 0 {
+            self.undo.first_resend = None;
+        }
+        if found.has_mark {
+            self.enter_reduction(tick);
+        }
+        if self.state != State::Reduced {
+            self.keep_open(tick);
+        }
+    }
+
+    /// `tcp_try_keep_open`.
+    pub(super) fn keep_open(&mut self, tick: &mut impl Tick) {
+        let state = match self.queue.acked > 0 || self.queue.lost > 0 || self.queue.resent > 0 {
+            true => State::Disorder,
+            false => State::Open,
+        };
+        if self.state != state {
+            self.set_state(tick, state);
+            self.high = self.next;
+        }
+    }
+
+    /// A mark was met (`tcp_enter_cwr`): once per window.
+    pub(super) fn enter_reduction(&mut self, tick: &mut impl Tick) {
+        self.undo.ssthresh = 0;
+        if self.state < State::Reduced {
+            self.undo.marker = None;
+            self.begin_reduction();
+            self.owes_reduction = true;
+            self.set_state(tick, State::Reduced);
+        }
+    }
+
+    pub(super) fn begin_reduction(&mut self) {
+        self.high = self.next;
+        self.probe = None;
+        self.window.count = 0;
+        self.reduction = Reduction { prior_cwnd: self.window.cwnd, ..Reduction::default() };
+        self.window.ssthresh = self.control.threshold(self.window.cwnd);
+    }
+
+    fn enter_recovery(&mut self, tick: &mut impl Tick, by_mark: bool) {
+        self.counts.recoveries += 1;
+        let reducing = self.is_reducing();
+        self.remember(0);
+        if !reducing {
+            if !by_mark {
+                self.undo.ssthresh = self.current_threshold();
+            }
+            self.begin_reduction();
+            self.owes_reduction |= self.is_ecn;
+        }
+        self.set_state(tick, State::Recovery);
+        if !by_mark && !reducing {
+            self.window.ssthresh =
+                self.control.threshold_of_loss(self.reduction.prior_cwnd, self.window.ssthresh);
+        }
+    }
+
+    /// What is needed to take it back (`tcp_init_undo`).
+    pub(super) fn remember(&mut self, ssthresh: u32) {
+        self.undo = Undo {
+            marker: Some(self.unacknowledged),
+            resends: if self.queue.resent > 0 { i64::from(self.queue.resent) } else { -1 },
+            cwnd: self.window.cwnd,
+            ssthresh,
+            first_resend: self.undo.first_resend,
+        };
+    }
+
+    /// Proportional rate reduction (RFC 6937), with slow start while a resend is not lost again (`tcp_cwnd_reduction`).
+    pub(super) fn reduce(&mut self, found: &Found) {
+        if found.delivered == 0 || self.reduction.prior_cwnd == 0 {
+            return;
+        }
+        let in_flight = i64::from(self.queue.in_flight());
+        let reduction = &mut self.reduction;
+        reduction.delivered += found.delivered;
+        let (delivered, out) = (i64::from(reduction.delivered), i64::from(reduction.out));
+        let missing = i64::from(self.window.ssthresh) - in_flight;
+        let more = if missing < 0 {
+            let prior = i64::from(reduction.prior_cwnd);
+            (i64::from(self.window.ssthresh) * delivered + prior - 1) / prior - out
+        } else {
+            let mut more = (delivered - out).max(i64::from(found.delivered));
+            more += i64::from(found.advances && found.losses == 0);
+            more.min(missing)
+        };
+        let more = more.max(i64::from(out == 0));
+        self.window.cwnd = (in_flight + more).max(1) as u32;
+    }
+
+    /// `tcp_end_cwnd_reduction`.
+    pub(super) fn end_reduction(&mut self) {
+        let is_done = self.state == State::Reduced || self.undo.marker.is_some();
+        if self.window.ssthresh < NO_THRESHOLD && is_done {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
+    /// Whether all that was resent was not needed (`tcp_may_undo`): duplicates say so, or the acknowledgement answers
+    /// something that was sent before the first resend (RFC 3522).
+    fn may_undo(&self, echo: u32) -> bool {
+        let before = self.undo.first_resend.is_some_and(|stamp| echo != 0 && echo < stamp);
+        self.undo.marker.is_some() && (self.undo.resends == 0 || before)
+    }
+
+    fn restore(&mut self, keeps_losses: bool) {
+        if !keeps_losses {
+            self.queue.forget_losses();
+        }
+        if self.undo.ssthresh > 0 {
+            self.window.cwnd = self.control.undone(self.window.cwnd, self.undo.cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(self.undo.ssthresh);
+            self.owes_reduction = false;
+        }
+        self.undo.marker = None;
+        self.rack.advanced = true;
+        self.counts.undone += 1;
+    }
+
+    fn undo_whole(&mut self, tick: &mut impl Tick) -> bool {
+        let echo = tick.echo();
+        if self.may_undo(echo) {
+            self.restore(true);
+        }
+        if !tick.settings().sack && self.unacknowledged == self.high {
+            // NewReno stays until something above is acknowledged: no second fast retransmit for the same window.
+            return true;
+        }
+        self.set_state(tick, State::Open);
+        false
+    }
+
+    fn undo_partly(&mut self, tick: &mut impl Tick, _found: &Found) -> bool {
+        let before = self.undo.first_resend.is_some_and(|stamp| tick.echo() != 0 && tick.echo() < stamp);
+        if self.undo.marker.is_none() || !before {
+            return false;
+        }
+        if self.queue.resent > 0 {
+            return true;
+        }
+        self.restore(true);
+        self.keep_open(tick);
+        true
+    }
+
+    /// Duplicates have told that every resend was needless (`tcp_try_undo_dsack`).
+    fn undo_by_duplicates(&mut self, tick: &mut impl Tick) {
+        if self.undo.marker.is_some() && self.undo.resends == 0 {
+            self.restore(true);
+            if self.state == State::Recovery {
+                self.keep_open(tick);
+            }
+        }
+    }
+
+    /// After a timeout (`tcp_process_loss`): whether it was spurious, by F-RTO (RFC 5682) and timestamps.
+    fn after_timeout(&mut self, tick: &mut impl Tick, found: &Found) -> Then {
+        let recovered = self.unacknowledged >= self.high;
+        if found.advances && self.may_undo(tick.echo()) {
+            self.undo_timeout(tick);
+            return Then::Nothing;
+        }
+        if self.may_be_spurious {
+            if found.has_original && self.undo.marker.is_some() {
+                self.undo_timeout(tick);
+                return Then::Nothing;
+            }
+            if self.next > self.high {
+                if found.has_sacked_data || !found.advances {
+                    self.may_be_spurious = false;
+                }
+            } else if found.advances && !recovered {
+                self.high = self.next;
+                if self.has_data() && self.has_room_for_one() {
+                    return Then::New;
+                }
+                self.may_be_spurious = false;
+            }
+        }
+        if recovered {
+            self.undo_whole(tick);
+            return Then::Nothing;
+        }
+        Then::Lost
+    }
+
+    fn undo_timeout(&mut self, tick: &mut impl Tick) {
+        self.restore(false);
+        self.timeouts = 0;
+        self.set_state(tick, State::Open);
+    }
+
+    /// Timer: nothing came back for the whole RTO (`tcp_enter_loss`).
+    pub(super) fn enter_loss(&mut self, tick: &mut impl Tick) {
+        let is_new = self.state < State::Recovery;
+        if !tick.settings().sack {
+            self.queue.forget_duplicates(0);
+        }
+        self.lose_all(tick.now(), tick.settings().sack);
+        if self.state <= State::Disorder
+            || self.high <= self.unacknowledged
+            || self.state == State::Loss && self.timeouts == 0
+        {
+            let ssthresh = self.current_threshold();
+            self.reduction.prior_cwnd = self.window.cwnd;
+            self.window.ssthresh = self.control.threshold(self.window.cwnd);
+            self.remember(ssthresh);
+        }
+        self.window.cwnd = self.queue.in_flight() + 1;
+        self.window.count = 0;
+        self.duplicates = 0;
+        self.set_state(tick, State::Loss);
+        self.high = self.next;
+        self.probe = None;
+        self.owes_reduction |= self.is_ecn;
+        self.may_be_spurious = tick.settings().sack && (is_new || self.timeouts > 0);
+    }
+
+    /// An acknowledgement of a tail-loss probe (`tcp_process_tlp_ack`).
+    pub(super) fn take_probe_answer(&mut self, tick: &mut impl Tick, acknowledged: u64, found: &Found) {
+        let Some((end, has_resent)) = self.probe.filter(|(end, _)| acknowledged >= *end) else { return };
+        if !has_resent || found.has_duplicate {
+            self.probe = None;
+        } else if acknowledged > end {
+            // The probe repaired a loss: cwnd shrinks as for any.
+            self.begin_reduction();
+            self.set_state(tick, State::Reduced);
+            self.end_reduction();
+            self.keep_open(tick);
+        } else if !(found.advances || found.is_no_duplicate || found.has_sacked_data) {
+            self.probe = None;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a TCP endpoint is set to.
+
+use framegauge_frames::{Family, Picoseconds};
+
+/// How cwnd grows and shrinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// NewReno (RFC 5681, RFC 6582), as Linux' `tcp_cong.c`.
+    Reno,
+    /// CUBIC (RFC 9438) with HyStart, as Linux' `tcp_cubic.c`.
+    #[default]
+    Cubic,
+    /// DCTCP (RFC 8257), as Linux' `tcp_dctcp.c`.
+    Dctcp,
+}
+
+/// Whether a segment that is not full waits while data is unacknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nagle {
+    /// It never waits: `TCP_NODELAY`.
+    Off,
+    /// It waits while an earlier one that was not full is unacknowledged: what Linux does (Minshall).
+    #[default]
+    Minshall,
+    /// It waits while anything is unacknowledged (RFC 896).
+    Classic,
+}
+
+/// The settings of a TCP endpoint. The defaults are those of Linux 6.18.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TcpSettings {
+    /// How cwnd grows and shrinks.
+    pub algorithm: Algorithm,
+    /// The initial window, in segments (RFC 6928).
+    pub initial_window_segments: u32,
+    /// Selective acknowledgements (RFC 2018) with RACK-TLP (RFC 8985).
+    pub sack: bool,
+    /// The timestamps option (RFC 7323).
+    pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Nagle's algorithm.
+    pub nagle: Nagle,
+    /// The smallest retransmission timeout beside the smoothed RTT (Linux' `rto_min`).
+    pub minimum_rto: Picoseconds,
+    /// The timeout before there is a sample of the RTT.
+    pub initial_rto: Picoseconds,
+    /// How long an acknowledgement may wait for another segment; zero: none waits.
+    pub delayed_ack: Picoseconds,
+    /// How many acknowledgements at the start of a connection do not wait (Linux' quick acknowledgements).
+    pub quick_acks: u32,
+    /// HyStart of CUBIC (Ha and Rhee, "Taming the elephants", 2011).
+    pub hystart: bool,
+    /// cwnd shrinks while nothing is sent for longer than an RTO (RFC 2861).
+    pub slow_start_after_idle: bool,
+    /// The largest super-segment that is handed to the NIC, in bytes of payload; 0: one segment at a time.
+    pub gso_bytes: u32,
+    /// A super-segment is doubled in size for each halving of an RTT below `1 << this` microseconds (`tcp_tso_rtt_log`); 0:
+    /// its size is a millisecond's worth at the pacing rate, however short the RTT.
+    pub tso_rtt_log: u32,
+    /// What a connection keeps in its host's queue at most, in bytes of memory (`tcp_limit_output_bytes`).
+    pub output_limit_bytes: u64,
+    /// A NIC hands over neighbouring segments of one connection together (LRO, GRO).
+    pub coalesces: bool,
+    /// The receive buffer's window at the start, and the most that it grows to, in bytes.
+    pub receive_window_bytes: (u32, u32),
+    /// Unacknowledged and unsent bytes that a socket holds at most.
+    pub send_buffer_bytes: u64,
+    /// The timers' granularity: 4 ms with `CONFIG_HZ=250`.
+    pub tick: Picoseconds,
+    /// The IP version.
+    pub family: Family,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        let milliseconds = |count: u64| Picoseconds::from_nanoseconds(count * 1_000_000);
+        TcpSettings {
+            algorithm: Algorithm::default(),
+            initial_window_segments: 10,
+            sack: true,
+            timestamps: true,
+            ecn: false,
+            nagle: Nagle::default(),
+            minimum_rto: milliseconds(200),
+            initial_rto: milliseconds(1000),
+            delayed_ack: milliseconds(40),
+            quick_acks: 16,
+            hystart: true,
+            slow_start_after_idle: true,
+            gso_bytes: 65_536,
+            tso_rtt_log: 9,
+            output_limit_bytes: 4_194_304,
+            coalesces: false,
+            receive_window_bytes: (65_535, 16_000_000),
+            send_buffer_bytes: 4_194_304,
+            tick: milliseconds(4),
+            family: Family::V4,
+        }
+    }
+}
+
+impl TcpSettings {
+    /// When a timer of that span fires that is set now: never early, and at a tick.
+    ///
+    /// Linux' timer wheel (`kernel/time/timer.c`) counts ticks, rounds the span up, and adds the granularity of the level
+    /// that it falls into: one tick up to 63, eight up to 504, and so on.
+    pub fn expiry(&self, now: Picoseconds, span: Picoseconds) -> Picoseconds {
+        let tick = self.tick.get();
+        if tick == 0 {
+            return now + span;
+        }
+        let begun = now.get() / tick;
+        let asked = begun + span.get().div_ceil(tick);
+        let mut granularity = 1;
+        while asked - begun >= 63 * granularity && granularity < 8u64.pow(8) {
+            granularity *= 8;
+        }
+        Picoseconds::new((asked + granularity) / granularity * granularity * tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_at_the_tick_after_theirs() {
+        let settings = TcpSettings::default();
+        let at = |now: u64, span: u64| {
+            let [now, span] = [now, span].map(|us| Picoseconds::from_nanoseconds(us * 1000));
+            settings.expiry(now, span).as_nanoseconds() / 1000
+        };
+        assert_eq!(at(0, 40_000), 44_000);
+        assert_eq!(at(3_999, 40_000), 44_000);
+        assert_eq!(at(4_000, 40_001), 52_000);
+        // 300 ms are 75 ticks, which the second level holds: multiples of 32 ms.
+        assert_eq!(at(0, 300_000), 320_000);
+    }
+}

@@ -1,0 +1,325 @@
+//! The simulation: one clock for the network, the endpoints and the applications.
+//!
+//! ```text
+//!                 ┌──────────── events: wake-ups of endpoints, applications, samples ──────────┐
+//!                 ▼                                                                            │
+//!   fabric ──▶ next delivery or next event, whichever is first ──▶ endpoint ──▶ application ───┘
+//!     ▲                                                               │
+//!     └───────────────────────── segments ────────────────────────────┘
+//! ```
+//!
+//! An endpoint has at most one wake-up in the event set that counts. Where its deadline moves later, which an RTO does
+//! with every acknowledgement, the old one stays and finds nothing to do. Everything happens in the order of (time, number
+//! of the event), so equal input gives equal output.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use framegauge_fabric::{Counters, Drop, Fabric};
+use framegauge_frames::{Picoseconds, SplitMix, mixed};
+
+use crate::connection::Connection;
+use crate::net::{Delivery, Inbox, Net};
+use crate::work::Transfer;
+use crate::{Scenario, SenderCounts, SimulationError};
+
+/// The state of one flow's connection at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub time: Picoseconds,
+    /// Which flow.
+    pub flow: u32,
+    /// Bytes that were read over the connection, by the server and by the client.
+    pub read_bytes: [u64; 2],
+    /// Of the side that sends: its cwnd and what is under way, in segments.
+    pub cwnd_segments: u32,
+    /// In segments.
+    pub in_flight_segments: u32,
+    /// Its smoothed RTT; zero without a sample.
+    pub smoothed_rtt: Picoseconds,
+}
+
+/// What a flow's connections did, both ends together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FlowCounts {
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Of both ends.
+    pub sender: SenderCounts,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Messages, in the order of their ends; those that were under way at the end come last, by connection.
+    pub transfers: Vec<Transfer>,
+    /// By flow.
+    pub flows: Vec<FlowCounts>,
+    /// In the order of time and flow.
+    pub samples: Vec<Sample>,
+    /// Of the network at the end.
+    pub counters: Counters,
+    /// The first million of drops and marks.
+    pub drops: Vec<Drop>,
+    /// Segments that endpoints have sent.
+    pub segments: u64,
+    /// Segments that were neither delivered nor dropped at the end.
+    pub under_way: u64,
+    /// When it ended: all was done, or the time was up.
+    pub end: Picoseconds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// A flow opens a connection for a round.
+    Open {
+        flow: u32,
+        round: u32,
+    },
+    /// A message is due.
+    Step {
+        connection: u32,
+    },
+    /// More of it is written.
+    Write {
+        connection: u32,
+    },
+    /// An endpoint may have something to do.
+    Wake {
+        endpoint: u32,
+    },
+    /// A host has got around to a segment.
+    Arrival {
+        segment: u32,
+    },
+    Sample,
+}
+
+/// A simulation under way.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    pub(crate) scenario: Scenario,
+    pub(crate) net: Net,
+    pub(crate) inbox: Inbox,
+    pub(crate) connections: Vec<Option<Box<Connection>>>,
+    pub(crate) events: BinaryHeap<Reverse<(Picoseconds, u64, Event)>>,
+    pub(crate) numbered: u64,
+    pub(crate) draws: SplitMix,
+    /// By host: when it has handled what came last.
+    pub(crate) handled: Vec<Picoseconds>,
+    /// By flow: how many others it still waits for; and who waits for it.
+    pub(crate) awaited: Vec<u32>,
+    pub(crate) waiting: Vec<Vec<u32>>,
+    /// By barrier: its members, and connections that have come to it.
+    pub(crate) members: Vec<u32>,
+    pub(crate) arrived: Vec<Vec<u32>>,
+    pub(crate) unfinished: usize,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) counts: Vec<FlowCounts>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Simulation {
+    /// Nothing has happened yet.
+    pub fn new(scenario: Scenario) -> Result<Simulation, SimulationError> {
+        scenario.check()?;
+        let fabric = Fabric::new(&scenario.network)?;
+        let flows = scenario.flows.len();
+        let mut waiting = vec![Vec::new(); flows];
+        for (number, flow) in scenario.flows.iter().enumerate() {
+            flow.after.iter().for_each(|before| waiting[*before as usize].push(number as u32));
+        }
+        let barriers =
+            scenario.flows.iter().filter_map(|flow| flow.barrier).max().map_or(0, |most| most as usize + 1);
+        let mut members = vec![0; barriers];
+        scenario
+            .flows
+            .iter()
+            .filter_map(|flow| flow.barrier)
+            .for_each(|barrier| members[barrier as usize] += 1);
+        let mut simulation = Simulation {
+            net: Net {
+                fabric,
+                slab: Default::default(),
+                places: Vec::new(),
+                family: scenario.tcp.family,
+                timestamps: scenario.tcp.timestamps,
+                segments: 0,
+            },
+            inbox: Inbox::default(),
+            connections: Vec::new(),
+            events: BinaryHeap::new(),
+            numbered: 0,
+            draws: SplitMix::new(mixed(scenario.seed)),
+            handled: vec![Picoseconds::ZERO; scenario.network.hosts.len()],
+            awaited: scenario.flows.iter().map(|flow| flow.after.len() as u32).collect(),
+            waiting,
+            members,
+            arrived: vec![Vec::new(); barriers],
+            unfinished: flows,
+            transfers: Vec::new(),
+            counts: vec![FlowCounts::default(); flows],
+            samples: Vec::new(),
+            scenario,
+        };
+        for flow in 0..flows as u32 {
+            if simulation.awaited[flow as usize] == 0 {
+                let begin = simulation.scenario.flows[flow as usize].begin;
+                simulation.schedule(begin, Event::Open { flow, round: 0 });
+            }
+        }
+        if simulation.scenario.sample_interval > Picoseconds::ZERO {
+            simulation.schedule(Picoseconds::ZERO, Event::Sample);
+        }
+        Ok(simulation)
+    }
+
+    pub(crate) fn schedule(&mut self, time: Picoseconds, event: Event) {
+        self.events.push(Reverse((time, self.numbered, event)));
+        self.numbered += 1;
+    }
+
+    /// Lets everything happen up to a time, or until all work is done. Whether there is more to do.
+    pub fn advance(&mut self, until: Picoseconds) -> bool {
+        let until = until.min(self.scenario.end);
+        loop {
+            if self.unfinished == 0 {
+                return false;
+            }
+            let next = self.events.peek().map_or(until, |Reverse((time, ..))| until.min(*time));
+            let mut sink = Delivery { slab: &mut self.net.slab, inbox: &mut self.inbox };
+            let now = self.net.fabric.advance_to_delivery(next, &mut sink);
+            if !self.inbox.arrived.is_empty() {
+                self.receive(now);
+                continue;
+            }
+            match self.events.peek() {
+                Some(Reverse((time, ..))) if *time <= until => {
+                    if let Some(Reverse((time, _, event))) = self.events.pop() {
+                        self.handle(time.max(now), time, event);
+                    }
+                }
+                _ => return until < self.scenario.end,
+            }
+        }
+    }
+
+    /// The time up to which everything has happened.
+    pub fn now(&self) -> Picoseconds {
+        self.net.fabric.now()
+    }
+
+    /// Bytes that all connections together have carried so far, for progress.
+    pub fn segments(&self) -> u64 {
+        self.net.segments
+    }
+
+    fn handle(&mut self, now: Picoseconds, due: Picoseconds, event: Event) {
+        match event {
+            Event::Open { flow, round } => self.open(now, flow, round),
+            Event::Step { connection } => self.begin_step(now, connection),
+            Event::Write { connection } => self.write_more(now, connection),
+            Event::Wake { endpoint } => self.wake(now, due, endpoint),
+            Event::Arrival { segment } => self.take(now, segment, true),
+            Event::Sample => self.sample(now),
+        }
+    }
+
+    /// What the NICs have handed over at one time. What belongs together is answered together where NICs merge.
+    fn receive(&mut self, now: Picoseconds) {
+        let mut arrived = std::mem::take(&mut self.inbox.arrived);
+        for (place, id) in arrived.iter().enumerate() {
+            let to = self.net.slab.get(*id).to;
+            if self.scenario.jitter > Picoseconds::ZERO {
+                let host = usize::from(self.net.places[to as usize].host.0);
+                let draw = Picoseconds::new((self.draws.even() * self.scenario.jitter.get() as f64) as u64);
+                self.handled[host] = self.handled[host].max(now + draw);
+                self.schedule(self.handled[host], Event::Arrival { segment: *id });
+                continue;
+            }
+            let goes_on = self.scenario.tcp.coalesces
+                && arrived.get(place + 1).is_some_and(|next| self.net.slab.get(*next).to == to);
+            self.take(now, *id, !goes_on);
+        }
+        arrived.clear();
+        self.inbox.arrived = arrived;
+    }
+
+    fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {
+        let segment = self.net.slab.remove(id);
+        let (number, side) = (segment.to / 2, segment.to as usize % 2);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let (tcp, net) = (&self.scenario.tcp, &mut self.net);
+        let end = &mut connection.ends[side];
+        end.take(now, &segment, tcp, net);
+        if settles {
+            end.settle(now, tcp, net);
+            self.progress(now, number, side);
+        }
+    }
+
+    fn wake(&mut self, now: Picoseconds, due: Picoseconds, endpoint: u32) {
+        let (number, side) = (endpoint / 2, endpoint as usize % 2);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.woken[side] != due {
+            return;
+        }
+        connection.woken[side] = Picoseconds::MAX;
+        let end = &mut connection.ends[side];
+        if end.deadline().is_some_and(|deadline| deadline <= now) {
+            end.wake(now, &self.scenario.tcp, &mut self.net);
+        }
+        self.progress(now, number, side);
+    }
+
+    fn sample(&mut self, now: Picoseconds) {
+        for connection in self.connections.iter().flatten().filter(|connection| connection.is_working()) {
+            let step = &self.scenario.flows[connection.flow as usize].steps[connection.step as usize];
+            let send = &connection.ends[connection.sending_side(step)].send;
+            self.samples.push(Sample {
+                time: now,
+                flow: connection.flow,
+                read_bytes: [1, 0].map(|side: usize| connection.ends[side].receive.read - 1),
+                cwnd_segments: send.window.cwnd,
+                in_flight_segments: send.queue.in_flight(),
+                smoothed_rtt: send.rtt.smoothed().unwrap_or(Picoseconds::ZERO),
+            });
+        }
+        let next = now + self.scenario.sample_interval;
+        if next <= self.scenario.end {
+            self.schedule(next, Event::Sample);
+        }
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Outcome {
+        self.advance(Picoseconds::MAX);
+        self.finished()
+    }
+
+    /// What came of it, whatever is still under way.
+    pub fn finished(mut self) -> Outcome {
+        let end = self.now();
+        let mut sink = Delivery { slab: &mut self.net.slab, inbox: &mut self.inbox };
+        self.net.fabric.advance(end, &mut sink);
+        for number in 0..self.connections.len() as u32 {
+            let Some(connection) = self.connections[number as usize].take() else { continue };
+            let flow = &self.scenario.flows[connection.flow as usize];
+            if connection.is_working() && connection.is_open(&flow.steps[connection.step as usize]) {
+                self.transfers.push(connection.transfer(flow, end));
+            }
+            self.count(&connection);
+        }
+        Outcome {
+            transfers: self.transfers,
+            flows: self.counts,
+            samples: self.samples,
+            counters: self.net.fabric.counters(),
+            drops: self.net.fabric.take_drops(),
+            segments: self.net.segments,
+            under_way: self.net.slab.len() as u64,
+            end,
+        }
+    }
+}

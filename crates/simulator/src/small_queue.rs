@@ -1,0 +1,74 @@
+//! What a connection has handed to the NIC and what has not left it: TCP small queues (`tcp_small_queue_check`).
+
+use std::collections::VecDeque;
+
+use framegauge_frames::Picoseconds;
+
+/// What a super-segment takes in memory beside its payload, in bytes: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
+const OVERHEAD_BYTES: u64 = 1280;
+
+/// Super-segments in the NIC, by the time at which the last bit of each leaves.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SmallQueue {
+    bytes: u64,
+    parts: VecDeque<(Picoseconds, u64)>,
+}
+
+impl SmallQueue {
+    pub(crate) fn add(&mut self, departs: Picoseconds, payload_bytes: u64) {
+        let bytes = payload_bytes + OVERHEAD_BYTES;
+        self.bytes += bytes;
+        self.parts.push_back((departs, bytes));
+    }
+
+    fn leave(&mut self, now: Picoseconds) {
+        while let Some((_, bytes)) = self.parts.front().filter(|(departs, _)| *departs <= now) {
+            self.bytes -= bytes;
+            self.parts.pop_front();
+        }
+    }
+
+    /// Whether another of that size has to wait, and until when. `rate` in bytes per second is that of pacing; `most` is
+    /// `tcp_limit_output_bytes`.
+    pub(crate) fn waits(
+        &mut self,
+        now: Picoseconds,
+        payload_bytes: u64,
+        rate: Option<u64>,
+        most: u64,
+    ) -> Option<Picoseconds> {
+        self.leave(now);
+        let limit = (2 * (payload_bytes + OVERHEAD_BYTES)).max(rate.unwrap_or(0) >> 10).min(most);
+        if self.bytes <= limit {
+            return None;
+        }
+        let mut left = self.bytes;
+        self.parts.iter().find_map(|(departs, bytes)| {
+            left -= bytes;
+            (left <= limit).then_some(*departs)
+        })
+    }
+
+    /// Whether anything of it has not left the NIC.
+    pub(crate) fn holds_any(&mut self, now: Picoseconds) -> bool {
+        self.leave(now);
+        !self.parts.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_super_segments_and_then_the_next_waits_until_one_has_left() {
+        let at = |us: u64| Picoseconds::from_nanoseconds(us * 1000);
+        let mut held = SmallQueue::default();
+        for departs in [500, 1000, 1500] {
+            assert_eq!(held.waits(at(0), 64_000, None, 4_194_304), None);
+            held.add(at(departs), 64_000);
+        }
+        assert_eq!(held.waits(at(0), 64_000, None, 4_194_304), Some(at(500)));
+        assert_eq!(held.waits(at(500), 64_000, None, 4_194_304), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! A scenario as `framegauge-agent simulate` reads it: the network in the words of `rack.up`, the hosts' TCP, the work.
+
+use std::collections::BTreeMap;
+
+use framegauge_fabric::HostIndex;
+use framegauge_frames::{BitRate, Family, Mtu, Picoseconds};
+use framegauge_networks::{
+    BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
+    TopologySpec,
+};
+use serde::Deserialize;
+
+use crate::{Algorithm, Flow, Nagle, Repeat, Scenario, Step, TcpSettings};
+
+/// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
+const LONGEST_SECONDS: f64 = 9_000_000.0;
+
+/// All of it. Times are in seconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct ScenarioSpec {
+    pub hosts: Vec<HostSpec>,
+    pub link: LinkSpec,
+    #[serde(default)]
+    pub topology: TopologySpec,
+    #[serde(default)]
+    pub queue: QueueSpec,
+    #[serde(default)]
+    pub links: Vec<LinkOverride>,
+    #[serde(default)]
+    pub routing: RoutingSpec,
+    pub shared_buffer: Option<SharedBufferSpec>,
+    #[serde(default)]
+    pub background: Vec<BackgroundSpec>,
+    #[serde(default = "one")]
+    pub seed: u64,
+    #[serde(default)]
+    pub nic: NicSpec,
+    pub shaper: Option<ShaperSpec>,
+    #[serde(default)]
+    pub tcp: TcpSpec,
+    pub flows: Vec<FlowSpec>,
+    pub end_seconds: f64,
+    #[serde(default)]
+    pub jitter_seconds: f64,
+    #[serde(default)]
+    pub sample_seconds: f64,
+}
+
+/// A host.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct HostSpec {
+    pub name: String,
+    pub mtu: u32,
+}
+
+/// What every link is unless `links` says otherwise.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct LinkSpec {
+    pub bits_per_second: u64,
+    pub rtt_seconds: f64,
+    pub buffer_bytes: u64,
+    pub port_mtu: u32,
+}
+
+/// Every host's NIC.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct NicSpec {
+    pub moderation_seconds: f64,
+    pub coalesces: bool,
+}
+
+/// What keeps hosts below their links' rates.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct ShaperSpec {
+    pub factor: f64,
+}
+
+/// The hosts' TCP; what is left out is as in Linux 6.18.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct TcpSpec {
+    pub congestion_control: Option<String>,
+    pub family: Option<u8>,
+    pub initial_window_segments: Option<u32>,
+    pub sack: Option<bool>,
+    pub timestamps: Option<bool>,
+    pub ecn: Option<bool>,
+    pub nagle: Option<String>,
+    pub minimum_rto_seconds: Option<f64>,
+    pub initial_rto_seconds: Option<f64>,
+    pub delayed_ack_seconds: Option<f64>,
+    pub quick_acks: Option<u32>,
+    pub hystart: Option<bool>,
+    pub slow_start_after_idle: Option<bool>,
+    pub gso_bytes: Option<u32>,
+    pub tso_rtt_log: Option<u32>,
+    pub output_limit_bytes: Option<u64>,
+    pub receive_window_bytes: Option<(u32, u32)>,
+    pub tick_seconds: Option<f64>,
+}
+
+/// The work of a connection.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct FlowSpec {
+    pub client: String,
+    pub server: String,
+    #[serde(default)]
+    pub begin_seconds: f64,
+    #[serde(default)]
+    pub after: Vec<u32>,
+    pub steps: Vec<StepSpec>,
+    pub repeat: Option<RepeatSpec>,
+    pub barrier: Option<u32>,
+    pub pacing_bits_per_second: Option<u64>,
+}
+
+/// A message.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct StepSpec {
+    pub from: SideSpec,
+    pub bytes: Option<u64>,
+    #[serde(default)]
+    pub write_bytes: u64,
+    #[serde(default)]
+    pub write_gap_seconds: f64,
+    #[serde(default)]
+    pub think_seconds: f64,
+}
+
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub enum SideSpec {
+    Client,
+    Server,
+}
+
+/// How often messages are repeated.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub enum RepeatSpec {
+    Rounds(u64),
+    UntilSeconds(f64),
+    NewUntilSeconds(f64),
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// A time that is not negative and not too long.
+fn span(name: &str, seconds: f64) -> Result<Picoseconds, String> {
+    if (0.0..=LONGEST_SECONDS).contains(&seconds) {
+        return Ok(Picoseconds::from_seconds_f64(seconds));
+    }
+    Err(format!("{name}: found {seconds}, expected 0 to {LONGEST_SECONDS} s"))
+}
+
+impl ScenarioSpec {
+    /// The scenario, and its network with names; the message says where, what was found and what was expected.
+    pub fn scenario(&self) -> Result<(Scenario, Network), String> {
+        let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
+        if !self.topology.routers().is_empty() {
+            return Err("topology: found routers, expected none: they are not simulated".into());
+        }
+        let mut network = self.network(&names)?;
+        self.shape(&mut network)?;
+        let ends = &network.ends;
+        let mtus = (0..ends.len()).map(|end| self.mtu_of(ends.owner_name(end))).collect::<Result<_, _>>()?;
+        let places: BTreeMap<&str, HostIndex> =
+            (0..ends.len()).rev().map(|end| (ends.owner_name(end), HostIndex(end as u16))).collect();
+        let flow = |(number, flow): (usize, &FlowSpec)| {
+            flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))
+        };
+        let scenario = Scenario {
+            network: network.config.clone(),
+            mtus,
+            tcp: self.tcp.settings(self.nic.coalesces)?,
+            flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
+            end: span("end_seconds", self.end_seconds)?,
+            jitter: span("jitter_seconds", self.jitter_seconds)?,
+            sample_interval: span("sample_seconds", self.sample_seconds)?,
+            seed: self.seed,
+        };
+        Ok((scenario, network))
+    }
+
+    fn network(&self, names: &[String]) -> Result<Network, String> {
+        let spec = NetworkSpec {
+            topology: self.topology.clone(),
+            routing: self.routing,
+            bits_per_second: self.link.bits_per_second,
+            rtt_seconds: self.link.rtt_seconds,
+            buffer_bytes: self.link.buffer_bytes,
+            port_mtu: self.link.port_mtu,
+            queue: self.queue.clone(),
+            links: self.links.clone(),
+            shared_buffer: self.shared_buffer,
+            background: self.background.clone(),
+            host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(1500),
+            moderation_seconds: self.nic.moderation_seconds,
+            seed: self.seed,
+        };
+        spec.network(names)
+    }
+
+    /// Hosts send a little slower than their links, as those of the rack do behind their shapers.
+    fn shape(&self, network: &mut Network) -> Result<(), String> {
+        let Some(ShaperSpec { factor }) = self.shaper else { return Ok(()) };
+        if !(0.01..=1.0).contains(&factor) {
+            return Err(format!("shaper.factor: found {factor}, expected 0.01 to 1"));
+        }
+        for end in 0..network.ends.len() {
+            let rate = network.shaped_bits_per_second(end, factor);
+            let port = usize::from(network.config.uplinks[end].0);
+            network.config.ports[port].rate = BitRate::new(rate).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn mtu_of(&self, name: &str) -> Result<Mtu, String> {
+        let family = self.tcp.family()?;
+        let mtu = self.hosts.iter().find(|host| host.name == name).map_or(0, |host| host.mtu);
+        let mtu = Mtu::new(mtu).and_then(|mtu| mtu.check(family));
+        mtu.map_err(|error| format!("host {name}: {error}"))
+    }
+}
+
+impl TcpSpec {
+    fn family(&self) -> Result<Family, String> {
+        match self.family {
+            None | Some(4) => Ok(Family::V4),
+            Some(6) => Ok(Family::V6),
+            Some(found) => Err(format!("tcp.family: found {found}, expected 4 or 6")),
+        }
+    }
+
+    fn settings(&self, coalesces: bool) -> Result<TcpSettings, String> {
+        let usual = TcpSettings::default();
+        let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
+            asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
+        };
+        let initial = self.initial_window_segments.unwrap_or(usual.initial_window_segments);
+        if !(1..=1000).contains(&initial) {
+            return Err(format!("tcp.initial_window_segments: found {initial}, expected 1 to 1000"));
+        }
+        Ok(TcpSettings {
+            algorithm: self.algorithm()?,
+            initial_window_segments: initial,
+            sack: self.sack.unwrap_or(usual.sack),
+            timestamps: self.timestamps.unwrap_or(usual.timestamps),
+            ecn: self.ecn.unwrap_or(usual.ecn),
+            nagle: self.nagle()?,
+            minimum_rto: time("minimum_rto_seconds", self.minimum_rto_seconds, usual.minimum_rto)?,
+            initial_rto: time("initial_rto_seconds", self.initial_rto_seconds, usual.initial_rto)?,
+            delayed_ack: time("delayed_ack_seconds", self.delayed_ack_seconds, usual.delayed_ack)?,
+            quick_acks: self.quick_acks.unwrap_or(usual.quick_acks),
+            hystart: self.hystart.unwrap_or(usual.hystart),
+            slow_start_after_idle: self.slow_start_after_idle.unwrap_or(usual.slow_start_after_idle),
+            gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
+            tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
+            output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
+            coalesces,
+            receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
+            send_buffer_bytes: usual.send_buffer_bytes,
+            tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
+            family: self.family()?,
+        })
+    }
+
+    fn algorithm(&self) -> Result<Algorithm, String> {
+        match self.congestion_control.as_deref() {
+            Some("reno") => Ok(Algorithm::Reno),
+            None | Some("cubic") => Ok(Algorithm::Cubic),
+            Some("dctcp") => Ok(Algorithm::Dctcp),
+            Some(found) => {
+                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic or dctcp"))
+            }
+        }
+    }
+
+    fn nagle(&self) -> Result<Nagle, String> {
+        match self.nagle.as_deref() {
+            Some("off") => Ok(Nagle::Off),
+            None | Some("on") => Ok(Nagle::Minshall),
+            Some("classic") => Ok(Nagle::Classic),
+            Some(found) => Err(format!("tcp.nagle: found {found:?}, expected on, off or classic")),
+        }
+    }
+}
+
+impl FlowSpec {
+    fn flow(&self, places: &BTreeMap<&str, HostIndex>) -> Result<Flow, String> {
+        let place = |role: &str, name: &String| {
+            let found = places.get(name.as_str()).copied();
+            found.ok_or_else(|| format!("{role}: found {name:?}, which is no host"))
+        };
+        Ok(Flow {
+            client: place("client", &self.client)?,
+            server: place("server", &self.server)?,
+            begin: span("begin_seconds", self.begin_seconds)?,
+            after: self.after.clone(),
+            steps: self.steps.iter().map(StepSpec::step).collect::<Result<_, _>>()?,
+            repeat: match self.repeat {
+                None => Repeat::Never,
+                Some(RepeatSpec::Rounds(rounds)) => Repeat::Rounds(rounds),
+                Some(RepeatSpec::UntilSeconds(time)) => Repeat::Until(span("until_seconds", time)?),
+                Some(RepeatSpec::NewUntilSeconds(time)) => Repeat::NewUntil(span("new_until_seconds", time)?),
+            },
+            barrier: self.barrier,
+            pacing_bits_per_second: self.pacing_bits_per_second,
+        })
+    }
+}
+
+impl StepSpec {
+    fn step(&self) -> Result<Step, String> {
+        Ok(Step {
+            from_client: self.from == SideSpec::Client,
+            bytes: self.bytes,
+            write_bytes: self.write_bytes,
+            write_gap: span("write_gap_seconds", self.write_gap_seconds)?,
+            think: span("think_seconds", self.think_seconds)?,
+        })
+    }
+}
