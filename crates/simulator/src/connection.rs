@@ -110,7 +110,11 @@ impl Connection {
         let side = self.sending_side(step);
         let send = &mut self.ends[side].send;
         let end = self.target.unwrap_or(u64::MAX >> 1);
-        let part = if step.write_bytes == 0 { u64::MAX >> 1 } else { step.write_bytes };
+        let part = match (step.first_write_bytes, step.write_bytes) {
+            (first, _) if first > 0 && send.written == self.from => first,
+            (_, 0) => u64::MAX >> 1,
+            (_, size) => size,
+        };
         send.written = end.min(send.written.saturating_add(part));
         send.written < end
     }

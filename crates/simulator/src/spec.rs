@@ -135,6 +135,8 @@ pub struct StepSpec {
     pub from: SideSpec,
     pub bytes: Option<u64>,
     #[serde(default)]
+    pub first_write_bytes: u64,
+    #[serde(default)]
     pub write_bytes: u64,
     #[serde(default)]
     pub write_gap_seconds: f64,
@@ -335,6 +337,7 @@ impl StepSpec {
         Ok(Step {
             from_client: self.from == SideSpec::Client,
             bytes: self.bytes,
+            first_write_bytes: self.first_write_bytes,
             write_bytes: self.write_bytes,
             write_gap: span("write_gap_seconds", self.write_gap_seconds)?,
             think: span("think_seconds", self.think_seconds)?,

@@ -10,6 +10,8 @@ pub struct Step {
     pub from_client: bool,
     /// Payload; none: without end.
     pub bytes: Option<u64>,
+    /// The first call writes so many bytes, such as a header; 0: as many as the others.
+    pub first_write_bytes: u64,
     /// It is written in calls of so many bytes, the last maybe smaller; 0: in one.
     pub write_bytes: u64,
     /// Between two such calls.
@@ -21,7 +23,14 @@ pub struct Step {
 impl Step {
     /// All at once, from the client or to it.
     pub const fn whole(from_client: bool, bytes: Option<u64>) -> Step {
-        Step { from_client, bytes, write_bytes: 0, write_gap: Picoseconds::ZERO, think: Picoseconds::ZERO }
+        Step {
+            from_client,
+            bytes,
+            first_write_bytes: 0,
+            write_bytes: 0,
+            write_gap: Picoseconds::ZERO,
+            think: Picoseconds::ZERO,
+        }
     }
 }
 

@@ -1,0 +1,149 @@
+//! Laws of TCP and queues that a simulation must keep.
+
+mod common;
+
+use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
+use framegauge_fabric::{Impairments, QueueConfig};
+use framegauge_frames::Picoseconds;
+use framegauge_simulator::{Algorithm, Flow, Nagle, Outcome, Repeat, Scenario, Simulation, Step};
+
+fn run(scenario: Scenario) -> Outcome {
+    let outcome = Simulation::new(scenario).unwrap().run();
+    assert_conserved(&outcome);
+    outcome
+}
+
+fn near(found: f64, known: f64, tolerance: f64) {
+    assert!((found / known - 1.0).abs() <= tolerance, "found {found}, known {known}");
+}
+
+#[test]
+fn a_closed_window_limits_the_rate_to_one_per_round_trip() {
+    let network = rack(2, GIGABIT, milliseconds(20), 512_000);
+    let mut scenario =
+        scenario(network, 1500, vec![Flow::transfer(host(1), host(2), None)], milliseconds(4000));
+    // 40 segments of 1460: the window is announced in whole segments of the MSS.
+    scenario.tcp.receive_window_bytes = (58_400, 58_400);
+    // Bursts would wait for a third of the window.
+    scenario.tcp.gso_bytes = 0;
+    scenario.sample_interval = milliseconds(1000);
+    let rate = rate_between(&run(scenario), 1000, 4000);
+
+    near(rate, 8.0 * 40.0 * 1448.0 / 0.02, 0.02);
+}
+
+#[test]
+fn a_reno_flow_fills_a_link_whose_buffer_holds_a_round_trip() {
+    // 100 Mb/s and 20 ms: 250 kB under way.
+    let mut network = rack(2, 100_000_000, milliseconds(20), 260_000);
+    // The host's own link is faster, so that the queue is the switch's.
+    network.ports[0].rate = framegauge_frames::BitRate::new(GIGABIT).unwrap();
+    let mut scenario =
+        scenario(network, 1500, vec![Flow::transfer(host(1), host(2), None)], milliseconds(60_000));
+    scenario.tcp.algorithm = Algorithm::Reno;
+    scenario.sample_interval = milliseconds(10_000);
+    let outcome = run(scenario);
+    assert!(outcome.flows[0].sender.recoveries >= 2, "{:?}", outcome.flows[0]);
+    near(rate_between(&outcome, 20_000, 60_000), 1e8 * 1448.0 / 1538.0, 0.002);
+}
+
+/// Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997: the rate is
+/// 1.22 MSS / (RTT √p) where every segment is acknowledged.
+#[test]
+fn random_loss_gives_the_rate_of_mathis() {
+    for loss in [0.0005, 0.002] {
+        let mut rates = Vec::new();
+        for seed in 1..=4 {
+            let mut network = rack(2, GIGABIT, milliseconds(20), 10_000_000);
+            network.ports[0].impairments = Impairments { loss, seed, ..Impairments::default() };
+            let flow = Flow::transfer(host(1), host(2), None);
+            let mut scenario = scenario(network, 1500, vec![flow], milliseconds(100_000));
+            scenario.tcp.algorithm = Algorithm::Reno;
+            scenario.tcp.delayed_ack = Picoseconds::ZERO;
+            scenario.sample_interval = milliseconds(10_000);
+            rates.push(rate_between(&run(scenario), 10_000, 100_000));
+        }
+        let rate = rates.iter().sum::<f64>() / 4.0;
+        let known = 1.22 * 8.0 * 1448.0 / (0.020 * f64::sqrt(loss));
+        println!("{loss} {rate} {known} {rates:?}");
+        near(rate, known, 0.1);
+    }
+}
+
+#[test]
+fn small_writes_wait_for_the_delayed_acknowledgement_unless_nagle_is_off() {
+    let request = |nagle| {
+        let network = rack(2, GIGABIT, microseconds(200), 512_000);
+        let steps = vec![
+            // A header and a body, written one after the other: the second waits.
+            Step { write_bytes: 200, ..Step::whole(true, Some(400)) },
+            Step::whole(false, Some(100)),
+        ];
+        let flow = Flow { steps, repeat: Repeat::Rounds(50), ..Flow::transfer(host(1), host(2), None) };
+        let mut scenario = scenario(network, 1500, vec![flow], milliseconds(10_000));
+        scenario.tcp.nagle = nagle;
+        run(scenario).end.as_seconds_f64() / 50.0
+    };
+    let (waits, goes) = (request(Nagle::Classic), request(Nagle::Off));
+    assert!(waits > 0.030, "{waits}");
+    assert!(goes < 0.001, "{goes}");
+}
+
+/// Phanishayee et al., "Measurement and analysis of TCP throughput collapse in cluster-based storage systems", FAST 2008:
+/// past the collapse a block takes its own time and a minimum RTO.
+#[test]
+fn incast_collapses_to_a_block_per_timeout() {
+    let servers = 24u16;
+    let block = 1_048_576u64;
+    let network = rack(usize::from(servers) + 1, GIGABIT, microseconds(100), 64_000);
+    let reader = host(servers + 1);
+    let flows = (1..=servers).map(|number| Flow {
+        steps: vec![Step::whole(true, Some(64)), Step::whole(false, Some(block / u64::from(servers)))],
+        repeat: Repeat::Rounds(20),
+        barrier: Some(0),
+        ..Flow::transfer(reader, host(number), None)
+    });
+    let mut scenario = scenario(network, 1500, flows.collect(), milliseconds(60_000));
+    scenario.jitter = microseconds(5);
+    let outcome = run(scenario);
+    let goodput = 20.0 * 8.0 * block as f64 / outcome.end.as_seconds_f64();
+    let collapsed = 8.0 * block as f64 / (8.0 * block as f64 / 941.5e6 + 0.2);
+    println!("{goodput} {collapsed} {:?}", outcome.end);
+    // Between one timeout per block, rounded up to the kernel's ticks, and a block now and then without any.
+    assert!((0.8 * collapsed..3.0 * collapsed).contains(&goodput), "{goodput} {collapsed}");
+}
+
+#[test]
+fn fair_queueing_shares_evenly() {
+    let mut network = rack(9, GIGABIT, microseconds(100), 512_000);
+    let queue = QueueConfig::Sfq(framegauge_fabric::SfqConfig {
+        buckets: 1024,
+        limit_bytes: 512_000,
+        perturbation: Picoseconds::ZERO,
+        quantum_bytes: 1518,
+        seed: 3,
+    });
+    network.ports[17].queue = queue;
+    let flows = (1..=8).map(|number| Flow::transfer(host(number), host(9), None)).collect();
+    let mut scenario = scenario(network, 1500, flows, milliseconds(2000));
+    scenario.sample_interval = milliseconds(500);
+    let outcome = run(scenario);
+    let rates: Vec<f64> = outcome.transfers.iter().map(|transfer| transfer.bytes as f64).collect();
+    let sum: f64 = rates.iter().sum();
+    let jain = sum * sum / (8.0 * rates.iter().map(|rate| rate * rate).sum::<f64>());
+    assert!(jain >= 0.99, "{jain} {rates:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_one_does_not() {
+    let once = |seed| {
+        let network = rack(9, GIGABIT, microseconds(100), 64_000);
+        let flows = (1..=8).map(|number| Flow::transfer(host(number), host(9), None)).collect();
+        let mut scenario = Scenario { seed, ..scenario(network, 1500, flows, milliseconds(300)) };
+        scenario.jitter = microseconds(5);
+        run(scenario)
+    };
+    let (one, same, other) = (once(1), once(1), once(2));
+    assert_eq!((&one.transfers, &one.drops, one.segments), (&same.transfers, &same.drops, same.segments));
+    assert_ne!(one.transfers, other.transfers);
+}
