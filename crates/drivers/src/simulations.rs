@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use framegauge_fabric::{FabricConfig, PortCounters, PortIndex};
+use framegauge_fabric::{FabricConfig, PortCounters};
 use framegauge_frames::Picoseconds;
 use framegauge_simulator::{Outcome, Scenario, Simulation};
 use serde::Serialize;
@@ -58,9 +58,9 @@ pub fn run(scenario: Scenario, mut report: impl FnMut(Progress)) -> Result<(Outc
 
 /// What a simulation came to, without the tables.
 pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> Value {
-    let port = |(index, counters): (usize, &PortCounters)| {
+    let port = |(name, counters): (String, &PortCounters)| {
         let mut value = serde_json::to_value(Port::from(counters)).unwrap_or_default();
-        value["port"] = json!(network.port_name(PortIndex(index as u16)));
+        value["port"] = json!(name);
         value
     };
     let flows = outcome.flows.iter().map(|flow| {
@@ -77,7 +77,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "under_way": outcome.under_way,
         "cpu_seconds": cpu_seconds,
         "flows": flows.collect::<Vec<_>>(),
-        "ports": outcome.counters.ports.iter().enumerate().map(port).collect::<Vec<_>>(),
+        "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
         "drops_left_out": outcome.counters.unrecorded_drops,
     })
@@ -129,8 +129,7 @@ impl From<&PortCounters> for Port {
 
 /// Writes `transfers.arrow`, `samples.arrow` and `drops.arrow` into the folder.
 pub fn write(outcome: &Outcome, network: &FabricConfig, folder: &Path) -> Result<(), String> {
-    let names: Vec<String> =
-        (0..network.ports.len()).map(|port| network.port_name(PortIndex(port as u16))).collect();
+    let names = network.port_names();
     let drops = Drops::collect(&outcome.drops, &names, 0).write();
     for (name, file) in [
         ("transfers.arrow", spool::write(transfers(outcome))),

@@ -1,5 +1,7 @@
 //! What cannot work is refused before anything runs.
 
+use std::collections::HashSet;
+
 use crate::{ConfigError, FabricConfig, PortIndex};
 
 /// Whether the ways on from a port have been looked at.
@@ -31,7 +33,7 @@ impl FabricConfig {
         exactly("uplinks", self.uplinks.len(), self.hosts.len(), "one a host")?;
         exactly("tables asked", self.routes.asked.len(), self.ports.len(), "one a port")?;
         for table in &self.routes.tables {
-            exactly("destinations in a route table", table.outputs.len(), self.hosts.len(), "one a host")?;
+            exactly("destinations in a route table", table.destinations(), self.hosts.len(), "one a host")?;
         }
         for (port, config) in self.ports.iter().enumerate() {
             config.check(port)?;
@@ -47,7 +49,26 @@ impl FabricConfig {
             said.map_err(|problem| ConfigError::Background { background: number, problem })?;
         }
         let segments = self.segments();
-        (0..self.hosts.len()).try_for_each(|destination| self.check_ways(destination, &segments))
+        let mut known = HashSet::new();
+        let differs = |destination: &usize| known.insert(self.ways(*destination, &segments));
+        (0..self.hosts.len())
+            .filter(differs)
+            .try_for_each(|destination| self.check_ways(destination, &segments))
+    }
+
+    /// What the ways to a host depend on. Those to two hosts of one switch differ only in their last links: where these are
+    /// right for both, it is enough to follow one.
+    fn ways(&self, destination: usize, segments: &[usize]) -> (usize, Vec<Option<&[PortIndex]>>) {
+        let last = |outputs: &&[PortIndex]| {
+            let port = match outputs {
+                [port] => self.ports.get(usize::from(port.0)),
+                _ => None,
+            };
+            port.is_some_and(|port| usize::from(port.to.0) == destination)
+        };
+        let outputs = self.routes.tables.iter().map(|table| table.outputs(destination));
+        let outputs = outputs.map(|outputs| Some(outputs).filter(|outputs| !last(outputs)));
+        (segments[destination], outputs.collect())
     }
 
     /// Where a port of this node leads.

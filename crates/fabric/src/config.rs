@@ -1,5 +1,7 @@
 //! What a fabric is made of, and builders of topologies.
 
+use std::collections::HashMap;
+
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use thiserror::Error;
 
@@ -204,10 +206,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
         ports,
         uplinks: (0..count).map(|host| port(2 * host)).collect(),
         routes: RouteConfig {
-            tables: vec![RouteTable {
-                outputs: (0..count).map(|host| vec![port(2 * host + 1)]).collect(),
-                stride: 1,
-            }],
+            tables: vec![RouteTable::new((0..count).map(|host| vec![port(2 * host + 1)]), 1)],
             asked: vec![0; 2 * count],
             choice: Choice::Flow,
             seed: 0,
@@ -238,6 +237,18 @@ impl FabricConfig {
         let alike = self.ports[..index].iter().filter(|port| (port.from, port.to) == (from, to)).count();
         let name = format!("{}>{}", self.node_name(from), self.node_name(to));
         if alike == 0 { name } else { format!("{name}#{}", alike + 1) }
+    }
+
+    /// The names of all ports, in order.
+    pub fn port_names(&self) -> Vec<String> {
+        let mut alike: HashMap<(NodeIndex, NodeIndex), usize> = HashMap::new();
+        let name = |port: &PortConfig| {
+            let count = alike.entry((port.from, port.to)).or_insert(0);
+            *count += 1;
+            let name = format!("{}>{}", self.node_name(port.from), self.node_name(port.to));
+            if *count == 1 { name } else { format!("{name}#{count}") }
+        };
+        self.ports.iter().map(name).collect()
     }
 
     /// The name of a node.

@@ -1,8 +1,10 @@
 //! Every drop and every mark is explained.
 
+use std::collections::HashMap;
+
 use framegauge_frames::Picoseconds;
 
-use crate::{Fate, PortIndex};
+use crate::{Fate, NodeIndex, PortIndex};
 
 /// Records of drops and marks that are kept until they are taken; more are only counted.
 pub const DROP_RECORDS_MAXIMUM: usize = 1_000_000;
@@ -93,13 +95,22 @@ struct Runs {
 pub(crate) struct DropLog {
     records: Vec<Drop>,
     overflow: u64,
-    /// By output port and input port.
+    /// By port: its place among those whose links end where its own does.
+    places: Vec<u16>,
+    /// By output port and the place of the input port.
     runs: Vec<Vec<Runs>>,
 }
 
 impl DropLog {
-    pub(crate) fn new(ports: usize) -> DropLog {
-        DropLog { records: Vec::new(), overflow: 0, runs: vec![Vec::new(); ports] }
+    /// Of ports by the nodes at which their links end.
+    pub(crate) fn new(ends: impl Iterator<Item = NodeIndex>) -> DropLog {
+        let mut met: HashMap<NodeIndex, u16> = HashMap::new();
+        let place = |end| {
+            let next = met.entry(end).or_insert(0);
+            std::mem::replace(next, *next + 1)
+        };
+        let places: Vec<u16> = ends.map(place).collect();
+        DropLog { records: Vec::new(), overflow: 0, runs: vec![Vec::new(); places.len()], places }
     }
 
     /// Writes down what became of a frame at a port.
@@ -125,8 +136,8 @@ impl DropLog {
 
     fn lengthen_run(&mut self, output: PortIndex, input: PortIndex, reason: Reason, marked: bool) -> u32 {
         let runs = &mut self.runs[usize::from(output.0)];
-        let input = usize::from(input.0);
-        // Most pairs of ports never drop: a table of all of them would grow with the square of the fabric.
+        let input = usize::from(self.places[usize::from(input.0)]);
+        // Most pairs of ports never drop.
         if runs.len() <= input {
             runs.resize(input + 1, Runs::default());
         }
@@ -142,14 +153,19 @@ impl DropLog {
     /// A frame from that input port was taken in by that output port, unmarked.
     #[inline]
     pub(crate) fn end_runs(&mut self, output: PortIndex, input: PortIndex) {
-        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(usize::from(input.0)) {
+        let runs = &mut self.runs[usize::from(output.0)];
+        if runs.is_empty() {
+            return;
+        }
+        if let Some(runs) = runs.get_mut(usize::from(self.places[usize::from(input.0)])) {
             *runs = Runs { lost: runs.lost, ..Runs::default() };
         }
     }
 
     /// A frame from that input port has passed the link behind that output port.
     pub(crate) fn end_losses(&mut self, output: PortIndex, input: PortIndex) {
-        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(usize::from(input.0)) {
+        let place = usize::from(self.places[usize::from(input.0)]);
+        if let Some(runs) = self.runs[usize::from(output.0)].get_mut(place) {
             runs.lost = 0;
         }
     }
@@ -183,7 +199,7 @@ mod tests {
         };
         let time = Picoseconds::ZERO;
         let fate = Fate { time, frame, reason: Reason::Taildrop, marked: false, queue_bytes: 0 };
-        let mut log = DropLog::new(1);
+        let mut log = DropLog::new([NodeIndex(1), NodeIndex(0)].into_iter());
         (0..DROP_RECORDS_MAXIMUM + 2).for_each(|_| log.record(&fate, PortIndex(0)));
         assert_eq!((log.take().len(), log.overflow()), (DROP_RECORDS_MAXIMUM, 2));
         log.record(&fate, PortIndex(0));

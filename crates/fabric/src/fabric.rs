@@ -120,7 +120,7 @@ impl Fabric {
             }
         }
         Ok(Fabric {
-            names: (0..ports.len()).map(|port| config.port_name(index(port))).collect(),
+            names: config.port_names(),
             nics: (0..hosts).map(|host| Nic::new(HostIndex(host as u16), config.nic)).collect(),
             uplinks: (0..hosts).map(uplink).collect(),
             routes: Routes::new(&config.routes, hosts),
@@ -135,7 +135,7 @@ impl Fabric {
             clock: Picoseconds::ZERO,
             heard: Picoseconds::ZERO,
             clock_violations: 0,
-            drops: DropLog::new(ports.len()),
+            drops: DropLog::new(config.ports.iter().map(|port| port.to)),
             spare_fates: Vec::new(),
             backgrounds: Backgrounds::new(config),
             ports,

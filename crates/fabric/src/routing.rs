@@ -1,5 +1,7 @@
 //! Which port a switch sends a frame on by.
 
+use std::collections::BTreeMap;
+
 use framegauge_frames::{SplitMix, mixed};
 
 use crate::{Frame, PortIndex};
@@ -19,10 +21,45 @@ pub enum Choice {
 /// Where a switch sends frames for each destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouteTable {
-    /// By destination host: the ports that may be taken; at least one.
-    pub outputs: Vec<Vec<PortIndex>>,
+    /// The ports that may be taken; at least one in each set. Most destinations share theirs with many others.
+    sets: Vec<Vec<PortIndex>>,
+    /// By destination host: its set.
+    chosen: Vec<u16>,
     /// With [`Choice::Destination`]: so many destinations in a row take the same port; 0 is 1.
     pub stride: u16,
+}
+
+impl RouteTable {
+    /// By destination host: the ports that may be taken.
+    pub fn new(outputs: impl IntoIterator<Item = Vec<PortIndex>>, stride: u16) -> RouteTable {
+        let mut table = RouteTable { stride, ..RouteTable::default() };
+        let mut known: BTreeMap<Vec<PortIndex>, u16> = BTreeMap::new();
+        for ports in outputs {
+            let next = known.len() as u16;
+            let set = *known.entry(ports).or_insert_with_key(|ports| {
+                table.sets.push(ports.clone());
+                next
+            });
+            table.chosen.push(set);
+        }
+        table
+    }
+
+    /// How many destinations it has.
+    pub fn destinations(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// The ports that may be taken to a destination; none if it has no such.
+    pub fn outputs(&self, destination: usize) -> &[PortIndex] {
+        self.chosen.get(destination).map_or(&[], |set| &self.sets[usize::from(*set)])
+    }
+
+    /// Gives a destination other ports.
+    pub fn set_outputs(&mut self, destination: usize, outputs: Vec<PortIndex>) {
+        self.chosen[destination] = self.sets.len() as u16;
+        self.sets.push(outputs);
+    }
 }
 
 /// All routes of a fabric.
@@ -43,7 +80,7 @@ impl RouteConfig {
     pub fn outputs(&self, input: PortIndex, destination: usize) -> &[PortIndex] {
         let table =
             self.asked.get(usize::from(input.0)).and_then(|table| self.tables.get(usize::from(*table)));
-        table.and_then(|table| table.outputs.get(destination)).map_or(&[], Vec::as_slice)
+        table.map_or(&[], |table| table.outputs(destination))
     }
 }
 
@@ -52,8 +89,10 @@ impl RouteConfig {
 pub(crate) struct Routes {
     asked: Vec<u16>,
     hosts: usize,
-    /// By table and destination: where its ports begin in `ports`, and how many there are.
-    groups: Vec<(u32, u32)>,
+    /// By table and destination: the number of its set among all sets.
+    chosen: Vec<u32>,
+    /// By set: where its ports begin in `ports`, and how many there are.
+    sets: Vec<(u32, u32)>,
     ports: Vec<PortIndex>,
     strides: Vec<u16>,
     choice: Choice,
@@ -65,15 +104,20 @@ impl Routes {
     /// Of a configuration that was checked, with so many hosts.
     pub(crate) fn new(config: &RouteConfig, hosts: usize) -> Routes {
         let mut ports: Vec<PortIndex> = Vec::new();
-        let mut groups = Vec::with_capacity(config.tables.len() * hosts);
-        for outputs in config.tables.iter().flat_map(|table| &table.outputs) {
-            groups.push((ports.len() as u32, outputs.len() as u32));
-            ports.extend(outputs);
+        let mut chosen = Vec::with_capacity(config.tables.len() * hosts);
+        let mut sets = Vec::new();
+        for table in &config.tables {
+            chosen.extend(table.chosen.iter().map(|set| sets.len() as u32 + u32::from(*set)));
+            for set in &table.sets {
+                sets.push((ports.len() as u32, set.len() as u32));
+                ports.extend(set);
+            }
         }
         Routes {
             asked: config.asked.clone(),
             hosts,
-            groups,
+            chosen,
+            sets,
             ports,
             strides: config.tables.iter().map(|table| table.stride.max(1)).collect(),
             choice: config.choice,
@@ -94,14 +138,16 @@ impl Routes {
 
     /// By table and destination: the ports that may be taken.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &[PortIndex]> {
-        self.groups.iter().map(|(start, count)| &self.ports[*start as usize..(*start + *count) as usize])
+        let of = |(start, count): (u32, u32)| &self.ports[start as usize..(start + count) as usize];
+        self.chosen.iter().map(move |set| of(self.sets[*set as usize]))
     }
 
     /// The port by which a frame leaves the switch that it has come to.
     #[inline]
     pub(crate) fn output(&mut self, frame: &Frame) -> PortIndex {
         let table = usize::from(self.asked[usize::from(frame.input_port.0)]);
-        let (start, count) = self.groups[table * self.hosts + usize::from(frame.destination.0)];
+        let set = self.chosen[table * self.hosts + usize::from(frame.destination.0)];
+        let (start, count) = self.sets[set as usize];
         let offset = if count == 1 { 0 } else { self.choose(table, frame, count) };
         self.ports[(start + offset) as usize]
     }

@@ -87,7 +87,7 @@ impl Up {
     fn nics_of(&self, owner: Owner, ends: &Ends, network: Option<&Network>) -> Vec<Nic> {
         let mut found = nics::of(ends, owner, self.hosts.len(), self.family);
         if let (Some(network), Some(shaper)) = (network, &self.shaper) {
-            for (nic, end) in found.iter_mut().zip(ends.ends_of(owner)) {
+            for (nic, end) in found.iter_mut().zip(ends.ends_of(owner).iter().copied()) {
                 nic.bits_per_second = Some(network.shaped_bits_per_second(end, shaper.factor));
             }
         }

@@ -1,5 +1,7 @@
 //! Whose the fabric's ends are, and how packets get from one to another: subnets, and the routers between them.
 
+use std::collections::HashSet;
+
 use super::{Graph, TopologyError};
 
 /// Whose NIC an end is, by its position among the hosts or the routers.
@@ -27,6 +29,9 @@ pub struct Leg {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
     owners: Vec<(Owner, String)>,
+    /// By host, and by router: its ends, in order.
+    of_hosts: Vec<Vec<usize>>,
+    of_routers: Vec<Vec<usize>>,
     /// By end.
     subnets: Vec<usize>,
     count: usize,
@@ -50,16 +55,20 @@ impl Ends {
         let segments = labels(graph.ends.len() + graph.switches.len(), graph.links.iter().copied());
         let mut known: Vec<(usize, usize)> = Vec::new();
         let mut subnets = Vec::with_capacity(owners.len());
+        let (of_hosts, of_routers) = by_owner(&owners);
         for end in 0..owners.len() {
-            let before = (0..end)
-                .filter(|other| owners[*other].0 == owners[end].0 && segments[*other] == segments[end]);
+            let own = match owners[end].0 {
+                Owner::Host(host) => &of_hosts[host],
+                Owner::Router(router) => &of_routers[router],
+            };
+            let before = own.iter().filter(|other| **other < end && segments[**other] == segments[end]);
             let key = (segments[end], before.count());
             subnets.push(known.iter().position(|other| *other == key).unwrap_or_else(|| {
                 known.push(key);
                 known.len() - 1
             }));
         }
-        let mut ends = Ends { owners, subnets, count: known.len(), ways: Vec::new() };
+        let mut ends = Ends { owners, of_hosts, of_routers, subnets, count: known.len(), ways: Vec::new() };
         ends.ways = (0..ends.count).map(|destination| ends.ways_to(destination)).collect();
         ends
     }
@@ -75,7 +84,7 @@ impl Ends {
                 if !is_near || matches!(self.owners[router].0, Owner::Host(_)) {
                     continue;
                 }
-                for end in self.ends_of(self.owners[router].0) {
+                for &end in self.ends_of(self.owners[router].0) {
                     if found[self.subnets[end]].is_none() {
                         found[self.subnets[end]] = Some(Way { routers, gateway: Some(end) });
                         further = true;
@@ -110,8 +119,12 @@ impl Ends {
     }
 
     /// All ends of a host or a router, in order.
-    pub fn ends_of(&self, owner: Owner) -> Vec<usize> {
-        (0..self.owners.len()).filter(|end| self.owners[*end].0 == owner).collect()
+    pub fn ends_of(&self, owner: Owner) -> &[usize] {
+        let (all, place) = match owner {
+            Owner::Host(host) => (&self.of_hosts, host),
+            Owner::Router(router) => (&self.of_routers, router),
+        };
+        all.get(place).map_or(&[], Vec::as_slice)
     }
 
     /// The subnet that an end is in.
@@ -126,7 +139,7 @@ impl Ends {
 
     /// How somebody's packets go to a subnet that none of his own ends is in; `None`: there is no way.
     pub fn leg_to_subnet(&self, owner: Owner, subnet: usize) -> Option<Leg> {
-        let ways = self.ends_of(owner).into_iter().filter_map(|from| {
+        let ways = self.ends_of(owner).iter().copied().filter_map(|from| {
             let Way { routers, gateway } = self.ways[subnet][self.subnets[from]]?;
             gateway.map(|to| (routers, Leg { from, to }))
         });
@@ -139,7 +152,7 @@ impl Ends {
         let mut at = owner;
         while found.len() <= self.count {
             let own = self.ends_of(at);
-            if let Some(from) = own.into_iter().find(|end| self.subnets[*end] == self.subnets[to]) {
+            if let Some(from) = own.iter().copied().find(|end| self.subnets[*end] == self.subnets[to]) {
                 found.push(Leg { from, to });
                 return Some(found);
             }
@@ -150,19 +163,33 @@ impl Ends {
         None
     }
 
-    /// Pairs of different hosts' ends that talk to each other: first with first, second with second.
-    pub(super) fn pairs(&self) -> Vec<(usize, usize)> {
-        let mut by_host: Vec<Vec<usize>> = Vec::new();
-        for end in 0..self.owners.len() {
-            if let Owner::Host(host) = self.owner(end) {
-                by_host.resize(by_host.len().max(host + 1), Vec::new());
-                by_host[host].push(end);
-            }
-        }
-        let hosts = (0..by_host.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
-        let ends = |(one, other): (usize, usize)| by_host[one].iter().copied().zip(by_host[other].clone());
-        hosts.flat_map(|pair| ends(pair).collect::<Vec<_>>()).collect()
+    /// Pairs of different ones of these hosts' ends that talk to each other: first with first, second with second.
+    pub(super) fn pairs(&self, hosts: &[usize]) -> Vec<(usize, usize)> {
+        let pairs = (0..hosts.len()).flat_map(|one| (0..one).map(move |other| (hosts[other], hosts[one])));
+        let ends = |(one, other): (usize, usize)| {
+            self.of_hosts[one].iter().copied().zip(self.of_hosts[other].iter().copied())
+        };
+        pairs.flat_map(ends).collect()
     }
+
+    /// How many hosts there are.
+    pub(super) fn hosts(&self) -> usize {
+        self.of_hosts.len()
+    }
+}
+
+/// The ends of every host, and of every router.
+fn by_owner(owners: &[(Owner, String)]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let (mut hosts, mut routers) = (Vec::new(), Vec::new());
+    for (end, (owner, _)) in owners.iter().enumerate() {
+        let (all, place): (&mut Vec<Vec<usize>>, usize) = match *owner {
+            Owner::Host(host) => (&mut hosts, host),
+            Owner::Router(router) => (&mut routers, router),
+        };
+        all.resize(all.len().max(place + 1), Vec::new());
+        all[place].push(end);
+    }
+    (hosts, routers)
 }
 
 /// For each node the least number of all that links join it with.
@@ -202,14 +229,20 @@ impl Graph {
             let (mine, theirs) = (ends.ends_of(ends.owner(one)), ends.ends_of(ends.owner(other)));
             !mine.iter().any(|mine| theirs.iter().any(|theirs| islands[*mine] == islands[*theirs]))
         };
-        let first = |end: &&usize| ends.ends_of(ends.owner(**end))[0] == **end;
+        // Of hosts that are on the same islands one is enough.
+        let mut known = HashSet::new();
+        let first = |end: &&usize| {
+            let own = ends.ends_of(ends.owner(**end));
+            own[0] == **end && known.insert(own.iter().map(|end| islands[*end]).collect::<Vec<_>>())
+        };
         let firsts: Vec<usize> = hosts.iter().filter(first).copied().collect();
         for (place, one) in firsts.iter().enumerate() {
             if let Some(other) = firsts[place + 1..].iter().find(|other| apart(*one, **other)) {
                 return self.out_of_reach(ends.owner_name(*other), ends.owner_name(*one));
             }
         }
-        let alone = (0..nodes).find(|node| !hosts.iter().any(|host| islands[*host] == islands[*node]));
+        let inhabited: HashSet<usize> = hosts.iter().map(|host| islands[*host]).collect();
+        let alone = (0..nodes).find(|node| !inhabited.contains(&islands[*node]));
         match alone {
             None => Ok(()),
             Some(node) => {

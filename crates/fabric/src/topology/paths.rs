@@ -1,9 +1,11 @@
 //! How far hosts are from each other.
 
+use std::collections::HashMap;
+
 use framegauge_frames::Picoseconds;
 
-use super::Ends;
-use crate::{FabricConfig, PortIndex};
+use super::{Ends, Owner};
+use crate::{FabricConfig, NodeIndex, PortIndex};
 
 /// The least and the most of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +43,18 @@ impl Ends {
     /// How far hosts are from each other in a fabric of these ends, NIC by NIC, over routers too; `None` with one host.
     /// The configuration must be one that [`FabricConfig::check`] finds right.
     pub fn spans(&self, config: &FabricConfig) -> Option<Spans> {
-        let mut known: Vec<Vec<Option<Reach>>> = vec![vec![None; config.ports.len()]; self.len()];
+        let mut known: Vec<Vec<Option<Reach>>> = vec![Vec::new(); self.len()];
         let mut way = |from: usize, to: usize| {
             let legs = self.legs(self.owner(from), to)?.into_iter();
-            let legs = legs.map(|leg| config.reach(config.uplinks[leg.from], leg.to, &mut known[leg.to]));
+            let legs = legs.map(|leg| {
+                let known = &mut known[leg.to];
+                known.resize(config.ports.len(), None);
+                config.reach(config.uplinks[leg.from], leg.to, known)
+            });
             legs.reduce(Reach::followed_by)
         };
         let mut found: Option<Spans> = None;
-        for (one, other) in self.pairs() {
+        for (one, other) in self.pairs(&self.unlike(config)) {
             if let (Some(there), Some(back)) = (way(one, other), way(other, one)) {
                 let both = Spread {
                     least: there.delay.least + back.delay.least,
@@ -61,6 +67,29 @@ impl Ends {
             }
         }
         found
+    }
+}
+
+impl Ends {
+    /// Of hosts on the same switches by links of the same delays two, which stand for all of them.
+    fn unlike(&self, config: &FabricConfig) -> Vec<usize> {
+        let mut down: Vec<Picoseconds> = vec![Picoseconds::ZERO; config.hosts.len()];
+        for port in &config.ports {
+            if let Some(delay) = down.get_mut(usize::from(port.to.0)) {
+                *delay = port.delay + port.impairments.phase;
+            }
+        }
+        let mut met: HashMap<Vec<(NodeIndex, Picoseconds, Picoseconds)>, u32> = HashMap::new();
+        let is_needed = |host: &usize| {
+            let ends = self.ends_of(Owner::Host(*host)).iter().map(|end| {
+                let up = &config.ports[usize::from(config.uplinks[*end].0)];
+                (up.to, up.delay + up.impairments.phase, down[*end])
+            });
+            let count = met.entry(ends.collect()).or_insert(0);
+            *count += 1;
+            *count <= 2
+        };
+        (0..self.hosts()).filter(is_needed).collect()
     }
 }
 

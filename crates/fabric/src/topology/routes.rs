@@ -20,8 +20,10 @@ pub(super) fn of(graph: &Graph, ports: &[PortConfig], routing: Routing) -> Route
         let upward = |port: &PortConfig| level(node(port.from.0)) < level(node(port.to.0));
         for switch in 0..switches {
             let up = indices(ports, |port| node(port.from.0) == hosts + switch && upward(port));
-            let outputs = if up.is_empty() { tables[switch].outputs.clone() } else { vec![up; hosts] };
-            tables.push(RouteTable { outputs, stride: graph.switches[switch].stride });
+            tables.push(match up.is_empty() {
+                true => tables[switch].clone(),
+                false => RouteTable::new(vec![up; hosts], graph.switches[switch].stride),
+            });
         }
         for (port, asked) in ports.iter().zip(&mut asked) {
             if at(port).is_some() && upward(port) {
@@ -44,35 +46,42 @@ fn shortest(graph: &Graph, ports: &[PortConfig]) -> Vec<RouteTable> {
     for (index, port) in ports.iter().enumerate() {
         leaving[usize::from(port.from.0)].push((PortIndex(index as u16), usize::from(port.to.0)));
     }
-    let mut tables: Vec<RouteTable> = graph
-        .switches
-        .iter()
-        .map(|switch| RouteTable { outputs: Vec::with_capacity(hosts), stride: switch.stride })
-        .collect();
     // All hosts of a switch are equally far from everywhere.
-    let mut known: Vec<Option<Vec<usize>>> = vec![None; nodes];
-    for host in 0..hosts {
-        let home = leaving[host][0].1;
-        let distances = known[home].get_or_insert_with(|| distances(home, &leaving, hosts));
-        for (table, node) in tables.iter_mut().zip(hosts..) {
-            let nearer = |&&(_, to): &&(PortIndex, usize)| match node == home {
-                true => to == host,
-                false => distances[to] < distances[node],
-            };
-            table.outputs.push(leaving[node].iter().filter(nearer).map(|&(port, _)| port).collect());
-        }
+    let mut known: Vec<Option<Vec<u32>>> = vec![None; nodes];
+    let homes: Vec<usize> = (0..hosts).map(|host| leaving[host][0].1).collect();
+    for home in &homes {
+        known[*home].get_or_insert_with(|| distances(*home, &leaving, hosts));
     }
-    tables
+    let table = |(switch, node): (&super::Switch, usize)| {
+        let mut last: Option<(usize, Vec<PortIndex>)> = None;
+        let outputs = homes.iter().enumerate().map(|(host, home)| {
+            if *home == node {
+                let ports = leaving[node].iter().filter(|(_, to)| *to == host);
+                return ports.map(|&(port, _)| port).collect();
+            }
+            // Hosts of a switch follow each other.
+            if let Some((_, ports)) = last.as_ref().filter(|(of, _)| of == home) {
+                return ports.clone();
+            }
+            let distances = known[*home].as_ref().expect("every home has its distances");
+            let nearer = leaving[node].iter().filter(|(_, to)| distances[*to] < distances[node]);
+            let ports: Vec<PortIndex> = nearer.map(|&(port, _)| port).collect();
+            last = Some((*home, ports.clone()));
+            ports
+        });
+        RouteTable::new(outputs, switch.stride)
+    };
+    graph.switches.iter().zip(hosts..).map(table).collect()
 }
 
 /// Links from every switch to `home`; hosts, by which nothing passes, are as far as can be.
-fn distances(home: usize, leaving: &[Vec<(PortIndex, usize)>], hosts: usize) -> Vec<usize> {
-    let mut found = vec![usize::MAX; leaving.len()];
+fn distances(home: usize, leaving: &[Vec<(PortIndex, usize)>], hosts: usize) -> Vec<u32> {
+    let mut found = vec![u32::MAX; leaving.len()];
     found[home] = 0;
     let mut ahead = VecDeque::from([home]);
     while let Some(node) = ahead.pop_front() {
         for &(_, next) in leaving[node].iter().filter(|(_, next)| *next >= hosts) {
-            if found[next] == usize::MAX {
+            if found[next] == u32::MAX {
                 found[next] = found[node] + 1;
                 ahead.push_back(next);
             }
