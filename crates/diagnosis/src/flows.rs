@@ -135,6 +135,8 @@ impl Connection {
                 Side::Client => (self.ends.client, self.ends.server),
                 Side::Server => (self.ends.server, self.ends.client),
             };
+            let lost_before =
+                if self.reach(side) == 0 { 0 } else { self.half(side).identities.most_missing() };
             let half = self.half_mut(side);
             let mut progress = std::mem::take(&mut half.progress);
             progress.marks.push((end, half.una));
@@ -149,7 +151,7 @@ impl Connection {
                 bytes: self.half(side).counts.bytes,
                 rtt,
                 timeouts,
-                loss_run: self.half(side).run.longest_bytes.div_ceil(mss),
+                loss_run: self.half(side).run.longest_bytes.div_ceil(mss).max(lost_before.into()),
                 busy,
                 is_explained,
                 progress,

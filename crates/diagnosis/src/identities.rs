@@ -13,6 +13,9 @@ const SHARE: u32 = 4;
 /// whether it does.
 const REST_NANOSECONDS: i64 = 1_000_000;
 const ENOUGH_RESTED: u32 = 2;
+/// After a rest as long as the least timeout of Linux, all that was sent before it may have been lost: a step then tells
+/// nothing of how the host counts.
+const TIMED_OUT_NANOSECONDS: i64 = 200_000_000;
 
 /// The identifications of one end's packets in one connection.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,6 +28,8 @@ pub(crate) struct Identities {
     rested_regular: u32,
     rested_odd: u32,
     missing: u16,
+    /// The most that were missing at a time.
+    most_missing: u16,
     last_follows: bool,
     /// How many in a row were older than the one before.
     older: u32,
@@ -39,7 +44,8 @@ impl Identities {
         let Some(own) = segment.identification.filter(|own| *own > 0 || segment.syn.is_none()) else {
             return;
         };
-        let rested = u32::from(segment.nanoseconds - self.last > REST_NANOSECONDS);
+        let rest = segment.nanoseconds - self.last;
+        let rested = u32::from(rest > REST_NANOSECONDS);
         self.last = segment.nanoseconds;
         let next = own.wrapping_add(segment.payload_bytes.div_ceil(mss.max(1)).clamp(1, 64) as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
@@ -49,9 +55,12 @@ impl Identities {
                 self.rested_regular = self.rested_regular.saturating_add(rested);
             }
             Some(step) if step <= MOST_MISSING => {
-                self.odd = self.odd.saturating_add(1);
-                self.rested_odd = self.rested_odd.saturating_add(rested);
+                if rest < TIMED_OUT_NANOSECONDS {
+                    self.odd = self.odd.saturating_add(1);
+                    self.rested_odd = self.rested_odd.saturating_add(rested);
+                }
                 self.missing = step;
+                self.most_missing = self.most_missing.max(step);
             }
             // Older than the last one: it was overtaken. Several in a row are not.
             Some(step) if step >= u16::MAX - MOST_MISSING && self.older < ENOUGH => {
@@ -67,6 +76,11 @@ impl Identities {
     /// How many packets were lost between the last two that came here.
     pub(crate) fn missing(&self) -> u32 {
         if self.counts_by_one() { self.missing.into() } else { 0 }
+    }
+
+    /// The most packets that were lost in a row before they came here.
+    pub(crate) fn most_missing(&self) -> u32 {
+        if self.counts_by_one() { self.most_missing.into() } else { 0 }
     }
 
     /// Whether the last two that came here followed each other for sure.

@@ -3,6 +3,7 @@
 mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
@@ -69,6 +70,46 @@ fn few_flows_of_one_input_that_starve_are_outcast() {
         assert!(finding.text.contains("(connections 13)"), "{}", finding.text);
         assert!(finding.text.contains("10 segments in a row"), "{}", finding.text);
     }
+}
+
+/// The same at a tap beside the receiver, which sees nothing of what was lost: rounds, and long rests.
+fn seen_behind(scene: &mut Scene, rtt: i64, starves: bool, until: i64) {
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    scene.pass(20_000);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+    scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
+    scene.got[CLIENT] = scene.next[SERVER];
+    scene.pass(rtt);
+    scene.ack(CLIENT);
+    let end = 1_700_000_000_000_000_000 + until;
+    while scene.now < end {
+        for _ in 0..3 {
+            (0..10).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(20_000);
+            scene.ack(SERVER);
+            scene.pass(rtt);
+        }
+        if starves {
+            scene.identification[CLIENT] += 10;
+            scene.pass(220 * MS);
+        }
+    }
+}
+
+#[test]
+fn a_tap_behind_the_queue_sees_by_identifications_how_many_were_lost_in_a_row() {
+    let rtt = 10 * MS;
+    let mut scenes: Vec<Scene> =
+        (0..12).map(|flow| Scene::between(&format!("10.0.1.1:{}", 40_000 + flow), "10.0.0.2:80")).collect();
+    scenes.iter_mut().for_each(|scene| seen_behind(scene, rtt, false, 2000 * MS));
+    let mut alone = Scene::between("10.0.2.1:40000", "10.0.0.2:80");
+    seen_behind(&mut alone, rtt, true, 2000 * MS);
+    scenes.push(alone);
+    let found = joined(scenes);
+    let finding = one(&found, Kind::Outcast);
+    assert!(finding.text.contains("10 segments in a row"), "{}", finding.text);
 }
 
 #[test]

@@ -102,6 +102,20 @@ fn without_identifications_nobody_is_blamed_for_it() {
 }
 
 #[test]
+fn where_every_long_rest_ends_in_a_loss_the_short_ones_tell_how_a_sender_counts() {
+    let mut scene = met_at_server(512);
+    for _ in 0..8 {
+        bursts(&mut scene, 4, 2);
+        scene.identification[CLIENT] += 3;
+        scene.pass(200 * MS);
+    }
+    bursts(&mut scene, 4, 2);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::RtoStall]);
+    assert!(one(&found, Kind::RtoStall).lost_seconds > 1.0);
+}
+
+#[test]
 fn new_data_that_probes_after_a_silence_shows_what_was_lost() {
     let mut scene = Scene::met(RTT);
     scene.talk(20, RTT);
