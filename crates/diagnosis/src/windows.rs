@@ -50,7 +50,9 @@ impl Connection {
             self.end_watch(from);
         }
         let half = self.half(from);
-        if now - half.last_data <= half.round_trip.timeout() {
+        // What was lost before it came here had not rested.
+        let was_lost = half.silence.as_ref().is_some_and(|silence| silence.end == now);
+        if was_lost || now - half.last_data <= half.round_trip.timeout() {
             return;
         }
         let before = half.rounds.busy_peak;
@@ -113,6 +115,8 @@ impl Connection {
     fn judge_round(&mut self, sender: Side, now: i64) {
         let limited = self.lost(Kind::NetworkLimited);
         let mss = u64::from(self.mss(sender));
+        let other = self.half(sender.other());
+        let asked = if other.counts.data_segments > 0 { other.last_data } else { i64::MIN };
         let half = self.half_mut(sender);
         let (peak, window, una) = (half.rounds.last_peak, half.window, half.una);
         let is_windowed = half.window_is_known && window < peak + mss;
@@ -130,7 +134,9 @@ impl Connection {
         if watch.rounds == 1 {
             watch.first = peak;
         }
-        if peak > watch.small
+        // More than is small may follow the first round, if it was what waited: nobody asked for it meanwhile.
+        let has_waited = watch.kind == Kind::IdleRestart && watch.rounds == 2 && grows && asked < watch.begin;
+        if (peak > watch.small && !has_waited)
             || is_windowed
             || (watch.rounds == 2 && !watch.proven && !watch.may_go_on(grows))
         {

@@ -116,6 +116,18 @@ fn where_every_long_rest_ends_in_a_loss_the_short_ones_tell_how_a_sender_counts(
 }
 
 #[test]
+fn slow_start_after_a_flight_was_lost_before_the_tap_is_no_restart_after_a_rest() {
+    let mut scene = met_at_server(8192);
+    bursts(&mut scene, 3, 60);
+    scene.identification[CLIENT] += 60;
+    scene.pass(400 * MS);
+    for size in [1, 2, 4, 8, 16, 32, 60] {
+        bursts(&mut scene, 1, size);
+    }
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::IdleRestart));
+}
+
+#[test]
 fn new_data_that_probes_after_a_silence_shows_what_was_lost() {
     let mut scene = Scene::met(RTT);
     scene.talk(20, RTT);

@@ -50,6 +50,29 @@ fn after_a_pause_longer_than_the_timeout_the_window_is_small_again() {
 }
 
 #[test]
+fn a_window_that_is_large_again_in_the_second_round_was_small_in_the_first() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    scene.pass(400 * MS);
+    rounds(&mut scene, &[20, 40, 60, 60]);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::IdleRestart]);
+}
+
+#[test]
+fn an_application_that_is_asked_for_more_after_a_pause_is_no_restart() {
+    let mut scene = wide();
+    rounds(&mut scene, &[60; 5]);
+    scene.pass(400 * MS);
+    for size in [20, 40, 60, 60] {
+        rounds(&mut scene, &[size]);
+        scene.data(SERVER, 100);
+        scene.got[CLIENT] = scene.next[SERVER];
+    }
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}
+
+#[test]
 fn a_window_that_stays_large_over_a_pause_is_no_restart() {
     let mut scene = wide();
     rounds(&mut scene, &[60; 5]);
