@@ -178,6 +178,14 @@ pub(crate) struct Rounds {
     ceiling: u64,
     /// The most since the last pause.
     pub(crate) busy_peak: u64,
+    /// The most before anything of the round was acknowledged.
+    opening: u64,
+    /// The least that the window left.
+    room: u64,
+    /// Both of the last round, and what had been acknowledged when that began.
+    last_opening: u64,
+    last_room: u64,
+    last_begin: u64,
 }
 
 impl Rounds {
@@ -186,14 +194,24 @@ impl Rounds {
         self.ceiling > 0 && self.peak * 2 >= self.ceiling * 3
     }
 
+    /// Whether so much is under way that the congestion window must be the limit, wherever the other end's window ends: in slow
+    /// start it grows by what is acknowledged (RFC 5681 section 3.1), and Linux asks it first. Not where something else had been
+    /// the limit before: the application, or the other end's window, which then left less than `slack`.
+    pub(crate) fn fills_slow_start(&self, una: u64, slack: u64, mss: u64) -> bool {
+        let grown = self.last_opening + una.saturating_sub(self.last_begin);
+        self.last_opening > 0 && self.peak.abs_diff(grown) <= 2 * mss && self.last_room >= slack
+    }
+
     /// New data has left: what comes after the last of it is no round of growth.
     pub(crate) fn note_data(&mut self) {
         let grown = self.has_grown();
         self.at_data = (self.growing + u32::from(grown), if grown { 0 } else { self.steady });
     }
 
-    /// Takes the bytes under way after data left or was acknowledged. Whether a round has ended, of which `last_peak` tells.
-    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64) -> bool {
+    /// Takes the bytes under way after data left or was acknowledged, and those that the other end's window leaves. Whether a
+    /// round has ended, of which `last_peak` tells.
+    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64, room: u64) -> bool {
+        self.room = self.room.min(room);
         self.largest_peak = self.largest_peak.max(flight);
         self.busy_peak = self.busy_peak.max(flight);
         self.peak = self.peak.max(flight);
@@ -206,14 +224,16 @@ impl Rounds {
             }
             self.steady = if self.has_grown() { 0 } else { self.steady + 1 };
             self.last_peak = self.peak;
+            (self.last_opening, self.last_room, self.last_begin) = (self.opening, self.room, self.begin);
             self.ceiling = self.ceiling.max(self.peak);
             self.end = 0;
         }
         if self.end == 0 {
-            self.peak = flight;
+            (self.peak, self.room) = (flight, room);
             self.begin = una;
         }
         if self.begin == una {
+            self.opening = self.peak;
             self.end = if flight > 0 { high } else { 0 };
         }
         has_ended

@@ -85,7 +85,7 @@ impl Connection {
         if half.flight.is_empty() {
             return Kind::ApplicationLimited;
         }
-        if half.window_is_known && half.room() < self.slack(busiest, limits) {
+        if self.is_windowed(busiest, self.slack(busiest, limits), limits) {
             return Kind::ReceiverLimited;
         }
         if self.is_bloated(busiest, limits) { Kind::Bufferbloat } else { Kind::NetworkLimited }
@@ -97,6 +97,14 @@ impl Connection {
         let mss = u64::from(self.mss(sender));
         let window = self.half(sender).window;
         (mss * u64::from(limits.window_slack_segments)).min(window / 8).max(mss)
+    }
+
+    /// Whether a sender stopped because the other end's window left it less than some bytes.
+    fn is_windowed(&self, sender: Side, needed: u64, limits: &Thresholds) -> bool {
+        let half = self.half(sender);
+        half.window_is_known
+            && half.room() < needed
+            && !half.rounds.fills_slow_start(half.una, self.slack(sender, limits), self.mss(sender).into())
     }
 
     /// Whether an end's window is closed.
@@ -154,8 +162,8 @@ impl Connection {
             self.open_silence(segment, from, gap, end);
         } else if !in_flight && missing > 0 {
             self.open_silence(segment, from, gap, begin + missing * u64::from(self.mss(from)));
-        } else if half.window_is_known
-            && (half.room() < u64::from(segment.payload_bytes.min(self.mss(from))) || fills_small_window)
+        } else if self.is_windowed(from, segment.payload_bytes.min(self.mss(from)).into(), limits)
+            || (half.window_is_known && fills_small_window)
         {
             self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if in_flight {
@@ -232,7 +240,7 @@ impl Connection {
                 data: half.last_number,
                 ack: segment.number,
             });
-        } else if half.room() < u64::from(self.mss(sender)) && half.window_is_known {
+        } else if self.is_windowed(sender, self.mss(sender).into(), limits) {
             self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if self.is_bloated(sender, limits) {
             self.give(Kind::Bufferbloat, gap, &evidence);

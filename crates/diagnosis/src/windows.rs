@@ -105,8 +105,8 @@ impl Connection {
     /// Counts what is under way, after data left or was acknowledged.
     pub(crate) fn take_round(&mut self, sender: Side, now: i64) {
         let half = self.half_mut(sender);
-        let (flight, una, high) = (half.flight.bytes(), half.una, half.high);
-        if half.rounds.take(flight, una, high) && half.watch.is_some() {
+        let (flight, una, high, room) = (half.flight.bytes(), half.una, half.high, half.room());
+        if half.rounds.take(flight, una, high, room) && half.watch.is_some() {
             self.judge_round(sender, now);
         }
     }

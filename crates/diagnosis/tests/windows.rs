@@ -72,6 +72,46 @@ fn an_application_that_is_asked_for_more_after_a_pause_is_no_restart() {
     assert_eq!(kinds(&scene.diagnosis()), []);
 }
 
+/// Windows of 128 bytes each: of as many segments, and some hundred bytes.
+const TWENTY: u16 = 230;
+const FORTY: u16 = 459;
+
+/// Rounds of so many full segments, each within the window of the other end; then that is wide.
+fn meeting_edge(steps: &[(u32, u16)]) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.window = [512, steps[0].1];
+    scene.meet(RTT);
+    rounds(&mut scene, &[1]);
+    for (place, (size, _)) in steps.iter().enumerate() {
+        (0..*size).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(RTT);
+        scene.window[SERVER] = steps.get(place + 1).map_or(8192, |(_, window)| *window);
+        scene.ack(SERVER);
+        scene.pass(AT_ONCE);
+    }
+    rounds(&mut scene, &[40; 3]);
+    scene.diagnosis()
+}
+
+#[test]
+fn where_both_windows_end_the_congestion_window_is_the_limit() {
+    assert_eq!(kinds(&meeting_edge(&[(10, FORTY), (20, FORTY), (40, FORTY)])), []);
+}
+
+#[test]
+fn a_flight_that_grew_by_less_than_its_congestion_window_ends_at_the_receivers() {
+    for (steps, rounds) in [
+        (vec![(10, FORTY), (30, FORTY), (40, FORTY)], 1.0),
+        (vec![(10, FORTY), (20, FORTY), (40, FORTY), (40, FORTY)], 1.0),
+        // What had been the limit before, and lets twice as much through now, is the limit.
+        (vec![(20, TWENTY), (20, TWENTY), (40, FORTY)], 3.0),
+    ] {
+        let found = meeting_edge(&steps);
+        assert_eq!(kinds(&found), [Kind::ReceiverLimited], "{steps:?}");
+        assert!((lost(&found, Kind::ReceiverLimited) - rounds * 0.01).abs() < 0.001, "{:?}", found.findings);
+    }
+}
+
 #[test]
 fn a_window_that_stays_large_over_a_pause_is_no_restart() {
     let mut scene = wide();
