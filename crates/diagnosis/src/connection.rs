@@ -201,12 +201,14 @@ impl Connection {
             return;
         }
         self.hear_echo(segment, from, now);
+        if let Some((value, _)) = segment.timestamps {
+            self.half_mut(from).lag.take(value, now);
+        }
         self.catch_up(segment, from, now, limits);
         let mss = self.mss(from);
         self.half_mut(from).identities.take(segment, mss);
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
-        self.keep_stamp(segment, from, now);
         let is_taken = self.check_header(segment, from, now);
         self.last = now;
         self.last_number = segment.number;

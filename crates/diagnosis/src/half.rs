@@ -5,6 +5,7 @@ use crate::flight::Flight;
 use crate::flows::{Progress, Run};
 use crate::holes::Holes;
 use crate::identities::Identities;
+use crate::lag::Lag;
 use crate::quality::Checksums;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
@@ -38,8 +39,11 @@ pub(crate) struct Half {
     /// Timestamps of the other end as they passed the tap, and how long the newest took to come back from the sender.
     pub(crate) echoes: VecDeque<(u32, i64)>,
     pub(crate) echo: i64,
-    /// The sender's own timestamps: the first and the newest, with when they passed the tap.
-    pub(crate) stamps: Option<[(u32, i64); 2]>,
+    /// The sender has echoed one of them: it echoes at all.
+    pub(crate) echoes_any: bool,
+    /// How long acknowledgements that were late, as the sender's data showed, took to be heard of: smoothed.
+    pub(crate) late: i64,
+    pub(crate) lag: Lag,
     /// When the last pause ended.
     pub(crate) paused: i64,
     /// Acknowledgements that have passed the tap and not reached the sender.

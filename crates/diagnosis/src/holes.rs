@@ -1,5 +1,6 @@
 //! Bytes that a tap has not seen while later ones passed: reordered, lost on the way to the tap, or not captured.
 
+use crate::lag::Lag;
 use framegauge_packets::capture::Segment;
 
 /// More are forgotten: the oldest first.
@@ -80,8 +81,9 @@ impl Holes {
 impl Hole {
     /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and
     /// nothing was lost. Timestamps tell (RFC 7323), or IPv4's identification where it counts up; else the time does:
-    /// a repair takes at least half an RTT, unless the sender knew of losses before (`is_calm`: it did not).
-    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool) -> bool {
+    /// a repair takes at least half an RTT, unless the sender knew of losses before (`is_calm`: it did not). `clock`: that of
+    /// the sender, which has taken the segment.
+    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool, clock: &Lag) -> bool {
         let (own, later) = (by.timestamps.map(|(value, _)| value), self.timestamp);
         if let (Some(own), Some(later)) = (own, later)
             && own != later
@@ -94,7 +96,9 @@ impl Hole {
         {
             return (own.wrapping_sub(later) as i16) < 0;
         }
-        is_calm && now - self.since < rtt / 2
+        // They left within a tick of the sender's clock, whenever they came here.
+        let left_within = if own.is_some() { clock.tick().min(now - self.since) } else { now - self.since };
+        (own.is_some() && clock.is_older()) || (is_calm && left_within < rtt / 2)
     }
 }
 

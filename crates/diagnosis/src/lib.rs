@@ -19,6 +19,7 @@ mod holes;
 mod identities;
 pub mod joined;
 mod kinds;
+mod lag;
 mod marks;
 mod notes;
 mod outcast;

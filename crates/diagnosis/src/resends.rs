@@ -72,7 +72,7 @@ impl Connection {
         }
         let rtt = self.path_rtt();
         let is_calm = hole.since - self.half(from).paused > 2 * rtt;
-        let overtaken = hole.was_overtaken(segment, now, rtt, is_calm);
+        let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
         self.half_mut(from).flight.insert(Piece {
             begin: range.0.max(hole.begin),
             end: range.1.min(hole.end),

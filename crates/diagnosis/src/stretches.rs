@@ -21,8 +21,7 @@ impl Connection {
             self.attribute_handshake(segment, from, gap);
             return;
         }
-        let pause = ((self.path_rtt() as f64 * limits.pause_rtts) as i64).max(limits.pause_nanoseconds);
-        if gap <= pause && !self.is_delayed(segment, from, gap, limits) {
+        if gap <= self.pause(limits) && !self.is_delayed(segment, from, gap, limits) {
             let acts = segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN);
             let sender = if acts { from } else { from.other() };
             let kind = self.regime(sender, limits);
@@ -33,6 +32,11 @@ impl Connection {
         } else {
             self.attribute_to_receiver(segment, from, gap, limits);
         }
+    }
+
+    /// A gap is a pause if it is longer.
+    pub(crate) fn pause(&self, limits: &Thresholds) -> i64 {
+        ((self.path_rtt() as f64 * limits.pause_rtts) as i64).max(limits.pause_nanoseconds)
     }
 
     /// Counts time up to now for a cause.
@@ -56,10 +60,19 @@ impl Connection {
         if stalled { Kind::SenderStall } else { kind }
     }
 
-    /// The time until an acknowledgement reaches a sender.
-    pub(crate) fn attribute_wait(&mut self, sender: Side, at: i64, limits: &Thresholds) {
+    /// The time until an acknowledgement reaches a sender, later than it ever did by `lateness`.
+    pub(crate) fn attribute_wait(&mut self, sender: Side, at: i64, lateness: i64, limits: &Thresholds) {
+        let gap = at - self.last;
         let kind = self.regime(sender, limits);
-        self.give(kind, at - self.last, &[]);
+        // By twice as much as others before it, once.
+        let is_odd = kind == Kind::NetworkLimited
+            && lateness > self.pause(limits)
+            && lateness as f64 > self.half(sender).late as f64 * limits.pause_rtts;
+        self.give(if is_odd { Kind::Unexplained } else { kind }, gap, &[]);
+        if lateness > 0 {
+            let late = &mut self.half_mut(sender).late;
+            *late += (lateness - *late) / 8;
+        }
     }
 
     fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
@@ -166,20 +179,31 @@ impl Connection {
             || (half.window_is_known && fills_small_window)
         {
             self.give(Kind::ReceiverLimited, gap, &evidence);
+        } else if (in_flight && !self.has_just_left(segment, from, gap))
+            || self.is_answer_late(from, self.last + gap / 2)
+        {
+            // It had left long before, or what it waited for was under way from here to it: all of them stood still.
+            let kind = self.of_late(from, gap, limits);
+            self.give(kind, gap, &evidence);
         } else if in_flight {
             self.extend_episode(segment, from, gap, limits);
         } else if half.unpushed {
-            let has_left = self.has_just_left(segment, from, gap);
-            let is_seen = self.is_sender_seen(from) && has_left;
-            let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
-            if has_left && self.half(from).identities.may_follow() {
-                let (begin, end) = (self.last, self.last + gap);
-                count(&mut self.half_mut(from).unsure, Kind::SenderStall, begin, end, gap, &evidence);
-            }
-            self.give(kind, gap, &evidence);
+            self.attribute_unpushed(segment, from, gap, &evidence);
         } else {
             self.give(Kind::ApplicationLimited, gap, &evidence);
         }
+    }
+
+    /// A pause of a sender that had more to send.
+    fn attribute_unpushed(&mut self, segment: &Segment, from: Side, gap: i64, evidence: &[u64]) {
+        let has_left = self.has_just_left(segment, from, gap);
+        let is_seen = self.is_sender_seen(from) && has_left;
+        let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
+        if has_left && self.half(from).identities.may_follow() {
+            let (begin, end) = (self.last, self.last + gap);
+            count(&mut self.half_mut(from).unsure, Kind::SenderStall, begin, end, gap, evidence);
+        }
+        self.give(kind, gap, evidence);
     }
 
     /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.
@@ -244,15 +268,20 @@ impl Connection {
             self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if self.is_bloated(sender, limits) {
             self.give(Kind::Bufferbloat, gap, &evidence);
-        } else if half.round_trip.samples == 0
-            || gap as f64 <= half.round_trip.smoothed as f64 * limits.pause_rtts
-        {
-            // As late as answers are now, though not as soon as the soonest.
-            self.give(Kind::NetworkLimited, gap, &evidence);
         } else {
-            // An answer that came late once, and no timer or queue that explains it.
-            self.give(Kind::Unexplained, gap, &evidence);
+            let kind = self.of_late(sender, gap, limits);
+            self.give(kind, gap, &evidence);
         }
+    }
+
+    /// The cause of a pause in which data or its answer was under way, and no queue is known.
+    fn of_late(&self, sender: Side, gap: i64, limits: &Thresholds) -> Kind {
+        let round_trip = &self.half(sender).round_trip;
+        // As late as answers are now, though not as soon as the soonest.
+        let is_usual =
+            round_trip.samples == 0 || gap as f64 <= round_trip.smoothed as f64 * limits.pause_rtts;
+        // What came late once has no timer or queue that explains it.
+        if is_usual { Kind::NetworkLimited } else { Kind::Unexplained }
     }
 
     /// Whether an acknowledgement so late may have been delayed on purpose: it is of news, and the last data was less
@@ -279,6 +308,8 @@ impl Connection {
             true if segment.payload_bytes < self.mss(held.sender) => Kind::NagleDelayedAck,
             // A window of one segment waits for its acknowledgement, too.
             true => Kind::NetworkLimited,
+            // It waited for others, which are late.
+            false if from == held.sender && self.is_answer_late(from, held.begin) => Kind::Unexplained,
             false => Kind::ApplicationLimited,
         };
         self.note(kind, held.begin, held.end, held.end - held.begin, &[held.data, held.ack, segment.number]);

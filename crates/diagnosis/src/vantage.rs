@@ -26,7 +26,6 @@ pub(crate) struct Waiting {
 
 /// More do not wait: those that are older are taken.
 const MOST_WAITING: usize = 1 << 14;
-const MILLISECOND: i64 = 1_000_000;
 /// A tap this part of an RTT from a sender is beside it.
 const BESIDE: i64 = 8;
 
@@ -82,6 +81,7 @@ impl Connection {
                 break;
             }
             half.echoes.pop_front();
+            half.echoes_any |= value == echo;
             if value == echo {
                 // A sender that rested has not answered at once.
                 let sends_on = now - half.last_data <= (now - seen) / 2;
@@ -90,28 +90,19 @@ impl Connection {
         }
     }
 
-    /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender: by the sender's clock, which ticks once a millisecond or
-    /// more often (Linux), or too seldom to tell.
-    pub(crate) fn has_just_left(&self, segment: &Segment, from: Side, gap: i64) -> bool {
-        let (Some((now, _)), Some([first, last])) = (segment.timestamps, self.half(from).stamps) else {
-            return true;
-        };
-        if self.reach(from) == 0 {
-            return true;
-        }
-        let ticks = |one: u32, other: u32| i64::from(other.wrapping_sub(one) as i32);
-        let is_fine = ticks(first.0, last.0) * MILLISECOND * 2 >= last.1 - first.1;
-        !is_fine || ticks(last.0, now) * MILLISECOND * 2 >= gap
+    /// Whether the newest data of a sender shows that an answer was late on its way from the tap to it: one that should have
+    /// reached it by then is not echoed yet. Where the other end sends data as well, a loss of that may hide answers.
+    pub(crate) fn is_answer_late(&self, sender: Side, by: i64) -> bool {
+        let half = self.half(sender);
+        let is_due = |(_, seen): &(u32, i64)| seen + self.reach(sender) <= by;
+        half.echoes_any
+            && half.echoes.front().is_some_and(is_due)
+            && self.half(sender.other()).flight.is_empty()
     }
 
-    /// Keeps the timestamp of a segment.
-    pub(crate) fn keep_stamp(&mut self, segment: &Segment, from: Side, now: i64) {
-        let Some((value, _)) = segment.timestamps else { return };
-        let stamps = &mut self.half_mut(from).stamps;
-        match stamps {
-            Some(both) => both[1] = (value, now),
-            None => *stamps = Some([(value, now); 2]),
-        }
+    /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender.
+    pub(crate) fn has_just_left(&self, segment: &Segment, from: Side, gap: i64) -> bool {
+        segment.timestamps.is_none() || self.reach(from) == 0 || self.half(from).lag.left_after(gap)
     }
 
     /// Takes what has reached its sender before a segment, and gives the time until then to what the sender waited for.
@@ -121,11 +112,26 @@ impl Connection {
         }
         let acts = segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN);
         let sender = if acts { from } else { from.other() };
+        // New data that ends a pause shows what its sender had heard of; what it repeats, a timer may have told it to.
+        let half = self.half(from);
+        let tells =
+            acts && half.places.near(segment.seq) >= half.high && now - self.last > self.pause(limits);
+        // As long as the data on its way here, its sender had to wait for what released it.
+        let queued = if tells && segment.timestamps.is_some() { half.lag.queued() } else { 0 };
         loop {
             let due = |side: Side| {
-                let first = self.half(side).waiting.front()?;
+                let mut waiting = self.half(side).waiting.iter();
+                let first = waiting.next()?;
                 let has_it = side == from && acts && self.has_heard(segment, side, first);
-                (first.due <= now || has_it).then_some((first.due.clamp(self.last, now), side))
+                let tells = tells && side == from;
+                let arrived = first.due + if side == from { queued } else { 0 };
+                if !has_it && (arrived > now || (tells && self.has_not_heard(segment, side, first))) {
+                    return None;
+                }
+                // Where the next one has not arrived, this one was as late.
+                let next = waiting.next().filter(|next| tells && self.has_not_heard(segment, side, next));
+                let at = next.map_or(arrived, |next| arrived.max(now - (next.seen - first.seen)));
+                Some((at.clamp(self.last, now), side))
             };
             let next = match (due(Side::Client), due(Side::Server)) {
                 (Some(one), Some(other)) => {
@@ -142,7 +148,8 @@ impl Connection {
             };
             let (at, side) = next;
             if side == sender && self.established && !self.closed {
-                self.attribute_wait(sender, at, limits);
+                let lateness = self.half(side).waiting.front().map_or(0, |first| at - first.due);
+                self.attribute_wait(sender, at, lateness, limits);
                 self.last = at;
             }
             self.take_next(side, at);
@@ -157,6 +164,17 @@ impl Connection {
         }
         let half = self.half(sender);
         segment.payload_bytes > 0 && half.places.near(segment.seq) < half.high
+    }
+
+    /// Whether what a sender does now shows that an acknowledgement that passed the tap had not arrived: it echoes an older
+    /// timestamp. One that lies behind data that it has not acknowledged need not count for it (RFC 7323 section 4.3).
+    fn has_not_heard(&self, segment: &Segment, sender: Side, waiting: &Waiting) -> bool {
+        let (Some((_, echo)), Some((value, _))) = (segment.timestamps, waiting.segment.timestamps) else {
+            return false;
+        };
+        let other = self.half(sender.other());
+        let is_older = (echo.wrapping_sub(value) as i32) < 0;
+        is_older && self.half(sender).echoes_any && other.places.near(waiting.segment.seq) <= other.una
     }
 
     /// Takes all that waits for this sender.
