@@ -67,7 +67,7 @@ pub(crate) struct Half {
     /// It was full, and had no PSH.
     pub(crate) last_is_open: bool,
     pub(crate) identities: Identities,
-    /// Pauses that are the sender's own, if it turns out that it counts its packets by one.
+    /// Pauses that are the sender's own, or losses before the tap, if it turns out that it counts its packets by one.
     pub(crate) unsure: Vec<Tally>,
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,

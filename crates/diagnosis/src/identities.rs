@@ -88,9 +88,11 @@ impl Identities {
         self.counts_by_one() && self.missing == 0
     }
 
-    /// Whether the last two that came here followed each other, if it turns out that the sender counts by one.
-    pub(crate) fn may_follow(&self) -> bool {
-        !self.counts_by_one() && self.last_follows
+    /// Whether the last two that came here followed each other, or others were lost between them, if it turns out that the
+    /// sender counts by one.
+    pub(crate) fn may_follow(&self) -> Option<bool> {
+        let tells = !self.counts_by_one() && (self.last_follows || self.missing > 0);
+        tells.then_some(self.last_follows)
     }
 
     /// Whether the sender counts up by one for each packet of this connection.

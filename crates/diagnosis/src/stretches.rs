@@ -199,9 +199,12 @@ impl Connection {
         let has_left = self.has_just_left(segment, from, gap);
         let is_seen = self.is_sender_seen(from) && has_left;
         let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
-        if has_left && self.half(from).identities.may_follow() {
+        if let Some(follows) = self.half(from).identities.may_follow()
+            && has_left
+        {
+            let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
             let (begin, end) = (self.last, self.last + gap);
-            count(&mut self.half_mut(from).unsure, Kind::SenderStall, begin, end, gap, evidence);
+            count(&mut self.half_mut(from).unsure, kind, begin, end, gap, evidence);
         }
         self.give(kind, gap, evidence);
     }
@@ -209,17 +212,25 @@ impl Connection {
     /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.
     pub(crate) fn settle_unsure(&mut self, side: Side) {
         let half = self.half_mut(side);
-        let Some(unsure) = half.unsure.pop().filter(|_| half.identities.counts_by_one()) else { return };
-        let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::Unexplained) else {
+        let all = std::mem::take(&mut half.unsure);
+        if !half.identities.counts_by_one() {
             return;
-        };
-        tally.lost -= unsure.lost;
-        tally.count -= unsure.count;
-        tally.packets.retain(|number| !unsure.packets.contains(number));
-        self.tallies.retain(|tally| tally.kind != Kind::Unexplained || tally.count > 0);
-        self.note(Kind::SenderStall, unsure.begin, unsure.end, unsure.lost, &unsure.packets);
-        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::SenderStall) {
-            tally.count += unsure.count - 1;
+        }
+        for unsure in all {
+            let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::Unexplained) else {
+                return;
+            };
+            tally.lost -= unsure.lost;
+            tally.count -= unsure.count;
+            tally.packets.retain(|number| !unsure.packets.contains(number));
+            self.tallies.retain(|tally| tally.kind != Kind::Unexplained || tally.count > 0);
+            self.note(unsure.kind, unsure.begin, unsure.end, unsure.lost, &unsure.packets);
+            if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == unsure.kind) {
+                tally.count += unsure.count - 1;
+            }
+            if unsure.kind == Kind::RtoStall {
+                self.stalls.push((unsure.begin, side));
+            }
         }
     }
 

@@ -288,3 +288,23 @@ fn pauses_of_the_beginning_are_the_senders_own_once_it_is_known_how_it_counts() 
     scene.segments.iter_mut().for_each(|segment| segment.identification = None);
     assert_eq!(kinds(&scene.diagnosis()), [Kind::Unexplained]);
 }
+
+/// The first flight after the handshake arrives, the next is lost before the tap.
+#[test]
+fn a_loss_of_the_beginning_shows_once_it_is_known_how_a_sender_counts() {
+    let mut scene = met_at_server(512);
+    for _ in 0..10 {
+        scene.send(CLIENT, MSS, TcpFlags::ACK);
+        scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(MSS);
+        scene.pass(10_000);
+    }
+    scene.ack(SERVER);
+    scene.pass(RTT + 250 * MS);
+    scene.identification[CLIENT] += 20;
+    bursts(&mut scene, 20, 4);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::RtoStall]);
+    assert!((one(&found, Kind::RtoStall).lost_seconds - 0.25).abs() < 0.002);
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::Unexplained]);
+}
