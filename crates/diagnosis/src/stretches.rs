@@ -266,6 +266,9 @@ impl Connection {
             self.give(Kind::ZeroWindow, gap, &evidence);
         } else if half.flight.is_empty() {
             self.give(Kind::ApplicationLimited, gap, &[]);
+        } else if self.is_windowed(sender, self.mss(sender).into(), limits) {
+            // Delayed or not, it is room that the sender waits for.
+            self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if self.is_delayed(segment, from, gap, limits) {
             // Kept aside: what follows tells whether anybody waited for it.
             self.held = Some(Held {
@@ -275,8 +278,6 @@ impl Connection {
                 data: half.last_number,
                 ack: segment.number,
             });
-        } else if self.is_windowed(sender, self.mss(sender).into(), limits) {
-            self.give(Kind::ReceiverLimited, gap, &evidence);
         } else if self.is_bloated(sender, limits) {
             self.give(Kind::Bufferbloat, gap, &evidence);
         } else {

@@ -252,6 +252,21 @@ fn a_window_below_a_segment_is_waited_for_by_the_receivers_fault() {
     assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
 }
 
+#[test]
+fn a_delayed_acknowledgement_is_not_waited_for_where_the_window_has_no_room() {
+    let mut scene = Scene::met(2 * MS);
+    scene.talk(3, 2 * MS);
+    scene.window[SERVER] = 12; // of 128 bytes
+    scene.ack(SERVER);
+    for _ in 0..6 {
+        scene.data(CLIENT, 1400);
+        scene.pass(42 * MS);
+        scene.ack(SERVER);
+        scene.pass(10_000);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::ReceiverLimited]);
+}
+
 /// Linux answers a SYN with identification 0, and counts from anywhere then: also from where 0 would be a later one.
 #[test]
 fn the_identification_of_a_syn_says_nothing_about_those_that_follow() {
