@@ -198,7 +198,17 @@ proptest! {
         let hop = &direction.hops[0];
         prop_assert_eq!(hop.missed_packets + hop.unseen_packets + hop.unjudged_packets, 0);
         prop_assert_eq!(hop.lost_packets, lost.len() as u64);
-        prop_assert_eq!(inferred(&joined), lost);
+        if plan.with_timestamps {
+            prop_assert_eq!(inferred(&joined), lost);
+        } else {
+            // Which copy of a lost tail came is told by delays alone, and the clocks leave these open.
+            let firsts = |all: BTreeSet<(i64, u32)>| {
+                let mut firsts: Vec<u32> = all.into_iter().map(|(_, first)| first).collect();
+                firsts.sort_unstable();
+                firsts
+            };
+            prop_assert_eq!(firsts(inferred(&joined)), firsts(lost));
+        }
         prop_assert_eq!(joined.connections[0].directions[1].hops[0].lost_packets, 0);
         let clock = joined.taps[1].clock.as_ref().expect("packets came both ways");
         let wrong = (clock.offset_seconds - offset as f64 / 1e9).abs();
