@@ -73,6 +73,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
     });
     json!({
         "end_seconds": outcome.end.as_seconds_f64(),
+        "received_bytes": outcome.transfers.iter().map(|transfer| transfer.bytes).sum::<u64>(),
         "segments": outcome.segments,
         "under_way": outcome.under_way,
         "cpu_seconds": cpu_seconds,

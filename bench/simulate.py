@@ -1,0 +1,171 @@
+"""`framegauge-agent simulate` beside ns-3 on the same networks: simulated packets per CPU second; then how it grows.
+
+    .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only ns-3|growth]
+
+ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
+Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four groups
+to one receiver, and a permutation on a fat-tree of 128 hosts (k = 8) where a destination decides its way. A packet is a
+segment's worth of payload that a receiver's application got. CPU time is each program's own, without building the
+network in ns-3's case, with it in ours. Each round runs both, in turn in another order; a figure is the ratio within a
+round. ns-3 is so much slower that it simulates a shorter time.
+
+`growth` runs permutations on fat-trees of k = 4 to 32 (16 to 8,192 hosts), each for the time that carries about a
+million segments, and prints hops per second (one event per hop), peak memory, and the bytes per segment under way.
+"""
+
+# ruff: noqa: T201 (its output is its purpose)
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.common import save, say, spread, warn_if_busy
+
+from framegauge.agents.binary import find_agent
+
+SOURCE = Path(__file__).resolve().parent / "peers/many_hosts.cc"
+PROGRAM = Path("results/many-hosts-ns3")
+LIBRARIES = ("core", "network", "internet", "point-to-point", "applications")
+SEGMENT_BYTES = 1448
+QUEUE_BYTES = 100 * 1518
+TARGET = 50.0
+# Simulated seconds: of ns-3, and of ours.
+SCENARIOS = {"many-to-one": (0.5, 10.0), "fat-tree-8": (0.01, 0.1)}
+GROWTH_SECONDS = {4: 1.0, 8: 0.1, 16: 0.015, 32: 0.002}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run came to."""
+
+    packets: float
+    cpu_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Packets per CPU second."""
+        return self.packets / self.cpu_seconds
+
+
+def build() -> None:
+    """Builds ns-3's program, if its source is newer."""
+    if PROGRAM.exists() and PROGRAM.stat().st_mtime > SOURCE.stat().st_mtime:
+        return
+    say("building the program for ns-3")
+    PROGRAM.parent.mkdir(exist_ok=True)
+    libraries = [f"-lns3-{name}" for name in LIBRARIES]
+    built = subprocess.run(["g++", "-O3", "-std=c++17", SOURCE, "-o", PROGRAM, *libraries], check=False)
+    if built.returncode != 0:
+        raise SystemExit("bench.simulate: ns-3's program cannot be built; apt-get install libns3-dev g++")
+
+
+def ns3(scenario: str, seconds: float) -> Figures:
+    """One run of ns-3."""
+    output = subprocess.run([PROGRAM, scenario, str(seconds)], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = json.loads(output)
+    return Figures(found["bytes"] / SEGMENT_BYTES, found["cpu_seconds"])
+
+
+def flow(client: str, server: str) -> dict[str, Any]:
+    """A transfer without end."""
+    return {"client": client, "server": server, "steps": [{"from": "client", "bytes": None}]}
+
+
+def link(links: int) -> dict[str, Any]:
+    """Links of 5 us, where so many are between the hosts that are furthest apart."""
+    return {"bits_per_second": 10**9, "rtt_seconds": 2 * links * 5e-6, "buffer_bytes": QUEUE_BYTES, "port_mtu": 9216}
+
+
+def scenario_of(name: str, seconds: float) -> dict[str, Any]:
+    """The scenario as the agent reads it."""
+    tcp = {"congestion_control": "reno"}
+    if name == "many-to-one":
+        hosts = [f"h{number}" for number in range(1, 18)]
+        links = [[host, f"group{place // 4}"] for place, host in enumerate(hosts[:16])]
+        links += [[f"group{group}", "root"] for group in range(4)] + [[hosts[16], "root"]]
+        switches = [*(f"group{group}" for group in range(4)), "root"]
+        shape: dict[str, Any] = {"topology": {"kind": "custom", "switches": switches, "links": links}, "link": link(3)}
+        flows = [flow(host, hosts[16]) for host in hosts[:16]]
+    else:
+        k = int(name.removeprefix("fat-tree-"))
+        hosts = [f"h{number}" for number in range(1, k**3 // 4 + 1)]
+        shape = {"topology": {"kind": "fat-tree", "k": k}, "link": link(6)}
+        shape["routing"] = {"paths": "shortest", "choice": "destination"}
+        half = len(hosts) // 2
+        flows = [flow(host, hosts[(place + half + 1) % len(hosts)]) for place, host in enumerate(hosts)]
+    named = [{"name": host, "mtu": 1500} for host in hosts]
+    return {"hosts": named, **shape, "tcp": tcp, "flows": flows, "end_seconds": seconds}
+
+
+def ours(name: str, seconds: float) -> tuple[Figures, dict[str, Any]]:
+    """One run of the simulator, and its result."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = json.dumps(scenario_of(name, seconds))
+        command = [str(find_agent()), "simulate", folder]
+        lines = subprocess.run(command, input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
+    result = json.loads(lines.splitlines()[-1])["result"]
+    return Figures(result["received_bytes"] / SEGMENT_BYTES, result["cpu_seconds"]), result
+
+
+def beside(rounds: int) -> dict[str, Any]:
+    """Both programs on both scenarios."""
+    build()
+    found: dict[str, Any] = {}
+    for name, (theirs, mine) in SCENARIOS.items():
+        ratios, rates = [], []
+        for number in range(rounds):
+            runs = {"ns-3": lambda name=name, theirs=theirs: ns3(name, theirs),
+                    "framegauge": lambda name=name, mine=mine: ours(name, mine)[0]}  # fmt: skip
+            order = list(runs) if number % 2 else list(runs)[::-1]
+            figures = {program: runs[program]() for program in order}
+            rates.append({program: figure.rate for program, figure in figures.items()})
+            ratios.append(figures["framegauge"].rate / figures["ns-3"].rate)
+            say(f"{name}, round {number + 1}: {ratios[-1]:.0f} times")
+        reached = "reached" if statistics.median(ratios) >= TARGET else "NOT reached"
+        medians = {program: statistics.median(rate[program] for rate in rates) for program in rates[0]}
+        print(f"{name}: {medians['framegauge'] / 1e6:.2f} M packets per CPU second, ns-3 {medians['ns-3'] / 1e3:.1f} k")
+        print(f"    {spread(ratios, '.0f')} times ns-3; wanted {TARGET:.0f}: {reached}")
+        found[name] = {"ratios": ratios, "packets_per_cpu_second": rates}
+    return found
+
+
+def growth(sizes: list[int]) -> dict[str, Any]:
+    """Permutations on ever larger fat-trees."""
+    found: dict[str, Any] = {}
+    print(f"{'hosts':>6} {'hops/CPU s':>11} {'segments/CPU s':>15} {'memory':>9}")
+    for k in sizes:
+        _, result = ours(f"fat-tree-{k}", GROWTH_SECONDS[k])
+        # The largest of all programs so far, and each is larger than the one before.
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        hops = sum(port["sent_frames"] for port in result["ports"]) / result["cpu_seconds"]
+        segments = result["segments"] / result["cpu_seconds"]
+        found[str(k**3 // 4)] = {"hops_per_cpu_second": hops, "segments_per_cpu_second": segments, "peak_bytes": peak}
+        print(f"{k**3 // 4:>6} {hops / 1e6:>9.2f} M {segments / 1e6:>13.2f} M {peak / 2**20:>5.0f} MiB")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", default="4,8,16,32", help="k of the fat-trees of `growth`")
+    parser.add_argument("--only", choices=("ns-3", "growth"))
+    options = parser.parse_args()
+    warn_if_busy()
+    found = {}
+    if options.only != "growth":
+        found["ns-3"] = beside(options.rounds)
+    if options.only != "ns-3":
+        found["growth"] = growth([int(k) for k in options.sizes.split(",")])
+    say(f"figures: {save('bench-simulate', found)}")
+
+
+if __name__ == "__main__":
+    main()
