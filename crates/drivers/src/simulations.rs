@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use framegauge_fabric::{FabricConfig, PortCounters};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Outcome, Scenario, Simulation};
+use framegauge_simulator::{Logged, Outcome, Scenario, Simulation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -128,13 +128,14 @@ impl From<&PortCounters> for Port {
     }
 }
 
-/// Writes `transfers.arrow`, `samples.arrow` and `drops.arrow` into the folder.
+/// Writes `transfers.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder.
 pub fn write(outcome: &Outcome, network: &FabricConfig, folder: &Path) -> Result<(), String> {
     let names = network.port_names();
     let drops = Drops::collect(&outcome.drops, &names, 0).write();
     for (name, file) in [
         ("transfers.arrow", spool::write(transfers(outcome))),
         ("samples.arrow", spool::write(samples(outcome))),
+        ("segments.arrow", spool::write(segments(outcome))),
         ("drops.arrow", drops),
     ] {
         let file = file.map_err(|error| error.to_string())?;
@@ -181,5 +182,29 @@ fn samples(outcome: &Outcome) -> Vec<(&'static str, Column)> {
             "srtt_seconds",
             Column::Float(all.iter().map(|sample| sample.smoothed_rtt.as_seconds_f64()).collect()),
         ),
+    ]
+}
+
+fn segments(outcome: &Outcome) -> Vec<(&'static str, Column)> {
+    let all = &outcome.log;
+    let words = |of: fn(&Logged) -> u32| Column::Word(all.iter().map(of).collect());
+    let longs = |of: fn(&Logged) -> u64| Column::Long(all.iter().map(of).collect());
+    let blocks = |logged: &Logged| {
+        let each: Vec<String> = logged.blocks.iter().map(|(begin, end)| format!("{begin}-{end}")).collect();
+        each.join(" ")
+    };
+    vec![
+        ("time_seconds", Column::Float(all.iter().map(|logged| logged.time.as_seconds_f64()).collect())),
+        ("connection", words(|logged| logged.connection)),
+        ("from_client", words(|logged| logged.from_client.into())),
+        ("sequence", longs(|logged| logged.sequence)),
+        ("bytes", words(|logged| logged.bytes)),
+        ("flags", words(|logged| logged.flags.into())),
+        ("acknowledged", longs(|logged| logged.acknowledged)),
+        ("window_bytes", words(|logged| logged.window_bytes)),
+        ("blocks", Column::Text(all.iter().map(blocks).collect())),
+        ("resend", words(|logged| logged.is_resend.into())),
+        ("cwnd_segments", words(|logged| logged.cwnd_segments)),
+        ("ssthresh_segments", words(|logged| logged.ssthresh_segments)),
     ]
 }

@@ -65,6 +65,7 @@ impl Fabric {
             Some(false) => {
                 changed.take_down(now);
                 self.events.retain(|Reverse(event)| event.source != u32::from(port.0));
+                self.lose_held(port, sink);
             }
             None => {}
         }

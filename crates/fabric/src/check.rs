@@ -44,6 +44,9 @@ impl FabricConfig {
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
                 .map_err(|problem| ConfigError::Uplink { host, problem })?;
         }
+        for script in &self.scripts {
+            script.check(self)?;
+        }
         for (number, background) in self.background.iter().enumerate() {
             let said = background.check(self);
             said.map_err(|problem| ConfigError::Background { background: number, problem })?;

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::topology::labels;
 use crate::{
-    BackgroundConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, SharedBufferConfig,
+    BackgroundConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, Script, SharedBufferConfig,
 };
 
 /// A host, by its position in [`FabricConfig::hosts`].
@@ -103,6 +103,8 @@ pub struct FabricConfig {
     pub shared_buffer: Option<SharedBufferConfig>,
     /// Load that the fabric makes itself.
     pub background: Vec<BackgroundConfig>,
+    /// What links do to single frames; at most one per port.
+    pub scripts: Vec<Script>,
 }
 
 /// Why a configuration is no fabric.
@@ -139,6 +141,14 @@ pub enum ConfigError {
     SharedBuffer {
         /// What is wrong with it.
         problem: String,
+    },
+    /// A script that cannot work.
+    #[error("port {port}: script: {problem}")]
+    Script {
+        /// The port that it is behind.
+        port: usize,
+        /// What is wrong with it.
+        problem: &'static str,
     },
     /// A background that cannot work.
     #[error("background {background}: {problem}")]
@@ -213,6 +223,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
         },
         shared_buffer: None,
         background: Vec::new(),
+        scripts: Vec::new(),
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Reason {
     SharedBuffer,
     /// It was lost on the link behind the port.
     Loss,
+    /// The script of the link behind the port says so ([`crate::Script`]).
+    Script,
     /// The link behind the port was down, or went down while the frame waited or was on it.
     LinkDown,
     /// It told of an error (ICMP), and the port lets no such pass.
@@ -52,6 +54,7 @@ impl Reason {
             Reason::Step => "step",
             Reason::SharedBuffer => "shared_buffer",
             Reason::Loss => "loss",
+            Reason::Script => "script",
             Reason::LinkDown => "link_down",
             Reason::Filtered => "filtered",
         }
@@ -143,7 +146,7 @@ impl DropLog {
         }
         let run = match (marked, reason) {
             (true, _) => &mut runs[input].marked,
-            (false, Reason::Loss) => &mut runs[input].lost,
+            (false, Reason::Loss | Reason::Script) => &mut runs[input].lost,
             (false, _) => &mut runs[input].dropped,
         };
         *run = run.saturating_add(1);

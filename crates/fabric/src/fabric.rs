@@ -12,6 +12,7 @@ use crate::drops::DropLog;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::routing::Routes;
+use crate::script::Scripts;
 use crate::uplink::Uplink;
 use crate::{
     ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex,
@@ -46,7 +47,8 @@ pub trait Sink {
     }
 }
 
-/// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt. The order
+/// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt, or, after these, that
+/// a frame is held no longer. The order
 /// of the fields is the total order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
@@ -56,8 +58,21 @@ pub(crate) struct Event {
 
 /// An event, with what is needed to act on it.
 pub(crate) enum Happening {
-    Arrival { port: PortIndex, peer: Peer, departed: Departed, input_limit_bytes: u32 },
-    Interrupt { nic: usize },
+    Arrival {
+        port: PortIndex,
+        peer: Peer,
+        departed: Departed,
+        input_limit_bytes: u32,
+    },
+    Interrupt {
+        nic: usize,
+    },
+    /// A script has held the frame at the end of a link until now.
+    Released {
+        peer: Peer,
+        frame: Frame,
+        input_limit_bytes: u32,
+    },
 }
 
 /// A network in virtual time.
@@ -90,6 +105,8 @@ pub struct Fabric {
     /// Empty, with the memory that it had.
     spare_fates: Vec<Fate>,
     pub(crate) backgrounds: Backgrounds,
+    /// What links do to single frames, if any has a script.
+    pub(crate) scripts: Option<Box<Scripts>>,
 }
 
 impl Fabric {
@@ -104,6 +121,9 @@ impl Fabric {
         let mut ports: Vec<Port> = config.ports.iter().map(|port| Port::new(port, peer(port.to))).collect();
         for port in &config.uplinks {
             ports[usize::from(port.0)].is_uplink = true;
+        }
+        for script in &config.scripts {
+            ports[usize::from(script.port.0)].obey_script();
         }
         let uplink = |host: usize| {
             let port = config.uplinks[host];
@@ -138,6 +158,7 @@ impl Fabric {
             drops: DropLog::new(config.ports.iter().map(|port| port.to)),
             spare_fates: Vec::new(),
             backgrounds: Backgrounds::new(config),
+            scripts: Scripts::new(config),
             ports,
         })
     }
@@ -197,7 +218,7 @@ impl Fabric {
 
     #[inline(always)]
     pub(crate) fn handle(&mut self, time: Picoseconds, happening: Happening, sink: &mut impl Sink) {
-        match happening {
+        let (peer, frame, input_limit_bytes) = match happening {
             Happening::Arrival {
                 port,
                 peer,
@@ -212,14 +233,18 @@ impl Fabric {
                 if frame.input_port != port {
                     sink.waited(port, frame.input_port, waited);
                 }
-                if has_news && self.loses(time, port, frame, sink) {
+                if has_news
+                    && (self.loses(time, port, frame, sink)
+                        || self.stops(time, (port, peer), frame, input_limit_bytes, sink))
+                {
                     return;
                 }
-                let frame = Frame { input_port: port, ..frame };
-                self.hand_over(time, peer, frame, input_limit_bytes, sink);
+                (peer, Frame { input_port: port, ..frame }, input_limit_bytes)
             }
-            Happening::Interrupt { nic } => self.nics[nic].interrupt(time, sink),
-        }
+            Happening::Released { peer, frame, input_limit_bytes } => (peer, frame, input_limit_bytes),
+            Happening::Interrupt { nic } => return self.nics[nic].interrupt(time, sink),
+        };
+        self.hand_over(time, peer, frame, input_limit_bytes, sink);
     }
 
     /// Takes the first event out of the set if it is due by `now`, and puts its port's next one in.
@@ -233,6 +258,12 @@ impl Fabric {
             let Some(port) = self.ports.get_mut(source as usize) else {
                 PeekMut::pop(top);
                 let nic = source as usize - self.ports.len();
+                if nic == self.nics.len() {
+                    match self.release(time) {
+                        Some(released) => return Some((time, released)),
+                        None => continue,
+                    }
+                }
                 return Some((time, Happening::Interrupt { nic }));
             };
             let arrived = port.arrive(time);
@@ -344,7 +375,7 @@ impl Fabric {
         self.schedule(self.ports[port as usize].next_arrival(), port);
     }
 
-    fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
+    pub(crate) fn schedule(&mut self, time: Option<Picoseconds>, source: u32) {
         if let Some(time) = time {
             self.events.push(Reverse(Event { time, source }));
         }

@@ -16,6 +16,7 @@
 //! - The ports of a switch have buffers of their own, or share one with a dynamic threshold besides.
 //! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
 //!   that time; what arrives meanwhile is handed over together.
+//! - A link may have a script: it loses, marks or holds exactly the frames that it names.
 //! - Background load enters by hosts' NICs beside their own frames, travels like any, and ends at the other NIC.
 //! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
 //!
@@ -40,6 +41,7 @@ mod port;
 mod queue;
 mod realtime;
 mod routing;
+mod script;
 mod shared_buffer;
 mod topology;
 mod uplink;
@@ -62,6 +64,7 @@ pub use queue::{
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
 };
 pub use routing::{Choice, RouteConfig, RouteTable};
+pub use script::{Act, Rule, Script};
 pub use shared_buffer::SharedBufferConfig;
 pub use topology::{Ends, Graph, Leg, Owner, Paths, Routing, Spans, Spread, TopologyError};
 pub use watch::{PortEvent, PortEventKind};

@@ -57,6 +57,8 @@ pub(crate) struct Port {
     pub(crate) peer: Peer,
     /// It is a host's NIC's.
     pub(crate) is_uplink: bool,
+    /// Its link has a script.
+    is_scripted: bool,
     is_up: bool,
     /// Frames up to this size are offered to the queue and that is all; 0 while it is down or watched.
     plain_limit_bytes: u32,
@@ -94,6 +96,7 @@ impl Port {
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
             is_uplink: false,
+            is_scripted: false,
             is_up: true,
             plain_limit_bytes: 0,
             has_news: false,
@@ -303,7 +306,7 @@ impl Port {
 
     /// Whether frames are looked at when they have come to the end of the link, with what is in the buffer then.
     fn is_looked_at(&self) -> bool {
-        self.log.is_some() || self.disturbance.is_some()
+        self.log.is_some() || self.disturbance.is_some() || self.is_scripted
     }
 
     /// Whether its link is up.

@@ -49,6 +49,7 @@ impl NetworkSpec {
             ("jitter_seconds", link.jitter_seconds.is_some()),
             ("loss", link.loss.is_some()),
             ("tagged", link.tagged.is_some()),
+            ("script", link.script.is_some()),
         ];
         if let Some((name, _)) = fixed.iter().find(|(_, given)| *given) {
             return Err(format!("found {name}, expected what can be changed while the network works"));

@@ -25,7 +25,7 @@ pub use describe::{
     CoDelDescription, LimitDescription, NetworkDescription, PortDescription, QueueDescription, Range,
     RedThresholds, SharedBufferDescription,
 };
-pub use links::LinkOverride;
+pub use links::{ActSpec, LinkOverride, RuleSpec};
 pub use network::Network;
 pub use queues::{QueueSpec, RedSpec};
 pub use routing::{ChoiceSpec, PathsSpec, RoutingSpec};

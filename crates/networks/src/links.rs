@@ -1,6 +1,6 @@
 //! Links that differ from the rest.
 
-use framegauge_fabric::Impairments;
+use framegauge_fabric::{Act, Impairments, PortIndex, Rule, Script};
 use framegauge_frames::{BitRate, Picoseconds};
 use serde::Deserialize;
 
@@ -23,6 +23,39 @@ pub struct LinkOverride {
     pub tagged: Option<bool>,
     pub mtu: Option<u32>,
     pub queue: Option<QueueSpec>,
+    pub script: Option<Vec<RuleSpec>>,
+}
+
+/// What a link does to single frames.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct RuleSpec {
+    pub frames: Vec<u32>,
+    #[serde(default)]
+    pub at_least_bytes: u32,
+    pub act: ActSpec,
+}
+
+/// What becomes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub enum ActSpec {
+    Lose,
+    Mark,
+    HoldSeconds(f64),
+}
+
+impl RuleSpec {
+    fn rule(&self) -> Result<Rule, String> {
+        let act = match self.act {
+            ActSpec::Lose => Act::Lose,
+            ActSpec::Mark => Act::Mark,
+            ActSpec::HoldSeconds(seconds) => Act::Hold(span("a hold", seconds)?),
+        };
+        Ok(Rule { frames: self.frames.clone(), at_least_bytes: self.at_least_bytes, act })
+    }
 }
 
 impl LinkOverride {
@@ -45,6 +78,7 @@ impl LinkOverride {
         self.tagged = other.tagged.or(self.tagged);
         self.mtu = other.mtu.or(self.mtu);
         self.queue = other.queue.or(self.queue.take());
+        self.script = other.script.or(self.script.take());
     }
 
     /// Its rate before any skew, where all others have that rate.
@@ -55,6 +89,13 @@ impl LinkOverride {
     /// Its delay, where all others have that delay.
     pub(crate) fn delay(&self, usual: Picoseconds) -> Result<Picoseconds, String> {
         self.delay_seconds.map_or(Ok(usual), |delay| span("a delay", delay))
+    }
+
+    /// What it does to single frames, if anything, as the link behind that port.
+    pub(crate) fn script(&self, port: PortIndex) -> Result<Option<Script>, String> {
+        let Some(script) = &self.script else { return Ok(None) };
+        let rules = script.iter().map(RuleSpec::rule).collect::<Result<_, _>>()?;
+        Ok(Some(Script { port, rules }))
     }
 
     /// What makes it other than ideal, with the seed of its draws.

@@ -85,9 +85,12 @@ impl NetworkSpec {
         for (port, special) in self.matched(&graph, &config)?.iter().enumerate() {
             let PortConfig { from, to, .. } = config.ports[port];
             let direction = Direction { from, to, of: graph.owner(from), to_end: graph.owner(to).is_some() };
-            config.ports[port] = self
-                .port(&direction, delay, rate, special, &config, port)
-                .map_err(|problem| format!("port {}: {problem}", config.port_name(PortIndex(port as u16))))?;
+            let index = PortIndex(port as u16);
+            let wrong = |problem| format!("port {}: {problem}", config.port_name(index));
+            let made = self.port(&direction, delay, rate, special, &config, port).map_err(wrong)?;
+            let script = special.script(index).map_err(wrong)?;
+            config.ports[port] = made;
+            config.scripts.extend(script);
         }
         config.shared_buffer =
             self.shared_buffer.map(|shared| SharedBufferConfig { bytes: shared.bytes, alpha: shared.alpha });

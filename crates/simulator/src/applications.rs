@@ -33,6 +33,13 @@ impl Simulation {
 
     fn set_wakes(&mut self, now: Picoseconds, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
+        if let Some(log) = &mut self.net.log {
+            log.note_windows(&connection.ends);
+        }
+        if let Some((side, wait)) = connection.take_pause() {
+            self.schedule(now + wait, Event::Read { connection: number, side: side as u8 });
+            return self.set_wakes(now, number);
+        }
         let mut asked = [None; 2];
         for (side, asked) in asked.iter_mut().enumerate() {
             let deadline = connection.ends[side].deadline();
@@ -78,6 +85,13 @@ impl Simulation {
         let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].clone();
         let more = connection.write(&step);
         self.push(now, number, &step, more);
+    }
+
+    pub(crate) fn read_again(&mut self, now: Picoseconds, number: u32, side: usize) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        connection.ends[side].receive.is_paused = false;
+        connection.ends[side].settle(now, &self.scenario.tcp, &mut self.net);
+        self.progress(now, number, side);
     }
 
     fn push(&mut self, now: Picoseconds, number: u32, step: &Step, more: bool) {

@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     from: u64,
     target: Option<u64>,
     pub(crate) stage: Stage,
+    /// A side that does not read, for so long from when it is connected.
+    pub(crate) pause: Option<(usize, Picoseconds)>,
     /// The wake-up that each end has in the event set.
     pub(crate) woken: [Picoseconds; 2],
 }
@@ -71,6 +73,7 @@ impl Connection {
             from: 1,
             target: None,
             stage: Stage::Opening,
+            pause: None,
             woken: [Picoseconds::MAX; 2],
         }
     }
@@ -102,6 +105,10 @@ impl Connection {
         self.started = now;
         self.from = self.ends[side].send.written;
         self.target = step.bytes.map(|bytes| self.from + bytes);
+        if step.reader_waits > Picoseconds::ZERO {
+            self.ends[1 - side].receive.is_paused = true;
+            self.pause = Some((1 - side, step.reader_waits));
+        }
         self.write(step)
     }
 
@@ -144,6 +151,12 @@ impl Connection {
             bytes: read.saturating_sub(self.from),
             is_complete: self.target.is_some_and(|target| read >= target),
         }
+    }
+
+    /// How long a side still does not read, if its pause begins now.
+    pub(crate) fn take_pause(&mut self) -> Option<(usize, Picoseconds)> {
+        let (side, _) = self.pause.filter(|(side, _)| self.ends[*side].phase == Phase::Established)?;
+        self.pause.take().map(|(_, wait)| (side, wait))
     }
 
     /// Whether the message has begun and not ended.

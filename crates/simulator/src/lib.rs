@@ -10,6 +10,7 @@ mod beyond;
 mod congestion;
 mod connection;
 mod endpoint;
+mod log;
 mod net;
 mod receiver;
 mod rtt;
@@ -23,6 +24,7 @@ mod spec;
 mod work;
 
 pub use error::SimulationError;
+pub use log::Logged;
 pub use scenario::Scenario;
 pub use sender::SenderCounts;
 pub use settings::{Algorithm, Nagle, TcpSettings};

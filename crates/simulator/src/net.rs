@@ -4,6 +4,7 @@ use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, Sink};
 use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES};
 
 use crate::endpoint::Wire;
+use crate::log::Log;
 use crate::segment::{Segment, Slab};
 
 /// Where an endpoint is, and what its frames look like to switches.
@@ -25,6 +26,8 @@ pub(crate) struct Net {
     pub(crate) family: Family,
     pub(crate) timestamps: bool,
     pub(crate) segments: u64,
+    /// Every segment that is sent, if anybody asked for it.
+    pub(crate) log: Option<Box<Log>>,
 }
 
 impl Wire for Net {
@@ -34,6 +37,9 @@ impl Wire for Net {
         let captured_bytes = headers + segment.option_bytes(self.timestamps) + segment.bytes;
         let ecn = if segment.is_ecn_capable { Ecn::CAPABLE } else { Ecn::NOT_CAPABLE };
         let data = segment.bytes > 0;
+        if let Some(log) = &mut self.log {
+            log.note(now, &segment);
+        }
         let id = self.slab.insert(segment);
         self.segments += 1;
         let aggregate = Aggregate {

@@ -22,6 +22,8 @@ pub struct Scenario {
     pub jitter: Picoseconds,
     /// How often samples are taken; zero: never.
     pub sample_interval: Picoseconds,
+    /// Every segment is written down ([`crate::Outcome::log`]).
+    pub logs_segments: bool,
     /// Of all draws.
     pub seed: u64,
 }

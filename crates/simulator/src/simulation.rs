@@ -19,6 +19,7 @@ use framegauge_fabric::{Counters, Drop, Fabric};
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
 use crate::connection::Connection;
+use crate::log::Logged;
 use crate::net::{Delivery, Inbox, Net};
 use crate::work::Transfer;
 use crate::{Scenario, SenderCounts, SimulationError};
@@ -58,6 +59,8 @@ pub struct Outcome {
     pub flows: Vec<FlowCounts>,
     /// In the order of time and flow.
     pub samples: Vec<Sample>,
+    /// Segments in the order in which they were sent, if the scenario asks for them.
+    pub log: Vec<Logged>,
     /// Of the network at the end.
     pub counters: Counters,
     /// The first million of drops and marks.
@@ -84,6 +87,11 @@ pub(crate) enum Event {
     /// More of it is written.
     Write {
         connection: u32,
+    },
+    /// The reader of a message has paused long enough.
+    Read {
+        connection: u32,
+        side: u8,
     },
     /// An endpoint may have something to do.
     Wake {
@@ -146,6 +154,7 @@ impl Simulation {
                 family: scenario.tcp.family,
                 timestamps: scenario.tcp.timestamps,
                 segments: 0,
+                log: scenario.logs_segments.then(Box::default),
             },
             inbox: Inbox::default(),
             connections: Vec::new(),
@@ -220,6 +229,7 @@ impl Simulation {
             Event::Open { flow, round } => self.open(now, flow, round),
             Event::Step { connection } => self.begin_step(now, connection),
             Event::Write { connection } => self.write_more(now, connection),
+            Event::Read { connection, side } => self.read_again(now, connection, usize::from(side)),
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
             Event::Arrival { segment } => self.take(now, segment, true),
             Event::Sample => self.sample(now),
@@ -315,6 +325,7 @@ impl Simulation {
             transfers: self.transfers,
             flows: self.counts,
             samples: self.samples,
+            log: self.net.log.take().map_or_else(Vec::new, |log| log.segments),
             counters: self.net.fabric.counters(),
             drops: self.net.fabric.take_drops(),
             segments: self.net.segments,

@@ -46,6 +46,8 @@ pub struct ScenarioSpec {
     pub jitter_seconds: f64,
     #[serde(default)]
     pub sample_seconds: f64,
+    #[serde(default)]
+    pub log: bool,
 }
 
 /// A host.
@@ -142,6 +144,8 @@ pub struct StepSpec {
     pub write_gap_seconds: f64,
     #[serde(default)]
     pub think_seconds: f64,
+    #[serde(default)]
+    pub reader_waits_seconds: f64,
 }
 
 /// An end of a connection.
@@ -199,6 +203,7 @@ impl ScenarioSpec {
             end: span("end_seconds", self.end_seconds)?,
             jitter: span("jitter_seconds", self.jitter_seconds)?,
             sample_interval: span("sample_seconds", self.sample_seconds)?,
+            logs_segments: self.log,
             seed: self.seed,
         };
         Ok((scenario, network))
@@ -341,6 +346,7 @@ impl StepSpec {
             write_bytes: self.write_bytes,
             write_gap: span("write_gap_seconds", self.write_gap_seconds)?,
             think: span("think_seconds", self.think_seconds)?,
+            reader_waits: span("reader_waits_seconds", self.reader_waits_seconds)?,
         })
     }
 }

@@ -18,6 +18,8 @@ pub struct Step {
     pub write_gap: Picoseconds,
     /// The sender waits so long before it writes, since it received the message before or the connection was there.
     pub think: Picoseconds,
+    /// The reader reads nothing for so long, since the message was begun and its end of the connection was there.
+    pub reader_waits: Picoseconds,
 }
 
 impl Step {
@@ -30,6 +32,7 @@ impl Step {
             write_bytes: 0,
             write_gap: Picoseconds::ZERO,
             think: Picoseconds::ZERO,
+            reader_waits: Picoseconds::ZERO,
         }
     }
 }

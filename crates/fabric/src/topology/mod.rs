@@ -197,6 +197,7 @@ impl Graph {
             uplinks,
             shared_buffer: None,
             background: Vec::new(),
+            scripts: Vec::new(),
         };
         config.check()?;
         Ok(config)

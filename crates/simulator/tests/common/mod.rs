@@ -35,6 +35,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         end,
         jitter: Picoseconds::ZERO,
         sample_interval: Picoseconds::ZERO,
+        logs_segments: false,
         seed: 1,
     }
 }
