@@ -193,7 +193,7 @@ impl Simulation {
     pub fn advance(&mut self, until: Picoseconds) -> bool {
         let until = until.min(self.scenario.end);
         loop {
-            if self.unfinished == 0 {
+            if self.is_over() {
                 return false;
             }
             let next = self.events.peek().map_or(until, |Reverse((time, ..))| until.min(*time));
@@ -212,6 +212,11 @@ impl Simulation {
                 _ => return until < self.scenario.end,
             }
         }
+    }
+
+    /// All work is done; where segments are written down, connections are closed, too.
+    fn is_over(&self) -> bool {
+        self.unfinished == 0 && (self.net.log.is_none() || self.connections.iter().all(Option::is_none))
     }
 
     /// The time up to which everything has happened.

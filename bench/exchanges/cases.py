@@ -1,0 +1,213 @@
+"""The cases: what goes over a connection, and which of its frames the network loses, marks or holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Step = Mapping[str, Any]
+Rule = Mapping[str, Any]
+
+BITS_PER_SECOND = 100_000_000
+BUFFER_BYTES = 4_000_000
+# An Ethernet frame of a segment without payload has 70 bytes, of ARP 64, of a SYN 78.
+ANY, PAYLOAD = 66, 100
+MSS = {1500: 1448, 9000: 8948}
+
+
+def one(segments: float, mtu: int = 1500, **more: Any) -> tuple[Step, ...]:
+    """One transfer to the server, which then answers with a byte."""
+    message = {"from": "client", "bytes": round(segments * MSS[mtu]), **more}
+    return message, {"from": "server", "bytes": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What both ends do, what their TCP is set to, and the script of the links of either way.
+
+    `data` is the script of the frames that the client sends, `acks` of those that the server does.
+    `reason`: why kernel and model differ there, where that is known.
+    """
+
+    name: str
+    steps: Sequence[Step] = one(30)
+    data: Sequence[Rule] = ()
+    acks: Sequence[Rule] = ()
+    mtu: int = 1500
+    rtt_seconds: float = 0.01
+    congestion: str = "cubic"
+    sack: bool = True
+    ecn: bool = False
+    nodelay: bool = False
+    linger_seconds: float = 0.05
+    reason: str = ""
+    group: str = field(default="", compare=False)
+
+    @property
+    def mss(self) -> int:
+        """Payload of a full segment."""
+        return MSS[self.mtu]
+
+    def link(self) -> dict[str, Any]:
+        """The links, in the words of `rack.up`."""
+        return {
+            "bits_per_second": BITS_PER_SECOND, "rtt_seconds": self.rtt_seconds, "buffer_bytes": BUFFER_BYTES,
+            "port_mtu": 9216,
+        }  # fmt: skip
+
+    def links(self) -> list[dict[str, Any]]:
+        """The scripts, likewise."""
+        scripts = {"h1": self.data, "h2": self.acks}
+        return [
+            {"from": host, "to": "switch", "script": [dict(rule) for rule in rules]}
+            for host, rules in scripts.items()
+            if rules
+        ]
+
+
+def lose(*frames: int, least: int = PAYLOAD) -> Rule:
+    """Frames that are lost, by their numbers among those with payload."""
+    return {"frames": list(frames), "at_least_bytes": least, "act": "lose"}
+
+
+def hold(seconds: float, *frames: int, least: int = PAYLOAD) -> Rule:
+    """Frames that come so much later."""
+    return {"frames": list(frames), "at_least_bytes": least, "act": {"hold_seconds": seconds}}
+
+
+def mark(*frames: int) -> Rule:
+    """Frames that are marked (CE)."""
+    return {"frames": list(frames), "at_least_bytes": PAYLOAD, "act": "mark"}
+
+
+def _span(first: int, last: int) -> tuple[int, ...]:
+    return tuple(range(first, last + 1))
+
+
+# What a case needs of the numbers of a clean run: the client sends SYN, ACK, data, ACK of the answer, FIN, ACK of the FIN;
+# the server SYN-ACK, acknowledgements, answer, FIN.
+SYN, HANDSHAKE_ACK = 1, 2
+SMALL = ({"from": "client", "bytes": 4000, "write_bytes": 400}, {"from": "server", "bytes": 1})
+PAIRS = ({"from": "client", "bytes": 600, "first_write_bytes": 100}, {"from": "server", "bytes": 100}) * 3
+TALK = ({"from": "client", "bytes": 300}, {"from": "server", "bytes": 3000}) * 4
+
+
+def _losses() -> tuple[Case, ...]:
+    single = [Case(f"segment {number} of 30 lost", data=[lose(number)]) for number in (1, 2, 3, 5, 9, 10, 11, 20, 27, 28, 29, 30)]
+    runs = [
+        Case(f"segments {first} to {last} lost", data=[lose(*_span(first, last))])
+        for first, last in ((3, 4), (5, 7), (11, 15), (1, 10), (2, 10), (26, 30), (29, 30), (8, 12))
+    ]
+    scattered = [
+        Case("two windows with losses", data=[lose(4, 22)]),
+        Case("three losses in a window", data=[lose(2, 5, 8)]),
+        Case("every second segment of a window lost", data=[lose(2, 4, 6, 8, 10)]),
+        Case("only segment lost", steps=one(1), data=[lose(1)]),
+        Case("both segments lost", steps=one(2), data=[lose(1, 2)]),
+        Case("resend lost again", data=[lose(3, 17)]),
+        Case("first segment and its resend lost", data=[lose(1, 12)]),
+        Case("last segment and its probe lost", data=[lose(30, 31)]),
+        Case("last segment, probe and resend lost", data=[lose(30, 31, 32)]),
+    ]
+    return (Case("nothing lost"), *single, *runs, *scattered)
+
+
+def _settings() -> tuple[Case, ...]:
+    return (
+        *(Case(f"Reno, segment {number} lost", data=[lose(number)], congestion="reno") for number in (3, 20, 30)),
+        Case("Reno, segments 5 to 7 lost", data=[lose(5, 6, 7)], congestion="reno"),
+        *(Case(f"without SACK, segment {number} lost", data=[lose(number)], sack=False) for number in (3, 20, 30)),
+        Case("without SACK, segments 5 and 8 lost", data=[lose(5, 8)], sack=False),
+        *(
+            Case(f"MTU 9000, segment {number} of 20 lost", one(20, 9000), data=[lose(number)], mtu=9000)
+            for number in (1, 3, 15, 20)
+        ),
+        Case("MTU 9000, nothing lost", one(20, 9000), mtu=9000),
+        Case("RTT 1 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.001),
+        Case("RTT 1 ms, last segment lost", data=[lose(30)], rtt_seconds=0.001),
+        Case("RTT 50 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.05),
+        Case("RTT 50 ms, last segment lost", data=[lose(30)], rtt_seconds=0.05),
+        Case("RTT 50 ms, nothing lost", one(100), rtt_seconds=0.05),
+    )
+
+
+def _acknowledgements() -> tuple[Case, ...]:
+    return (
+        Case("an acknowledgement lost", acks=[lose(4, least=ANY)]),
+        Case("five acknowledgements lost", acks=[lose(3, 4, 5, 6, 7, least=ANY)]),
+        Case("all acknowledgements of a window lost", acks=[lose(*_span(2, 11), least=ANY)]),
+        Case("an acknowledgement held for 4 ms", acks=[hold(0.004, 5, least=ANY)]),
+        Case("all acknowledgements held for 300 ms", acks=[hold(0.3, *_span(2, 11), least=ANY)]),
+        Case("all acknowledgements held for 30 ms", acks=[hold(0.03, *_span(2, 11), least=ANY)]),
+    )
+
+
+def _reordered() -> tuple[Case, ...]:
+    return (
+        Case("segment 3 overtaken by one", data=[hold(0.0002, 3)]),
+        Case("segment 3 overtaken by three", data=[hold(0.00045, 3)]),
+        Case("segment 11 held for 1 ms", data=[hold(0.001, 11)]),
+        Case("segment 11 held for 2 ms", data=[hold(0.002, 11)]),
+        Case("segment 11 held for 4 ms", data=[hold(0.004, 11)]),
+        Case("segment 11 held for 15 ms", data=[hold(0.015, 11)]),
+        Case("segment 11 held for 15 ms, without SACK", data=[hold(0.015, 11)], sack=False),
+        Case("segments 11 and 20 held for 4 ms", data=[hold(0.004, 11, 20)]),
+        Case("last segment held for 30 ms", data=[hold(0.03, 30)]),
+        Case("last segment held for 300 ms", data=[hold(0.3, 30)]),
+    )
+
+
+def _applications() -> tuple[Case, ...]:
+    idle = one(20)[0], *one(20, think_seconds=0.0)
+    return (
+        Case("small writes", SMALL),
+        Case("small writes without Nagle", SMALL, nodelay=True),
+        Case("small writes 3 ms apart", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1])),
+        Case("small writes 3 ms apart without Nagle", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1]), nodelay=True),
+        Case("small writes without Nagle, one lost", SMALL, nodelay=True, data=[lose(3)]),
+        Case("head and body in two writes", PAIRS),
+        Case("head and body in two writes without Nagle", PAIRS, nodelay=True),
+        Case("requests and answers", TALK),
+        Case("requests and answers, a request lost", TALK, data=[lose(2)]),
+        Case("requests and answers, an answer lost", TALK, acks=[lose(2)]),
+        Case("idle for 1 s", (*idle[:1], idle[2], {**idle[1], "think_seconds": 1.0}, idle[2])),
+        Case("idle for 100 ms", (*idle[:1], idle[2], {**idle[1], "think_seconds": 0.1}, idle[2])),
+        Case("idle for 1 s, then a loss", (*idle[:1], idle[2], {**idle[1], "think_seconds": 1.0}, idle[2]), data=[lose(23)]),
+        Case("reader pauses for 100 ms", one(30, reader_waits_seconds=0.1)),
+        Case("reader pauses until the window is closed", one(100, reader_waits_seconds=0.15)),
+        Case("reader pauses for 1 s with the window closed", one(100, reader_waits_seconds=1.0)),
+    )
+
+
+def _marks() -> tuple[Case, ...]:
+    return (
+        Case("ECN, nothing marked", ecn=True),
+        Case("ECN, segment 5 marked", data=[mark(5)], ecn=True),
+        Case("ECN, segments 5 and 6 marked", data=[mark(5, 6)], ecn=True),
+        Case("ECN, two windows marked", data=[mark(5, 25)], ecn=True),
+        Case("ECN, one marked, one lost", data=[mark(5), lose(8)], ecn=True),
+        Case("ECN with Reno, segment 12 marked", data=[mark(12)], ecn=True, congestion="reno"),
+    )
+
+
+def _ends() -> tuple[Case, ...]:
+    return (
+        Case("SYN lost", data=[lose(SYN, least=ANY)]),
+        Case("SYN lost twice", data=[lose(SYN, 2, least=ANY)]),
+        Case("SYN-ACK lost", acks=[lose(SYN, least=ANY)], data=()),
+        Case("acknowledgement of the handshake lost", data=[lose(HANDSHAKE_ACK, least=ANY)]),
+        Case("FIN lost", steps=one(10), data=[lose(14, least=ANY)], linger_seconds=1.0),
+        Case("FIN of the server lost", steps=one(10), acks=[lose(13, least=ANY)], linger_seconds=1.0),
+        Case("answer lost", steps=one(10), acks=[lose(12, least=ANY)]),
+    )
+
+
+CASES: tuple[Case, ...] = tuple(
+    replace(case, group=group)
+    for group, cases in {
+        "losses": _losses(), "settings": _settings(), "acknowledgements": _acknowledgements(),
+        "reordering": _reordered(), "applications": _applications(), "marks": _marks(), "beginning and end": _ends(),
+    }.items()
+    for case in cases
+)

@@ -1,0 +1,60 @@
+"""A case on the model: `framegauge-agent simulate`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bench.exchanges.cases import Case
+from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
+
+# The model's names, and the kernel's counters that say the same.
+MECHANISMS = {
+    "timeouts": "timeouts", "loss_probes": "probes", "recoveries": "recoveries", "undone": "undone",
+    "lost_retransmits": "lost resends",
+}  # fmt: skip
+
+
+def scenario(case: Case) -> dict[str, Any]:
+    """In the words of `framegauge-agent simulate`."""
+    return {
+        "hosts": [{"name": name, "mtu": case.mtu} for name in ("h1", "h2")],
+        "link": case.link(),
+        "links": case.links(),
+        "tcp": {
+            "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,
+            "nagle": "off" if case.nodelay else "on",
+        },
+        "flows": [{"client": "h1", "server": "h2", "steps": [dict(step) for step in case.steps]}],
+        "end_seconds": 100.0,
+        "log": True,
+    }  # fmt: skip
+
+
+def played(case: Case, agent: str) -> Exchange:
+    """What the model's ends sent."""
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run(
+            [agent, "simulate", folder], input=json.dumps(scenario(case)), text=True, capture_output=True, check=False
+        )
+        if ran.returncode:
+            raise RuntimeError(ran.stderr.strip())
+        rows = pl.read_ipc(Path(folder) / "segments.arrow").rows(named=True)
+    flow = json.loads(ran.stdout.splitlines()[-1])["result"]["flows"][0]
+    segments = [_segment(row) for row in rows]
+    last = [row for row in rows if row["from_client"] and row["flags"] & FIN][0]
+    counts = {kind: flow[name] for name, kind in MECHANISMS.items()}
+    return Exchange(segments, counts, last["cwnd_segments"], last["ssthresh_segments"])
+
+
+def _segment(row: dict[str, Any]) -> Segment:
+    blocks = tuple(tuple(map(int, block.split("-"))) for block in row["blocks"].split())
+    return Segment(
+        row["time_seconds"], CLIENT if row["from_client"] else SERVER, row["sequence"], row["bytes"], row["flags"],
+        row["acknowledged"], blocks, row["window_bytes"],
+    )  # fmt: skip

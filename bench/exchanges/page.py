@@ -1,0 +1,105 @@
+"""What came of the comparison, for people."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.exchanges.cases import BITS_PER_SECOND, Case
+from bench.exchanges.comparing import SLACK_SECONDS, SLACK_SHARE, Difference
+from bench.exchanges.exchange import CLIENT, Exchange, Segment
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case, the model's account of it, and the kernel's with what differs, run by run."""
+
+    case: Case
+    model: Exchange
+    runs: Sequence[tuple[Exchange, Sequence[Difference]]]
+
+    @property
+    def agreeing(self) -> int:
+        """Runs in which nothing differs."""
+        return sum(not differs for _, differs in self.runs)
+
+    @property
+    def closest(self) -> tuple[Exchange, Sequence[Difference]]:
+        """The run with the fewest differences: what is left there no luck explains."""
+        return min(self.runs, key=lambda run: len(run[1]))
+
+    def line(self) -> str:
+        """For a terminal."""
+        differs = self.closest[1]
+        said = "; ".join(f"{each.kind}: {each.text}" for each in differs)
+        return f"{self.case.name}: {self.agreeing} of {len(self.runs)} agree{f'; {said}' if said else ''}"
+
+
+def _words(case: Case, segment: Segment) -> str:
+    arrow = ">" if segment.sender == CLIENT else "   <"
+    return f"{segment.seconds * 1e3:8.2f} {arrow} {segment.words(case.mss)} w{segment.window}"
+
+
+def side_by_side(result: Result) -> str:
+    """Every segment: the kernel's in the closest run, and the model's."""
+    kernel, _ = result.closest
+    columns = [[_words(result.case, segment) for segment in each.segments] for each in (kernel, result.model)]
+    height = max(map(len, columns))
+    rows = zip(*([*column, *[""] * (height - len(column))] for column in columns), strict=True)
+    heads = [f"cwnd {each.cwnd}, {dict(each.counts)}, {dict(each.details)}" for each in (kernel, result.model)]
+    return "\n".join([*heads, *(f"{one:75} {other}" for one, other in rows)])
+
+
+def table(results: Sequence[Result], runs: int) -> str:
+    """The page in docs/measured."""
+    agree = sum(result.agreeing > 0 for result in results)
+    steady = sum(result.agreeing == len(result.runs) for result in results)
+    lines = [
+        "# The model's TCP against the kernel's, exchange by exchange",
+        "",
+        f"Written by `python -m bench.exchanges --runs {runs}`, on Linux {platform.release()}.",
+        "",
+        "Each case runs on the emulated rack, with the TCP of two real kernels, and on the model that",
+        "`framegauge-agent simulate` uses. Both have the same links, and the same script says which frames of these are",
+        f"lost, marked or held. Links have {BITS_PER_SECOND // 10**6} Mb/s, an RTT of 10 ms unless the name says",
+        "otherwise, and no offloads. A transfer has 30 full segments and is answered with one byte.",
+        "",
+        "Compared are: what each end sent, in which order, and whether again; how often which mechanism acted (timeouts,",
+        "tail-loss probes, recoveries, undone reductions, lost resends; the kernels' `TcpExt` counters); cwnd and",
+        "ssthresh at the end (`TCP_INFO`); every acknowledgement with its SACK blocks. These must be equal. A time may",
+        f"differ by {SLACK_SECONDS * 1e3:g} ms and {SLACK_SHARE:.0%}: kernel timers have ticks of 4 ms, and whoever runs",
+        "beside makes them late. Announced windows are not compared.",
+        "",
+        f"**{agree} of {len(results)} cases agree**, {steady} of them in each of {runs} runs. Below each that does not is",
+        "why.",
+        "",
+    ]
+    for group in dict.fromkeys(result.case.group for result in results):
+        lines += [f"## {group.capitalize()}", "", "| case | runs that agree | what differs in the closest run |", "| --- | --- | --- |"]
+        for result in (each for each in results if each.case.group == group):
+            lines.append(f"| {result.case.name} | {result.agreeing} of {len(result.runs)} | {_cell(result)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(result: Result) -> str:
+    differs = result.closest[1]
+    if not differs:
+        return ""
+    first = f"{differs[0].kind}: {differs[0].text}"
+    others = [each.kind for each in differs[1:]]
+    more = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
+    return f"{first}{more}. {result.case.reason or '**No reason is known.**'}"
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Of drawn cases: the share that agrees, and the kinds of what differs first."""
+    agree = sum(result.agreeing > 0 for result in results)
+    kinds = Counter(result.closest[1][0].kind for result in results if result.closest[1])
+    rows = [f"| {kind} | {count} | {count / len(results):.1%} |" for kind, count in kinds.most_common()]
+    return "\n".join([
+        f"{agree} of {len(results)} drawn cases agree ({agree / len(results):.1%}).", "",
+        "| first difference | cases | share |", "| --- | --- | --- |", *rows, "",
+    ])  # fmt: skip
