@@ -3,11 +3,11 @@
     .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only ns-3|growth]
 
 ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
-Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four groups
-to one receiver, and a permutation on a fat-tree of 128 hosts (k = 8) where a destination decides its way. A packet is a
-segment's worth of payload that a receiver's application got. CPU time is each program's own, without building the
-network in ns-3's case, with it in ours. Each round runs both, in turn in another order; a figure is the ratio within a
-round. ns-3 is so much slower that it simulates a shorter time.
+Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four
+groups to one receiver, and a permutation on a fat-tree of 128 hosts (k = 8) where a destination decides its way. A
+packet is a segment's worth of payload that a receiver's application got. CPU time is each program's own, without
+building the network in ns-3's case, with it in ours. Each round runs both, in turn in another order; a figure is the
+ratio within a round. ns-3 is so much slower that it simulates a shorter time.
 
 `growth` runs permutations on fat-trees of k = 4 to 32 (16 to 8,192 hosts), each for the time that carries about a
 million segments, and prints hops per second (one event per hop), peak memory, and the bytes per segment under way.

@@ -61,7 +61,9 @@ def _words(case: Case, each: tuple[Segment, bool] | None) -> str:
 def _mechanisms(kernel: Exchange, model: Exchange) -> Iterator[Difference]:
     unlike = [name for name in model.counts if kernel.counts[name] != model.counts[name]]
     if unlike:
-        yield Difference("mechanism", "; ".join(f"{name} {kernel.counts[name]}, model {model.counts[name]}" for name in unlike))
+        yield Difference(
+            "mechanism", "; ".join(f"{name} {kernel.counts[name]}, model {model.counts[name]}" for name in unlike)
+        )
 
 
 def _windows(kernel: Exchange, model: Exchange) -> Iterator[Difference]:

@@ -1,6 +1,6 @@
 """One end of a connection: what a scenario's steps say, with real sockets. Runs by itself inside a host.
 
-    python3 ends.py '{"role": "server", "address": "10.0.0.2", "steps": [...], "nodelay": false}'
+python3 ends.py '{"role": "server", "address": "10.0.0.2", "steps": [...], "nodelay": false}'
 """
 
 # ruff: noqa: T201 (its output is its purpose)

@@ -48,9 +48,7 @@ class Segment(NamedTuple):
         number = f"#{(self.sequence - 1) / mss + 1:g}" if self.sequence and self.bytes else ""
         payload = f"{self.sequence}+{self.bytes} {number}".strip() if self.bytes else ""
         told = f"ack {self.acknowledged}" if not self.bytes and not self.flags & SYN else ""
-        return " ".join(
-            part for part in ("+".join(names), payload, told, f"[{blocks}]" if blocks else "") if part
-        )
+        return " ".join(part for part in ("+".join(names), payload, told, f"[{blocks}]" if blocks else "") if part)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,9 @@ def played(case: Case, agent: RackAgent) -> Exchange:
     for name, kind in KINDS.items():
         counts[kind] += sum(end["counters"][name] for end in ended)
     late = {"late_microseconds": round(1e6 * found["lateness"]["max_seconds"])}
-    return Exchange(list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **late})
+    return Exchange(
+        list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **late}
+    )
 
 
 def _argv(case: Case, role: str, server: Host) -> list[str]:

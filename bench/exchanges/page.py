@@ -77,7 +77,12 @@ def table(results: Sequence[Result], runs: int) -> str:
         "",
     ]
     for group in dict.fromkeys(result.case.group for result in results):
-        lines += [f"## {group.capitalize()}", "", "| case | runs that agree | what differs in the closest run |", "| --- | --- | --- |"]
+        lines += [
+            f"## {group.capitalize()}",
+            "",
+            "| case | runs that agree | what differs in the closest run |",
+            "| --- | --- | --- |",
+        ]
         for result in (each for each in results if each.case.group == group):
             lines.append(f"| {result.case.name} | {result.agreeing} of {len(result.runs)} | {_cell(result)} |")
         lines.append("")

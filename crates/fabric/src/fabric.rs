@@ -78,7 +78,7 @@ pub(crate) enum Happening {
 /// A network in virtual time.
 #[derive(Debug, Clone)]
 pub struct Fabric {
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     pub(crate) ports: Vec<Port>,
     /// Of the ports, with all changes since.
     pub(crate) configs: Vec<PortConfig>,
@@ -389,24 +389,5 @@ impl Fabric {
         self.heard = self.heard.max(now);
         self.clock = self.clock.max(now);
         self.heard
-    }
-
-    /// How many ports there are.
-    pub fn ports(&self) -> usize {
-        self.ports.len()
-    }
-
-    /// How many hosts there are.
-    pub fn hosts(&self) -> usize {
-        self.nics.len()
-    }
-
-    /// The name of a port: `h1>switch`.
-    ///
-    /// # Panics
-    ///
-    /// If the port is not one of this fabric.
-    pub fn port_name(&self, port: PortIndex) -> &str {
-        &self.names[usize::from(port.0)]
     }
 }

@@ -26,6 +26,7 @@
 //! a frame leaves, the next begins — is caught up on when the port is next touched, at the times at which it
 //! happened, which cannot be told from doing it at once because nothing else touches the port.
 
+mod about;
 mod background;
 mod bounds;
 mod change;

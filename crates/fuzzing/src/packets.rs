@@ -132,6 +132,7 @@ fn packet(step: &Step, v6: bool, sent: &mut u16) -> (VirtioNetHeader, Vec<u8>) {
         flags: TcpFlags::ACK,
         options: timestamp_options(1, 1),
         identification: *sent,
+        ..TcpFields::default()
     };
     *sent = sent.wrapping_add(frames);
     let mut frame = tcp_frame(&addresses, &fields, &vec![0; usize::from(frames * PAYLOAD_BYTES)]);

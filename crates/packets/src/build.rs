@@ -31,6 +31,10 @@ pub struct TcpFields {
     pub options: Vec<u8>,
     /// IPv4 identification.
     pub identification: u16,
+    /// The window; none: 65,535.
+    pub window: Option<u16>,
+    /// What the IP header says of congestion, in the low two bits (RFC 3168).
+    pub ecn: u8,
 }
 
 /// A TCP frame with correct checksums and without FCS or padding.
@@ -48,10 +52,11 @@ pub fn tcp_frame(addresses: &Addresses, fields: &TcpFields, payload: &[u8]) -> V
     segment.extend(fields.seq.to_be_bytes());
     segment.extend(fields.ack.to_be_bytes());
     segment.extend([(header_bytes as u8 / 4) << 4, fields.flags.0]);
-    segment.extend([0xff, 0xff, 0, 0, 0, 0]);
+    segment.extend(fields.window.unwrap_or(u16::MAX).to_be_bytes());
+    segment.extend([0, 0, 0, 0]);
     segment.extend(options);
     segment.extend(payload);
-    finish(addresses, fields.identification, PROTOCOL_TCP, 16, segment)
+    finish(addresses, (fields.identification, fields.ecn), PROTOCOL_TCP, 16, segment)
 }
 
 /// A UDP frame with correct checksums and without FCS or padding.
@@ -62,7 +67,7 @@ pub fn udp_frame(addresses: &Addresses, payload: &[u8]) -> Vec<u8> {
     datagram.extend(((8 + payload.len()) as u16).to_be_bytes());
     datagram.extend([0, 0]);
     datagram.extend(payload);
-    finish(addresses, 0, PROTOCOL_UDP, 6, datagram)
+    finish(addresses, (0, 0), PROTOCOL_UDP, 6, datagram)
 }
 
 /// The options of a Linux SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
@@ -85,7 +90,7 @@ pub fn timestamp_options(value: u32, echo: u32) -> Vec<u8> {
 /// Fills in the transport checksum and puts IP and Ethernet headers in front.
 fn finish(
     addresses: &Addresses,
-    identification: u16,
+    (identification, ecn): (u16, u8),
     protocol: u8,
     checksum_at: usize,
     mut segment: Vec<u8>,
@@ -102,7 +107,7 @@ fn finish(
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             frame.extend([0x08, 0x00]);
-            let mut header = vec![0x45, 0];
+            let mut header = vec![0x45, ecn];
             header.extend(((20 + segment.len()) as u16).to_be_bytes());
             header.extend(identification.to_be_bytes());
             header.extend([0x40, 0, 64, protocol, 0, 0]);
@@ -113,7 +118,7 @@ fn finish(
             frame.extend(header);
         }
         (source, destination) => {
-            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            frame.extend([0x86, 0xdd, 0x60, ecn << 4, 0, 0]);
             frame.extend((segment.len() as u16).to_be_bytes());
             frame.extend([protocol, 64]);
             frame.extend(as_v6(source));

@@ -7,6 +7,7 @@
 
 mod applications;
 mod beyond;
+mod capture;
 mod congestion;
 mod connection;
 mod endpoint;
@@ -23,6 +24,7 @@ mod small_queue;
 mod spec;
 mod work;
 
+pub use capture::{Passed, Side};
 pub use error::SimulationError;
 pub use log::Logged;
 pub use scenario::Scenario;

@@ -32,6 +32,41 @@ pub struct Logged {
     pub cwnd_segments: u32,
     /// Likewise.
     pub ssthresh_segments: u32,
+    /// The timestamps option, its own and the one that it answers; 0: none.
+    pub stamps: (u32, u32),
+    /// What its IP header says of congestion: ECT(0) 2, CE 3, neither 0 (RFC 3168).
+    pub ecn: u8,
+}
+
+impl Logged {
+    /// A segment as it is at that time.
+    pub(crate) fn of(time: Picoseconds, segment: &Segment) -> Logged {
+        let flag = |flag, bit: u8| if segment.flags.has(flag) { bit } else { 0 };
+        let ecn = match (segment.is_marked, segment.is_ecn_capable) {
+            (true, _) => 3,
+            (false, capable) => 2 * u8::from(capable),
+        };
+        Logged {
+            time,
+            connection: segment.from / 2,
+            from_client: segment.from.is_multiple_of(2),
+            sequence: segment.sequence,
+            bytes: segment.bytes,
+            flags: flag(Flags::FIN, 1)
+                | flag(Flags::SYN, 2)
+                | flag(Flags::ACK, 16)
+                | flag(Flags::ECE, 64)
+                | flag(Flags::CWR, 128),
+            acknowledged: segment.acknowledged,
+            window_bytes: segment.window_bytes,
+            blocks: segment.blocks.ranges(segment.acknowledged).collect(),
+            is_resend: false,
+            cwnd_segments: 0,
+            ssthresh_segments: 0,
+            stamps: (segment.stamp, segment.echo),
+            ecn,
+        }
+    }
 }
 
 /// What was sent so far.
@@ -52,25 +87,7 @@ impl Log {
         }
         let is_resend = segment.end() > segment.sequence && segment.end() <= self.ends[from];
         self.ends[from] = self.ends[from].max(segment.end());
-        let flag = |flag, bit: u8| if segment.flags.has(flag) { bit } else { 0 };
-        self.segments.push(Logged {
-            time: now,
-            connection: segment.from / 2,
-            from_client: segment.from.is_multiple_of(2),
-            sequence: segment.sequence,
-            bytes: segment.bytes,
-            flags: flag(Flags::FIN, 1)
-                | flag(Flags::SYN, 2)
-                | flag(Flags::ACK, 16)
-                | flag(Flags::ECE, 64)
-                | flag(Flags::CWR, 128),
-            acknowledged: segment.acknowledged,
-            window_bytes: segment.window_bytes,
-            blocks: segment.blocks.ranges(segment.acknowledged).collect(),
-            is_resend,
-            cwnd_segments: 0,
-            ssthresh_segments: 0,
-        });
+        self.segments.push(Logged { is_resend, ..Logged::of(now, segment) });
     }
 
     /// What was sent since the last call was sent by these.

@@ -1,8 +1,9 @@
 //! Between endpoints and the fabric: segments become frames, and frames that arrive segments.
 
-use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, Sink};
+use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, PortEvent, Sink};
 use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES};
 
+use crate::capture::Capture;
 use crate::endpoint::Wire;
 use crate::log::Log;
 use crate::segment::{Segment, Slab};
@@ -28,6 +29,16 @@ pub(crate) struct Net {
     pub(crate) segments: u64,
     /// Every segment that is sent, if anybody asked for it.
     pub(crate) log: Option<Box<Log>>,
+    /// What passes ports that are watched.
+    pub(crate) capture: Capture,
+}
+
+impl Net {
+    /// The fabric, and what learns from it.
+    pub(crate) fn parts<'a>(&'a mut self, inbox: &'a mut Inbox) -> (&'a mut Fabric, Delivery<'a>) {
+        let Net { fabric, slab, places, capture, .. } = self;
+        (fabric, Delivery { slab, inbox, places, capture })
+    }
 }
 
 impl Wire for Net {
@@ -67,8 +78,10 @@ pub(crate) struct Inbox {
 
 /// A sink that keeps what arrives, and frees what is dropped.
 pub(crate) struct Delivery<'a> {
-    pub(crate) slab: &'a mut Slab,
-    pub(crate) inbox: &'a mut Inbox,
+    slab: &'a mut Slab,
+    inbox: &'a mut Inbox,
+    places: &'a [Place],
+    capture: &'a mut Capture,
 }
 
 impl Sink for Delivery<'_> {
@@ -82,6 +95,10 @@ impl Sink for Delivery<'_> {
 
     fn mark(&mut self, aggregate: u32, _frame: u16) {
         self.slab.get_mut(aggregate).is_marked = true;
+    }
+
+    fn seen(&mut self, event: &PortEvent) {
+        self.capture.note(event, self.slab, self.places);
     }
 
     fn is_full(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What is simulated.
 
-use framegauge_fabric::{FabricConfig, HostIndex};
+use framegauge_fabric::{FabricConfig, HostIndex, PortIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
 use crate::{Flow, SimulationError, TcpSettings};
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub sample_interval: Picoseconds,
     /// Every segment is written down ([`crate::Outcome::log`]).
     pub logs_segments: bool,
+    /// Ports of which all that passes is kept.
+    pub watch: Vec<PortIndex>,
     /// Of all draws.
     pub seed: u64,
 }

@@ -18,9 +18,10 @@ use std::collections::BinaryHeap;
 use framegauge_fabric::{Counters, Drop, Fabric};
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
+use crate::capture::{Capture, Passed};
 use crate::connection::Connection;
 use crate::log::Logged;
-use crate::net::{Delivery, Inbox, Net};
+use crate::net::{Inbox, Net};
 use crate::work::Transfer;
 use crate::{Scenario, SenderCounts, SimulationError};
 
@@ -65,6 +66,10 @@ pub struct Outcome {
     pub counters: Counters,
     /// The first million of drops and marks.
     pub drops: Vec<Drop>,
+    /// What passed the ports that were watched, in the order of time, and how much more did than was kept.
+    pub passed: Vec<Passed>,
+    /// See there.
+    pub passed_left_out: u64,
     /// Segments that endpoints have sent.
     pub segments: u64,
     /// Segments that were neither delivered nor dropped at the end.
@@ -132,7 +137,8 @@ impl Simulation {
     /// Nothing has happened yet.
     pub fn new(scenario: Scenario) -> Result<Simulation, SimulationError> {
         scenario.check()?;
-        let fabric = Fabric::new(&scenario.network)?;
+        let mut fabric = Fabric::new(&scenario.network)?;
+        scenario.watch.iter().for_each(|port| fabric.watch(*port, true));
         let flows = scenario.flows.len();
         let mut waiting = vec![Vec::new(); flows];
         for (number, flow) in scenario.flows.iter().enumerate() {
@@ -155,6 +161,7 @@ impl Simulation {
                 timestamps: scenario.tcp.timestamps,
                 segments: 0,
                 log: scenario.logs_segments.then(Box::default),
+                capture: Capture::default(),
             },
             inbox: Inbox::default(),
             connections: Vec::new(),
@@ -197,8 +204,8 @@ impl Simulation {
                 return false;
             }
             let next = self.events.peek().map_or(until, |Reverse((time, ..))| until.min(*time));
-            let mut sink = Delivery { slab: &mut self.net.slab, inbox: &mut self.inbox };
-            let now = self.net.fabric.advance_to_delivery(next, &mut sink);
+            let (fabric, mut sink) = self.net.parts(&mut self.inbox);
+            let now = fabric.advance_to_delivery(next, &mut sink);
             if !self.inbox.arrived.is_empty() {
                 self.receive(now);
                 continue;
@@ -316,8 +323,8 @@ impl Simulation {
     /// What came of it, whatever is still under way.
     pub fn finished(mut self) -> Outcome {
         let end = self.now();
-        let mut sink = Delivery { slab: &mut self.net.slab, inbox: &mut self.inbox };
-        self.net.fabric.advance(end, &mut sink);
+        let (fabric, mut sink) = self.net.parts(&mut self.inbox);
+        fabric.advance(end, &mut sink);
         for number in 0..self.connections.len() as u32 {
             let Some(connection) = self.connections[number as usize].take() else { continue };
             let flow = &self.scenario.flows[connection.flow as usize];
@@ -333,6 +340,12 @@ impl Simulation {
             log: self.net.log.take().map_or_else(Vec::new, |log| log.segments),
             counters: self.net.fabric.counters(),
             drops: self.net.fabric.take_drops(),
+            passed: {
+                let mut passed = std::mem::take(&mut self.net.capture.passed);
+                passed.sort_by_key(|passed| passed.segment.time);
+                passed
+            },
+            passed_left_out: self.net.capture.left_out,
             segments: self.net.segments,
             under_way: self.net.slab.len() as u64,
             end,

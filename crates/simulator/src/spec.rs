@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use framegauge_fabric::HostIndex;
+use framegauge_fabric::{HostIndex, PortIndex};
 use framegauge_frames::{BitRate, Family, Mtu, Picoseconds};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
@@ -46,6 +46,8 @@ pub struct ScenarioSpec {
     pub jitter_seconds: f64,
     #[serde(default)]
     pub sample_seconds: f64,
+    #[serde(default)]
+    pub capture: Vec<String>,
     #[serde(default)]
     pub log: bool,
 }
@@ -204,6 +206,7 @@ impl ScenarioSpec {
             jitter: span("jitter_seconds", self.jitter_seconds)?,
             sample_interval: span("sample_seconds", self.sample_seconds)?,
             logs_segments: self.log,
+            watch: self.watched(&network)?,
             seed: self.seed,
         };
         Ok((scenario, network))
@@ -226,6 +229,22 @@ impl ScenarioSpec {
             seed: self.seed,
         };
         spec.network(names)
+    }
+
+    /// The ports of these names.
+    fn watched(&self, network: &Network) -> Result<Vec<PortIndex>, String> {
+        if self.capture.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = network.config.port_names();
+        let find = |name: &String| {
+            let place = names.iter().position(|known| known == name);
+            let some = || names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+            place
+                .map(|place| PortIndex(place as u16))
+                .ok_or_else(|| format!("capture: found {name:?}, expected a port such as {}", some()))
+        };
+        self.capture.iter().map(find).collect()
     }
 
     /// Hosts send a little slower than their links, as those of the rack do behind their shapers.

@@ -25,10 +25,11 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
     let spec: ScenarioSpec =
         serde_json::from_reader(std::io::stdin().lock()).map_err(|error| format!("scenario: {error}"))?;
     let (scenario, network) = spec.scenario()?;
+    let watched = simulations::Watched::of(&scenario);
     let (outcome, cpu_seconds) = simulations::run(scenario, |progress| {
         say(&json!({"progress": progress}));
     })?;
-    simulations::write(&outcome, &network.config, folder)?;
+    simulations::write(&outcome, &network.config, watched.as_ref(), folder)?;
     let mut result = simulations::describe(&outcome, &network.config, cpu_seconds);
     result["network"] = serde_json::to_value(network.describe()).unwrap_or_default();
     Ok(result)

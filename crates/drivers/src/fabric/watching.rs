@@ -15,7 +15,7 @@ pub(crate) const SNAP_BYTES: usize = 192;
 const MOST_EVENTS: usize = 4_000_000;
 const CAPTURE_BYTES: u64 = 256 << 20;
 /// A capture has three interfaces a port: what came, what left, and what did neither.
-const SIDES: [&str; 3] = ["in", "out", "dropped"];
+pub(crate) const SIDES: [&str; 3] = ["in", "out", "dropped"];
 
 /// What was seen since the begin.
 pub struct Watching {

@@ -1,5 +1,7 @@
 //! Runs a simulation, tells how far it is, and writes its tables into a folder.
 
+mod capture;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -11,6 +13,7 @@ use framegauge_simulator::{Logged, Outcome, Scenario, Simulation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use self::capture::Watched;
 use crate::fabric::ports::Drops;
 use crate::meters;
 use crate::spool::{self, Column};
@@ -80,6 +83,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "flows": flows.collect::<Vec<_>>(),
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
+        "captured_left_out": outcome.passed_left_out,
         "drops_left_out": outcome.counters.unrecorded_drops,
     })
 }
@@ -129,7 +133,13 @@ impl From<&PortCounters> for Port {
 }
 
 /// Writes `transfers.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder.
-pub fn write(outcome: &Outcome, network: &FabricConfig, folder: &Path) -> Result<(), String> {
+/// and, if ports were watched, `capture.pcapng`.
+pub fn write(
+    outcome: &Outcome,
+    network: &FabricConfig,
+    watched: Option<&Watched>,
+    folder: &Path,
+) -> Result<(), String> {
     let names = network.port_names();
     let drops = Drops::collect(&outcome.drops, &names, 0).write();
     for (name, file) in [
@@ -141,6 +151,11 @@ pub fn write(outcome: &Outcome, network: &FabricConfig, folder: &Path) -> Result
         let file = file.map_err(|error| error.to_string())?;
         keep(file, &folder.join(name))
             .map_err(|error| format!("{}: {error}", folder.join(name).display()))?;
+    }
+    if let Some(watched) = watched {
+        let path = folder.join("capture.pcapng");
+        let bytes = capture::pcapng(outcome, watched, network)?;
+        std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }

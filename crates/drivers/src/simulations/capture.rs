@@ -1,0 +1,133 @@
+//! Captures of ports in a simulation: segments become the frames that they stand for.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use framegauge_fabric::{FabricConfig, HostIndex, PortIndex};
+use framegauge_frames::{Family, Mtu};
+use framegauge_packets::TcpFlags;
+use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame, timestamp_options};
+use framegauge_packets::pcapng::{Captured, Section};
+use framegauge_simulator::{Logged, Outcome, Scenario, Side, TcpSettings};
+
+use crate::fabric::watching::SIDES;
+
+/// Bytes of each frame that are kept: all headers with all options.
+const SNAP_BYTES: u32 = 128;
+/// Of every host's windows, so that the largest can be announced.
+const WINDOW_SCALE: u8 = 10;
+const SERVER_PORT: u16 = 5001;
+const FIRST_CLIENT_PORT: u32 = 10_000;
+const CLIENT_PORTS: u32 = 50_000;
+
+/// What a capture must know of a scenario.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    ports: Vec<PortIndex>,
+    mtus: Vec<Mtu>,
+    tcp: TcpSettings,
+}
+
+impl Watched {
+    /// Of a scenario; none if it watches no port.
+    pub fn of(scenario: &Scenario) -> Option<Watched> {
+        let Scenario { watch, mtus, tcp, .. } = scenario;
+        (!watch.is_empty()).then(|| Watched { ports: watch.clone(), mtus: mtus.clone(), tcp: tcp.clone() })
+    }
+}
+
+/// What passed the ports that were watched, as a pcapng file with three interfaces for each, as a rack's own capture has
+/// them: what came there, what left, and what was dropped, with the reason as its comment. Times count from the beginning.
+pub(super) fn pcapng(
+    outcome: &Outcome,
+    scenario: &Watched,
+    network: &FabricConfig,
+) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut section = Section::begin(&mut bytes);
+    let names = network.port_names();
+    for port in &scenario.ports {
+        for side in SIDES {
+            section.interface(&mut bytes, &format!("{} {side}", names[usize::from(port.0)]), SNAP_BYTES);
+        }
+    }
+    for passed in &outcome.passed {
+        let interface = scenario.ports.iter().position(|port| *port == passed.port).unwrap_or(0);
+        let mut frame = frame(&passed.segment, passed.hosts, scenario);
+        let original_bytes = frame.len() as u32;
+        frame.truncate(SNAP_BYTES as usize);
+        let (side, comment) = match passed.side {
+            Side::In => (0, None),
+            Side::Out => (1, None),
+            Side::Dropped(reason) => (2, Some(format!("dropped: {}", reason.name()))),
+        };
+        let captured = Captured {
+            interface: (SIDES.len() * interface + side) as u32,
+            time_nanoseconds: passed.segment.time.as_nanoseconds(),
+            original_bytes,
+            bytes: &frame,
+            direction: None,
+            comment: comment.as_deref(),
+        };
+        section.packet(&mut bytes, &captured).map_err(|error| error.to_string())?;
+    }
+    Ok(bytes)
+}
+
+/// A locally administered MAC address.
+fn mac(host: HostIndex) -> [u8; 6] {
+    let [high, low] = host.0.to_be_bytes();
+    [2, 0, 0, 0, high, low]
+}
+
+/// 10.0.0.1 is the first host's.
+fn address(host: HostIndex, family: Family) -> IpAddr {
+    let number = u32::from(host.0) + 1;
+    match family {
+        Family::V4 => Ipv4Addr::from(10 << 24 | number).into(),
+        Family::V6 => Ipv6Addr::from((0xfd00_u128) << 112 | u128::from(number)).into(),
+    }
+}
+
+fn frame(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched) -> Vec<u8> {
+    let family = scenario.tcp.family;
+    let client_port = (FIRST_CLIENT_PORT + segment.connection % CLIENT_PORTS) as u16;
+    let ports = match segment.from_client {
+        true => (client_port, SERVER_PORT),
+        false => (SERVER_PORT, client_port),
+    };
+    let addresses = Addresses {
+        source_mac: mac(from),
+        destination_mac: mac(to),
+        source: SocketAddr::new(address(from, family), ports.0),
+        destination: SocketAddr::new(address(to, family), ports.1),
+    };
+    let is_syn = segment.flags & TcpFlags::SYN.0 != 0;
+    let window = if is_syn { segment.window_bytes.min(65_535) } else { segment.window_bytes >> WINDOW_SCALE };
+    let fields = TcpFields {
+        seq: segment.sequence as u32,
+        ack: segment.acknowledged as u32,
+        flags: TcpFlags(segment.flags),
+        options: options(segment, (from, to), scenario),
+        identification: segment.sequence as u16,
+        window: Some(window.min(65_535) as u16),
+        ecn: segment.ecn,
+    };
+    tcp_frame(&addresses, &fields, &vec![0; segment.bytes as usize])
+}
+
+fn options(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched) -> Vec<u8> {
+    if segment.flags & TcpFlags::SYN.0 != 0 {
+        let mtu = scenario.mtus[usize::from(from.0)].min(scenario.mtus[usize::from(to.0)]);
+        return syn_options(mtu.mss(scenario.tcp.family) as u16, WINDOW_SCALE);
+    }
+    let (own, echo) = segment.stamps;
+    let mut options = if scenario.tcp.timestamps { timestamp_options(own, echo) } else { Vec::new() };
+    if !segment.blocks.is_empty() {
+        options.extend([1, 1, 5, 2 + 8 * segment.blocks.len() as u8]);
+        for (begin, end) in &segment.blocks {
+            options.extend((*begin as u32).to_be_bytes());
+            options.extend((*end as u32).to_be_bytes());
+        }
+    }
+    options
+}
