@@ -20,7 +20,8 @@ fn frame(v6: bool) -> Vec<u8> {
         source: source.parse().unwrap(),
         destination: destination.parse().unwrap(),
     };
-    let fields = TcpFields { seq: 7, ack: 9, flags: TcpFlags::ACK, options: vec![], identification: 3 };
+    let fields =
+        TcpFields { seq: 7, ack: 9, flags: TcpFlags::ACK, identification: 3, ..TcpFields::default() };
     tcp_frame(&addresses, &fields, &[5; PAYLOAD])
 }
 
