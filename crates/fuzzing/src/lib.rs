@@ -6,6 +6,7 @@
 
 mod agent;
 mod captures;
+mod diagnosis;
 mod kernel;
 mod packets;
 mod texts;
@@ -18,6 +19,9 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     // Bytes of other hosts.
     ("capture_decode", captures::capture_decode),
+    ("capture_diagnosis", diagnosis::capture_diagnosis),
+    ("capture_evidence", diagnosis::capture_evidence),
+    ("capture_joined", diagnosis::capture_joined),
     ("capture_reader", captures::capture_reader),
     ("check_echo", wire::check_echo),
     ("check_message", wire::check_message),
