@@ -235,7 +235,7 @@ impl Connection {
     /// New data up to a place after a silence: if it comes at once, and answers nothing that came meanwhile, it had been
     /// waiting.
     pub(crate) fn tell_silence(&mut self, sender: Side, end: u64, now: i64) {
-        let at_once = (self.path_rtt() * 2).max(AT_ONCE);
+        let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
         let other = self.half(sender.other());
         let asked = if other.counts.data_segments > 0 { other.last_data } else { i64::MIN };
         let Some(silence) =

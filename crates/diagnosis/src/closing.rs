@@ -167,7 +167,7 @@ impl Connection {
             let (growing, steady) = half.rounds.at_data;
             growing >= limits.slow_start_rounds && steady <= 1 && half.counts.resent_segments == 0
         });
-        if grew && waited * 2 > life {
+        if grew && waited > life / 2 {
             self.rename(Kind::NetworkLimited, Kind::ShortFlowSlowStart);
         }
     }

@@ -162,13 +162,13 @@ impl Connection {
     /// Has the RTT follow a new smallest sample, or the handshake.
     pub(crate) fn update_rtt(&mut self) {
         let of_handshake = match (self.syn_answer, self.ack_answer) {
-            (Some(first), Some(second)) => Some(first + second),
+            (Some(first), Some(second)) => Some(first.saturating_add(second)),
             _ => None,
         };
         let least = |side| self.half(side).round_trip.minimum;
         // Each is that from end to end, or from the tap to the other end if the capture lacks the handshake.
         let of_data = match (least(Side::Client), least(Side::Server)) {
-            (Some(one), Some(other)) if of_handshake.is_none() => Some(one + other),
+            (Some(one), Some(other)) if of_handshake.is_none() => Some(one.saturating_add(other)),
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
@@ -185,7 +185,7 @@ impl Connection {
     /// Whether what this side has under way is not seen: its capture began in the middle, nearer to the receiver.
     pub(crate) fn is_near_receiver(&self, sender: Side) -> bool {
         let least = self.half(sender).round_trip.minimum;
-        self.ack_answer.is_none() && least.is_some_and(|least| least * 2 < self.path_rtt())
+        self.ack_answer.is_none() && least.is_some_and(|least| least < self.path_rtt() / 2)
     }
 
     /// Takes the next segment, in the order of the capture.

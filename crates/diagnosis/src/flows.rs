@@ -122,7 +122,7 @@ impl Connection {
         let is_explained = self
             .tallies
             .iter()
-            .any(|tally| tally.kind.explains() && (!tally.kind.is_limit() || tally.lost * 10 >= busy));
+            .any(|tally| tally.kind.explains() && (!tally.kind.is_limit() || tally.lost >= busy / 10));
         let rtt = self.path_rtt();
         let mut found = Vec::new();
         for side in [Side::Client, Side::Server] {

@@ -71,7 +71,7 @@ impl Connection {
             return false;
         }
         let rtt = self.path_rtt();
-        let is_calm = hole.since - self.half(from).paused > 2 * rtt;
+        let is_calm = hole.since - self.half(from).paused > rtt.saturating_mul(2);
         let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
         self.half_mut(from).flight.insert(Piece {
             begin: range.0.max(hole.begin),

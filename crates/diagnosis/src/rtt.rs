@@ -51,7 +51,8 @@ impl RoundTrip {
         if self.samples == 0 {
             return RTO_FIRST;
         }
-        (self.smoothed + (4 * self.deviation).max(VARIANCE_PART_MINIMUM)).min(RTO_MAXIMUM)
+        let variance = self.deviation.saturating_mul(4).max(VARIANCE_PART_MINIMUM);
+        self.smoothed.saturating_add(variance).min(RTO_MAXIMUM)
     }
 }
 

@@ -307,14 +307,14 @@ impl Connection {
             && half.high > 0
             && half.places.near(segment.ack) > half.una
             && (half.last_payload < self.mss(sender) || half.flight.bytes() < 2 * u64::from(self.mss(sender)))
-            && (limits.delayed_ack_least..=limits.delayed_ack_most).contains(&late.max(gap * 3 / 4))
+            && (limits.delayed_ack_least..=limits.delayed_ack_most).contains(&late.max(gap / 4 * 3))
     }
 
     /// After an acknowledgement that came late: if a small segment follows at once, it had waited for it (RFC 896 with
     /// RFC 1122 section 4.2.3.2).
     fn settle_held(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let Some(held) = self.held.take() else { return };
-        let soon = limits.held_nanoseconds + self.reach(held.sender) * 3 / 2;
+        let soon = limits.held_nanoseconds + self.reach(held.sender) / 2 * 3;
         let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
         let kind = match waited {
             true if segment.payload_bytes < self.mss(held.sender) => Kind::NagleDelayedAck,

@@ -36,7 +36,7 @@ impl Connection {
         let (Some(server), Some(client)) = (self.syn_answer, self.ack_answer) else { return 0 };
         let of_handshake = if end == Side::Client { client } else { server };
         let reach = self.half(end.other()).nearest.map_or(of_handshake, |least| least.min(of_handshake));
-        if reach * BESIDE <= self.path_rtt() { 0 } else { reach }
+        if reach <= self.path_rtt() / BESIDE { 0 } else { reach }
     }
 
     /// An acknowledgement passes the tap.

@@ -59,7 +59,8 @@ pub struct Piece {
 
 impl Piece {
     fn at(&self, nanoseconds: i64) -> i64 {
-        self.offset + ((nanoseconds - self.begin) as f64 * self.drift).round() as i64
+        let gained = nanoseconds.saturating_sub(self.begin) as f64 * self.drift;
+        self.offset.saturating_add(gained.round() as i64)
     }
 }
 
@@ -105,17 +106,23 @@ impl Clock {
         let after = self.pieces.partition_point(|piece| piece.end < at);
         let Some(next) = self.pieces.get(after) else {
             let (ahead, uncertainty) = beyond(&self.pieces[self.pieces.len() - 1], at);
-            return (ahead, uncertainty + self.outside[1]);
+            return (ahead, uncertainty.saturating_add(self.outside[1]));
         };
         if at >= next.begin || after == 0 {
             let (ahead, uncertainty) = beyond(next, at);
-            return (ahead, uncertainty + if at < next.begin { self.outside[0] } else { 0 });
+            return (ahead, uncertainty.saturating_add(if at < next.begin { self.outside[0] } else { 0 }));
         }
         // Between two pieces a step may be anywhere.
         let (one, two) = (beyond(&self.pieces[after - 1], at), beyond(next, at));
-        let nearest = if at - self.pieces[after - 1].end <= next.begin - at { one } else { two };
-        (nearest.0, one.1.max(two.1) + (one.0 - two.0).abs())
+        let behind = at.saturating_sub(self.pieces[after - 1].end);
+        let nearest = if behind <= next.begin.saturating_sub(at) { one } else { two };
+        (nearest.0, one.1.max(two.1).saturating_add(apart(one.0, two.0)))
     }
+}
+
+/// How far two times are apart.
+fn apart(one: i64, two: i64) -> i64 {
+    one.saturating_sub(two).saturating_abs()
 }
 
 /// Packets are under way for some time, and the second clock was read at the other end of it: a step between two pieces may
@@ -125,37 +132,38 @@ fn keep_apart(pieces: &mut [Piece]) {
     for (place, two) in whole.windows(2).enumerate() {
         let (one, two) = (two[0], two[1]);
         let middle = i64::midpoint(one.end, two.begin);
-        let step = (one.at(middle) - two.at(middle)).abs();
-        let (end, begin) = (one.end - one.under_way, two.begin + two.under_way);
+        let step = apart(one.at(middle), two.at(middle));
+        let end = one.end.saturating_sub(one.under_way);
+        let begin = two.begin.saturating_add(two.under_way);
         let (center, next_center) = (i64::midpoint(one.begin, one.end), i64::midpoint(two.begin, two.end));
         let last = &mut pieces[place];
         last.end = end.max(center);
-        last.uncertainty += if end < center { step } else { 0 };
+        last.uncertainty = last.uncertainty.saturating_add(if end < center { step } else { 0 });
         let next = &mut pieces[place + 1];
         next.begin = begin.min(next_center);
         next.offset = two.at(next.begin);
-        next.uncertainty += if begin > next_center { step } else { 0 };
+        next.uncertainty = next.uncertainty.saturating_add(if begin > next_center { step } else { 0 });
     }
 }
 
 /// What lies before the first piece and after the last one was seen by one side only: how far from the pieces it is.
 fn keep_ends(pieces: &mut [Piece], sightings: &[Sighting]) -> [i64; 2] {
     let farthest = |piece: &Piece, of: &dyn Fn(&Sighting) -> bool| {
-        let apart = |each: &Sighting| (each.ahead - piece.at(each.at)).abs() + piece.uncertainty;
-        sightings.iter().filter(|each| of(each)).map(apart).max().unwrap_or(0)
+        let off = |each: &Sighting| apart(each.ahead, piece.at(each.at)).saturating_add(piece.uncertainty);
+        sightings.iter().filter(|each| of(each)).map(off).max().unwrap_or(0)
     };
     let mut outside = [0; 2];
     if let Some(first) = pieces.first_mut() {
         outside[0] = farthest(first, &|each| each.at < first.begin);
         if outside[0] > 0 {
-            let begin = (first.begin + first.under_way).min(first.end);
+            let begin = first.begin.saturating_add(first.under_way).min(first.end);
             (first.offset, first.begin) = (first.at(begin), begin);
         }
     }
     if let Some(last) = pieces.last_mut() {
         outside[1] = farthest(last, &|each| each.at > last.end);
         if outside[1] > 0 {
-            last.end = (last.end - last.under_way).max(last.begin);
+            last.end = last.end.saturating_sub(last.under_way).max(last.begin);
         }
     }
     outside
@@ -163,7 +171,7 @@ fn keep_ends(pieces: &mut [Piece], sightings: &[Sighting]) -> [i64; 2] {
 
 /// A piece's offset at a time in it, or before or after it.
 fn beyond(piece: &Piece, at: i64) -> (i64, i64) {
-    let outside = (piece.begin - at).max(at - piece.end).max(0);
+    let outside = piece.begin.saturating_sub(at).max(at.saturating_sub(piece.end)).max(0);
     (piece.at(at), piece.uncertainty.saturating_add((outside as f64 * 2.0 * DRIFT_MOST) as i64))
 }
 
@@ -319,9 +327,9 @@ fn piece(points: &[Point], origin: (i64, i64)) -> Option<Piece> {
     let longest = ends.map(|point| (point.y - line.at(point.x)).abs()).fold(0.0, f64::max);
     Some(Piece {
         under_way: (longest + farthest).ceil() as i64,
-        begin: origin.0 + first as i64,
-        end: origin.0 + last as i64,
-        offset: origin.1 + line.at(first).round() as i64,
+        begin: origin.0.saturating_add(first as i64),
+        end: origin.0.saturating_add(last as i64),
+        offset: origin.1.saturating_add(line.at(first).round() as i64),
         drift: line.drift,
         uncertainty: (farthest + unseen).ceil() as i64,
     })

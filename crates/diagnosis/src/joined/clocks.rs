@@ -42,10 +42,10 @@ impl Clocks {
         let (clock, _) = self.pairs.get(&(clocks.0.min(clocks.1), clocks.0.max(clocks.1)))?;
         Some(if clocks.0 < clocks.1 {
             let (ahead, uncertainty) = clock.ahead(here);
-            (there - here - ahead, uncertainty)
+            ((there - here).saturating_sub(ahead), uncertainty)
         } else {
             let (ahead, uncertainty) = clock.ahead(there);
-            (there - here + ahead, uncertainty)
+            ((there - here).saturating_add(ahead), uncertainty)
         })
     }
 
@@ -62,7 +62,7 @@ impl Clocks {
                 .map(|piece| ClockPiece {
                     begin_seconds: piece.begin as f64 / 1e9,
                     end_seconds: piece.end as f64 / 1e9,
-                    offset_seconds: (sign * piece.offset) as f64 / 1e9,
+                    offset_seconds: piece.offset.saturating_mul(sign) as f64 / 1e9,
                     drift: sign as f64 * piece.drift,
                     uncertainty_seconds: piece.uncertainty as f64 / 1e9,
                 })
@@ -89,8 +89,9 @@ impl Clocks {
                 for (from, to, sign) in [(pair.0, pair.1, 1), (pair.1, pair.0, -1)] {
                     if edge.contains(&from) && !reached.contains_key(&to) {
                         let (offset, uncertainty) = reached[&from];
-                        let (ahead, more) = clock.ahead(at + offset);
-                        reached.insert(to, (offset + sign * ahead, uncertainty + more));
+                        let (ahead, more) = clock.ahead(at.saturating_add(offset));
+                        let offset = offset.saturating_add(ahead.saturating_mul(sign));
+                        reached.insert(to, (offset, uncertainty.saturating_add(more)));
                         next.insert(to);
                     }
                 }

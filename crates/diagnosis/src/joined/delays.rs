@@ -69,7 +69,7 @@ fn series(all: &[(i64, i64)], first: i64, last: i64) -> Vec<(DelayPart, i64)> {
 }
 
 fn rises(series: &[(DelayPart, i64)], least: i64) -> Vec<Rise> {
-    let limit = (least.max(0) * RISE_FACTOR).max(least + RISE_NANOSECONDS);
+    let limit = least.max(0).saturating_mul(RISE_FACTOR).max(least.saturating_add(RISE_NANOSECONDS));
     series
         .chunk_by(|one, two| (one.1 > limit) == (two.1 > limit))
         .filter(|some| some[0].1 > limit)

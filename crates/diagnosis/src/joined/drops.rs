@@ -125,7 +125,7 @@ impl Pair<'_> {
         let near = if place <= first { found.passed.first() } else { found.passed.last() };
         let at = self.sent[place].nanoseconds + near.map_or(0, times);
         let grace = GRACE_NANOSECONDS + most - least;
-        self.span.first + grace <= at && at + grace <= self.span.last
+        self.span.first.saturating_add(grace) <= at && at.saturating_add(grace) <= self.span.last
     }
 
     /// Tells apart what was lost from what only the second tap's capture missed: acknowledged data of which no copy is

@@ -47,16 +47,15 @@ fn turns(trace: &Trace, lane: usize) -> Vec<Turn> {
     let mut turns = Vec::new();
     let mut asked: Option<i64> = None;
     let mut high = [i64::MIN; 2];
-    for (of, record) in in_order(trace) {
+    for (of, now, record) in in_order(trace) {
         if record.payload() == 0 || record.end() <= high[of] {
             continue;
         }
         high[of] = record.end();
         if of == lane {
-            asked = Some(record.nanoseconds);
+            asked = Some(now);
         } else if let Some(asked) = asked.take() {
-            let answered = record.nanoseconds;
-            turns.push(Turn { place: record.begin, asked, answered, packet: record.number });
+            turns.push(Turn { place: record.begin, asked, answered: now, packet: record.number });
         }
     }
     turns
@@ -67,14 +66,14 @@ fn acknowledgements(trace: &Trace, lane: usize) -> Held {
     let mut held = Held::default();
     // Data that is not acknowledged yet, since when; and up to where it goes.
     let (mut since, mut high) = (None, i64::MIN);
-    for (of, record) in in_order(trace) {
+    for (of, now, record) in in_order(trace) {
         if of == lane && record.payload() > 0 && record.end() > high {
             high = record.end();
-            since.get_or_insert(record.nanoseconds);
+            since.get_or_insert(now);
         } else if of != lane
             && let Some(begin) = since.take()
         {
-            let waited = record.nanoseconds - begin;
+            let waited = now - begin;
             if waited >= DELAYED_NANOSECONDS {
                 held.count += 1;
                 held.seconds += waited as f64 / 1e9;
@@ -84,13 +83,18 @@ fn acknowledgements(trace: &Trace, lane: usize) -> Held {
     held
 }
 
-/// The packets of both lanes as they were captured.
-fn in_order(trace: &Trace) -> impl Iterator<Item = (usize, &Record)> {
+/// The packets of both lanes as they were captured, with their times: none is earlier than the one before, whatever its
+/// stamp says.
+fn in_order(trace: &Trace) -> impl Iterator<Item = (usize, i64, &Record)> {
+    let mut now = i64::MIN;
     let mut lanes = [trace.lanes[0].records.iter().peekable(), trace.lanes[1].records.iter().peekable()];
     std::iter::from_fn(move || {
         let number = |record: Option<&&Record>| record.map_or(u64::MAX, |record| u64::from(record.number));
         let (one, two) = (number(lanes[0].peek()), number(lanes[1].peek()));
         let lane = usize::from(two < one);
-        lanes[lane].next().map(|record| (lane, record))
+        lanes[lane].next().map(|record| {
+            now = now.max(record.nanoseconds);
+            (lane, now, record)
+        })
     })
 }

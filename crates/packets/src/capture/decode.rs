@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::icmp::{IcmpNote, note};
+use super::segment::LATEST_NANOSECONDS;
 use super::walk::{Ip, Walk, Why, long, word};
 use super::{Record, SACK_BLOCKS, SackBlocks, Segment};
 use crate::tcp::{Options, TCP_MINIMUM_BYTES};
@@ -70,7 +71,7 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         _ => None,
     };
     Decoded::Tcp(Segment {
-        nanoseconds: record.nanoseconds,
+        nanoseconds: record.nanoseconds.clamp(0, LATEST_NANOSECONDS),
         number: record.number,
         source: SocketAddr::new(ip.source, word(header, 0)),
         destination: SocketAddr::new(ip.destination, word(header, 2)),

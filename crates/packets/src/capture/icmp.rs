@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::Record;
+use super::segment::LATEST_NANOSECONDS;
 use super::walk::{Inside, Ip, Walk, Why, long, word};
 use crate::icmp::{FIRST_INFORMATION, ICMP, ICMP_ERRORS, ICMPV6};
 use crate::view::PROTOCOL_TCP;
@@ -69,7 +70,7 @@ pub(super) fn note(walk: &mut Walk<'_>, ip: &Ip, record: &Record<'_>) -> Result<
         return Err(other);
     }
     let mut note = IcmpNote {
-        nanoseconds: record.nanoseconds,
+        nanoseconds: record.nanoseconds.clamp(0, LATEST_NANOSECONDS),
         number: record.number,
         source: ip.source,
         destination: ip.destination,

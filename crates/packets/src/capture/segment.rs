@@ -3,6 +3,10 @@
 use crate::{SynOptions, TcpFlags};
 use std::net::SocketAddr;
 
+/// Stamps later than the year 2100 are taken for this, and those before 1970 for 1970: no clock says so in earnest, and
+/// the difference of two stamps, or the sum of two such, is a number that there is room for.
+pub(super) const LATEST_NANOSECONDS: i64 = 4_102_444_800_000_000_000;
+
 /// The most SACK blocks that TCP options have room for.
 pub const SACK_BLOCKS: usize = 4;
 
@@ -25,7 +29,7 @@ impl SackBlocks {
 /// A TCP segment as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// When, in nanoseconds since 1970 by the clock of the capture.
+    /// When, in nanoseconds since 1970 by the clock of the capture; 0 to the year 2100.
     pub nanoseconds: i64,
     /// The packet's number in its capture, from 1 as Wireshark counts.
     pub number: u64,
