@@ -214,6 +214,56 @@ proptest! {
         let wrong = (clock.offset_seconds - offset as f64 / 1e9).abs();
         prop_assert!(wrong <= clock.uncertainty_seconds, "{wrong} {clock:?}");
     }
+
+    /// Stamps may be anywhere between 1970 and 2100, and in any order: nothing overflows, and nobody answers before
+    /// being asked.
+    #[test]
+    fn whatever_the_clocks_say_no_time_is_negative(plan in plan(), stamps in prop::collection::vec(stamp(), 1..50)) {
+        let (mut taps, _) = transfer(&plan);
+        let mut stamps = stamps.iter().cycle();
+        let mut joiner = Joiner::default();
+        for (file, packets) in taps.packets.iter_mut().enumerate() {
+            let tap = joiner.tap(format!("h{file}"), None, file, Place::Path);
+            for (place, packet) in packets.iter_mut().enumerate() {
+                packet.number = place as u64 + 1;
+                packet.nanoseconds = stamps.next().map_or(0, |stamp| stamp.unwrap_or(packet.nanoseconds));
+                joiner.take(tap, packet);
+            }
+        }
+        let joined = joiner.finish().expect("a connection at both taps");
+        for direction in &joined.connections[0].directions {
+            let wait = direction.wait.as_ref().expect("both taps saw both directions");
+            prop_assert!(0.0 <= wait.held_seconds && wait.held_seconds <= wait.waited_seconds, "{wait:?}");
+            let delays = direction.hops.iter().filter_map(|hop| hop.delay.as_ref());
+            for delay in delays {
+                prop_assert!(delay.least_seconds <= delay.median_seconds && delay.uncertainty_seconds >= 0.0);
+            }
+        }
+    }
+}
+
+/// Any stamp of a segment, or `None` for the true one.
+fn stamp() -> impl Strategy<Value = Option<i64>> {
+    const LATEST: i64 = 4_102_444_800_000_000_000;
+    prop_oneof![3 => Just(None), 1 => (0..=LATEST).prop_map(Some), 1 => Just(Some(LATEST)), 1 => Just(Some(0))]
+}
+
+#[test]
+fn a_clock_that_is_a_century_wrong_is_found() {
+    let offset = 3_100_000_000_000_000_000;
+    let mut taps = Taps::met();
+    for number in 0..50u32 {
+        let at = (10 + i64::from(number)) * MS;
+        taps.pass(segment(0, at, 1000 + number * MSS, 5000, MSS, 10 + number), 0, MS / 10);
+        taps.pass(segment(1, at + MS / 5, 5000, 1000 + (number + 1) * MSS, 0, 10 + number), 1, MS / 10);
+    }
+    let joined = taps.joined(offset);
+    assert_eq!(joined.connections[0].directions.each_ref().map(|each| each.hops[0].lost_packets), [0, 0]);
+    let clock = joined.taps[1].clock.as_ref().expect("packets came both ways");
+    assert!(
+        (clock.offset_seconds - offset as f64 / 1e9).abs() <= clock.uncertainty_seconds + 1e-6,
+        "{clock:?}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use framegauge_drivers::captures::evidence::{Comments, write};
 use framegauge_packets::build::{Addresses, TcpFields, tcp_frame};
 use framegauge_packets::pcapng::{Captured, Reader, Section};
+use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -121,6 +122,33 @@ fn packets_are_copied_as_they_were_captured() {
     // Described in the order in which they were met.
     let names: Vec<_> = reader.interfaces().iter().map(|each| (each.name, each.snap_bytes)).collect();
     assert_eq!(names, [(Some("eth1"), 60), (Some("eth0"), 0x4_0000)]);
+}
+
+proptest! {
+    /// Whatever is asked for: what the capture has of it, once each, in order and as it was; and nothing else.
+    #[test]
+    fn each_packet_of_the_evidence_is_one_of_the_capture(asked in prop::collection::btree_set(0u64..12, 0..12)) {
+        let folder = Folder::new("any");
+        let source = pcapng();
+        let asked: Vec<u64> = asked.into_iter().collect();
+        let (count, bytes) = copied(&[(folder.file("any.pcapng", &source), comments(&asked))]);
+        let original: Vec<_> =
+            Reader::new(&source).expect("a section").map(|packet| packet.expect("a packet")).collect();
+        let expected: Vec<u64> =
+            asked.into_iter().filter(|number| (1..=original.len() as u64).contains(number)).collect();
+        prop_assert_eq!(count, expected.len() as u64);
+        let mut reader = Reader::new(&bytes).expect("a section");
+        let found: Vec<_> = reader.by_ref().map(|packet| packet.expect("a packet")).collect();
+        prop_assert_eq!(found.len(), expected.len());
+        for (copy, number) in found.iter().zip(expected) {
+            let said = comments(&[number])[&number].clone();
+            let first = original[number as usize - 1];
+            let same = Captured { interface: copy.interface, comment: Some(&said), ..first };
+            prop_assert_eq!(*copy, same);
+            let name = reader.interfaces()[copy.interface as usize].name;
+            prop_assert_eq!(name, Some(if first.interface == 0 { "eth0" } else { "eth1" }));
+        }
+    }
 }
 
 #[test]

@@ -73,6 +73,23 @@ fn segment(frame: &[u8]) -> Segment {
     }
 }
 
+/// Differences and sums of stamps have room in 64 bits, whatever a capture says.
+#[test]
+fn stamps_are_between_1970_and_2100() {
+    let packet = data(false, 10);
+    for (stamp, expected) in [
+        (i64::MIN, 0),
+        (-1, 0),
+        (1_234, 1_234),
+        (4_102_444_800_000_000_001, 4_102_444_800_000_000_000),
+        (i64::MAX, 4_102_444_800_000_000_000),
+    ] {
+        let late = Record { nanoseconds: stamp, ..record(LinkType::Ethernet, &packet, packet.len()) };
+        let Decoded::Tcp(segment) = decode(&late, Checksums::Ignore) else { panic!("no segment") };
+        assert_eq!(segment.nanoseconds, expected);
+    }
+}
+
 #[test]
 fn every_field_of_a_segment() {
     for v6 in [false, true] {
