@@ -111,6 +111,14 @@ def test_its_metrics_are_judged_by_default_and_have_their_unit_and_direction():
         ),
         (lambda c: c.update(metrics={}), "metrics: found "),
         (lambda c: c.update(clients=[]), "clients: found "),
+        (
+            lambda c: c.update(packages={"srve": "store"}),
+            'packages.srve: found "srve", expected a program that run or shell of a step names',
+        ),
+        (
+            lambda c: c.update(packages={"serve": "The Store"}),
+            'packages.serve: found "The Store", expected the name of a Debian package',
+        ),
         (lambda c: c["parameters"].update(h1=[1]), 'parameters.h1: found "h1", expected a name that no host'),
     ],
 )  # fmt: skip
@@ -134,6 +142,28 @@ def test_programs_that_are_missing_are_named_with_their_hosts():
     study = study_file.parse(text(lambda c: c["clients"][0].update(host="all")), "study.yaml")
     found = {each["name"]: each["needed_for"] for each in missing_programs(study, "/nowhere")}
     assert found == {"serve": "command on h2", "ask": "command on h1, h2"}
+
+
+def test_a_missing_program_is_named_with_its_package_also_if_only_a_script_names_it():
+    def change(command: dict[str, Any]) -> None:
+        command["clients"][0]["run"] = None
+        command["clients"][0]["shell"] = "cd {run} && /opt/other/tool x > out.ask; exec ask {keeper}"
+        command["packages"] = {"serve": "store-server", "ask": "store-tools", "tool": "tools"}
+
+    with pytest.raises(StudyError, match='found "tool", expected a program that run or shell'):
+        study_file.parse(text(change), "study.yaml")  # it has its path: another one may be that of the package
+
+    def right(command: dict[str, Any]) -> None:
+        change(command)
+        del command["packages"]["tool"]
+
+    study = study_file.parse(text(right), "study.yaml")
+    found = [(each["name"], each["needed_for"], each["remedy"]) for each in missing_programs(study, "/nowhere")]
+    assert found == [
+        ("ask", "command on h1", "apt-get install store-tools"),
+        ("serve", "command on h2", "apt-get install store-server"),
+    ]
+    assert study_file.parse(study_file.dump(study), "resolved") == study
 
 
 def test_what_outlasts_a_run_has_a_folder_of_its_own():

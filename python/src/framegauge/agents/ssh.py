@@ -26,7 +26,7 @@ from typing import IO
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
-from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError
+from framegauge.errors import AgentLost, AgentMissing, AgentTimeout, InputError, MissingRequirement
 from framegauge.printable import printable
 
 __all__ = ["Binary", "Remote", "command", "host_words", "open_agent", "places"]
@@ -224,7 +224,9 @@ def command(remote: Remote, words: Sequence[str], binary: Binary) -> list[str]:
     """The command that starts the agent on that host: `words` are the agent's arguments."""
     ssh = shutil.which("ssh")
     if ssh is None:
-        raise AgentMissing(f"{remote.name}: found no ssh, expected OpenSSH's client: apt-get install openssh-client")
+        # This machine's fault, not the host's: no other host of the command can be reached either.
+        needed = {"name": "ssh", "needed_for": f"host {remote.name}", "found": "no such program"}
+        raise MissingRequirement([{**needed, "remedy": "apt-get install openssh-client"}])
     if remote.destination.startswith("-") or not remote.destination.strip():
         raise InputError(f"{remote.name}: found {remote.destination!r}, expected the name of a host for ssh")
     there = ["/bin/sh", "-c", 'eval "$(printf %b "$0")"', _encoded(SCRIPT), binary.digest, str(binary.size), *words]

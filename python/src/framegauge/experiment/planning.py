@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from framegauge.apps import store
 from framegauge.experiment.cluster import mapreduce_of
-from framegauge.experiment.programs import INSTALL, command_of, programs_of
+from framegauge.experiment.programs import command_of, programs_of, remedy
 from framegauge.experiment.web import web_of
 from framegauge.networks import disciplines, topologies
 from framegauge.networks.aggregates import USUAL_BYTES
@@ -231,13 +231,13 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
         for program in programs:
             own.setdefault(program, []).append(host)
     needed += [
-        (f"command on {', '.join(hosts)}", program, INSTALL)
+        (f"command on {', '.join(hosts)}", program, remedy(study, program))
         for program, hosts in own.items()
         if shutil.which(program, path=places) is None
     ]
     lacking = [
-        {"name": program, "needed_for": what, "found": "no such program", "remedy": remedy}
-        for what, program, remedy in needed
+        {"name": program, "needed_for": what, "found": "no such program", "remedy": how}
+        for what, program, how in needed
     ]
     used = {app for each in study.workloads for app in each.parameters.apps}
     absent = [app for name in sorted(used) if not store.installed(app := store.named(name))]

@@ -19,7 +19,7 @@ from framegauge.workloads.programs import running
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Lives, Readiness, Task
 
-__all__ = ["INSTALL", "command_of", "lacking", "program_lines", "programs_of"]
+__all__ = ["command_of", "lacking", "program_lines", "programs_of", "remedy"]
 
 INSTALL = "install it, or give its full path"
 LOOK_SECONDS = 20.0
@@ -56,15 +56,26 @@ def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
 
 def programs_of(study: Study) -> dict[str, list[str]]:
     """The programs that hosts must have, by host: the first words of commands, if they are names or whole paths that
-    can be known beforehand."""
+    can be known beforehand, and of those with a package the ones that a step names."""
     found: dict[str, dict[str, None]] = {}
-    for each in study.workloads:
-        for _, step in each.command.steps() if each.command is not None else ():
-            program = step.argv[0]
-            known = "{" not in program and (program.startswith("/") or "/" not in program)
-            for host in each.command.hosts_of(step.host) if each.command is not None and known else ():
-                found.setdefault(host, {})[program] = None
+    for command in _commands(study):
+        for _, step in command.steps():
+            first = step.argv[0]
+            known = "{" not in first and (first.startswith("/") or "/" not in first)
+            needed = [*([first] if known else []), *(each for each in command.packages if step.names(each))]
+            for host in command.hosts_of(step.host) if needed else ():
+                found.setdefault(host, {}).update(dict.fromkeys(needed))
     return {host: list(found[host]) for host in study.testbed.host_names if host in found}
+
+
+def _commands(study: Study) -> list[model.Command]:
+    return [each.command for each in study.workloads if each.command is not None]
+
+
+def remedy(study: Study, program: str) -> str:
+    """How to install a program of a command."""
+    packages = [command.packages[program] for command in _commands(study) if program in command.packages]
+    return f"apt-get install {packages[0]}" if packages else INSTALL
 
 
 def lacking(study: Study, agents: Mapping[str, Requests]) -> list[dict[str, str]]:
@@ -79,9 +90,12 @@ def lacking(study: Study, agents: Mapping[str, Requests]) -> list[dict[str, str]
                 for program in (each for each in programs if each in absent):
                     found.setdefault(program, []).append(host)
     return [
-        {"name": name, "needed_for": f"command on {', '.join(hosts)}", "found": "no such program", "remedy": INSTALL}
+        {
+            "name": name, "needed_for": f"command on {', '.join(hosts)}", "found": "no such program",
+            "remedy": remedy(study, name),
+        }
         for name, hosts in found.items()
-    ]
+    ]  # fmt: skip
 
 
 def program_lines(study: Study) -> list[str]:

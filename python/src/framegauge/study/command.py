@@ -31,6 +31,8 @@ __all__ = ["Client", "Command", "Conclusion", "Lives", "Preparation", "Reading",
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
+# Debian Policy 5.6.1.
+PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 MOST_VALUES = 1000
 # Placeholders that have a meaning of their own.
 RESERVED = ("address", "host", "mtu", "run", "kept")
@@ -109,6 +111,12 @@ class Step(Sparse):
     def argv(self) -> list[str]:
         """The program and its arguments, with placeholders."""
         return list(self.run) if self.run is not None else ["/bin/sh", "-c", self.shell or ""]
+
+    def names(self, program: str) -> bool:
+        """Whether the program is a word of this step."""
+        if self.run is not None:
+            return program in self.run
+        return re.search(rf"(?<![\w./-]){re.escape(program)}(?![\w/-])", self.shell or "") is not None
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Everything with placeholders, and where it stands."""
@@ -190,7 +198,8 @@ class Command(Parameters):
 
     In all words `{address}` is the host's own address, `{NAME}` that of any host or role, `{mtu}` the host's MTU,
     `{run}` an empty folder of this run, and the name of a factor or of one of the `parameters` its level. What is made
-    with `lives: study` stays for the runs that follow, with its folder `{kept}`.
+    with `lives: study` stays for the runs that follow, with its folder `{kept}`. `packages` says of programs in which
+    Debian package they are.
     """
 
     key: ClassVar[str] = "command"
@@ -204,6 +213,7 @@ class Command(Parameters):
     clients: Annotated[list[Client], Field(min_length=1)]
     after: list[Conclusion] = []
     metrics: Annotated[dict[StrictStr, Reading], Field(min_length=1)]
+    packages: dict[StrictStr, StrictStr] = {}
     keep: list[StrictStr] = []
     nagle_on: HostNames | None = None
     expect: Seconds | None = None
@@ -229,6 +239,11 @@ class Command(Parameters):
             if reading.client is not None and reading.client not in named:
                 expected_name = f"the name of a client: {nearest(reading.client, named)}" if named else "no such key"
                 raise Problem(("metrics", name, "client"), reading.client, expected_name)
+        for program, package in self.packages.items():
+            if not any(step.names(program) for _, step in self.steps()):
+                raise Problem(("packages", program), program, "a program that run or shell of a step names")
+            if PACKAGE.fullmatch(package) is None:
+                raise Problem(("packages", program), package, "the name of a Debian package, such as redis-server")
         return self
 
     @property
