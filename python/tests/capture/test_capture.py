@@ -4,13 +4,16 @@ import base64
 import json
 import re
 
+import jsonschema
 import pytest
+from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA, ROOT
 
 from framegauge.agents.pipe import Requests
 from framegauge.capture import files, signs, terminal
 from framegauge.capture.open import Member, opened
 from framegauge.capture.run import Asked, capture
+from framegauge.capture.schema import json_schema
 from framegauge.cli.main import main
 from framegauge.diagnose import folders
 from framegauge.errors import AgentError, AgentLost, FolderNotEmpty, InputError
@@ -121,7 +124,7 @@ def test_both_hosts_are_asked_and_what_they_kept_is_written(tmp_path):
     ]
     assert (tmp_path / "new/h2.pcapng").read_bytes() == BYTES
     document = json.loads((tmp_path / "new/h2.json").read_text())
-    assert document["schema"] == 1
+    conforms(document, json_schema())
     assert (document["host"], document["file"], document["snap_bytes"]) == ("netns:h2", "h2.pcapng", 128)
     assert "spool" not in document
     assert document["connections"][0]["after"] == INFO
@@ -144,6 +147,30 @@ def test_both_hosts_are_asked_and_what_they_kept_is_written(tmp_path):
     assert "dropped at the tap for want of room: 3 on eth0" in text
     assert "the oldest 60 packets gave way" in text
     assert terminal.document(found)["hosts"][0]["given_up_packets"] == 60
+
+
+def test_the_schema_of_a_hosts_document_is_printed_and_its_page_has_all_of_it(capsys):
+    assert main(["schema", "capture"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema == json_schema()
+    page = (ROOT / "docs/reference/capture.md").read_text().partition("## Files")[2]
+    named = [name for row in re.findall(r"^\| (`.+?) \| ", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(schema["properties"])
+    assert all("description" in shape for name, shape in schema["properties"].items() if name != "schema")
+    assert set(schema["$defs"]) == {"tcp_info", "trouble"}
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [("schema", 2), ("kept_packets", -1), ("connections", [{}]), ("trouble", {"signs": {}}), ("spool", 4)],
+)
+def test_another_document_is_not_as_the_schema_says(tmp_path, key, wrong):
+    captured({"h1": Invented()}, Asked(seconds=1.0), tmp_path / "new")
+    document = json.loads((tmp_path / "new/h1.json").read_text())
+    with pytest.raises(jsonschema.ValidationError):
+        conforms({**document, key: wrong}, json_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        conforms({name: value for name, value in document.items() if name != "lost_ends"}, json_schema())
 
 
 def test_the_ssh_connections_are_left_out_unless_they_are_wanted(tmp_path):

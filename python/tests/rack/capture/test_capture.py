@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.schemas import conforms
+
+from framegauge.capture.schema import json_schema
 
 MAIN = [sys.executable, "-m", "framegauge"]
 MIB = 1 << 20
@@ -149,6 +152,7 @@ def of_port(found: list[tuple[bytes, int]], port: int) -> list[tuple[bytes, int]
 
 def document(folder: Path, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+    conforms(found, json_schema())
     return found
 
 
