@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.support import ROOT
 
 from framegauge.check.addresses import Address, Ends, Route, candidates, choose
 from framegauge.cli import main as cli
@@ -64,6 +65,10 @@ def test_one_interface_may_be_meant():
         ("local netns:a --html /no/such/x.html", "--html: found no folder /no/such, expected one"),
         ("local netns:a --watch soon", '--watch: found "soon", expected a number from 1 to 86400'),
         ("--testbed no.yaml", "no.yaml: found no readable file"),
+        (
+            "--testbed {examples}/ssh-pair.yaml",
+            '{examples}/ssh-pair.yaml: testbed.kind: found "ssh", expected rack or veth',
+        ),
         ("--one-ended nobody.invalid", "--one-ended: found nobody.invalid ("),
         ("--one-ended fe80::1%lo", "--one-ended: found fe80::1%lo, expected an address that is not local to a link"),
         ("--one-ended 10.0.0.1 --flows 8", '--flows: found "8" with --one-ended, expected none: echoes have no ports'),
@@ -75,9 +80,10 @@ def test_one_interface_may_be_meant():
 )
 def test_bad_input_is_one_line(words: str, line: str, capsys: pytest.CaptureFixture[str], fake_agent, monkeypatch):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
-    assert cli.main(["check", *words.split()]) == 2
+    examples = str(ROOT / "examples")
+    assert cli.main(["check", *words.replace("{examples}", examples).split()]) == 2
     errors = capsys.readouterr().err
-    assert errors.startswith(f"framegauge: {line}")
+    assert errors.startswith(f"framegauge: {line.replace('{examples}', examples)}")
     assert errors.count("\n") == 1
 
 

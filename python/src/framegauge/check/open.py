@@ -114,6 +114,10 @@ def _built(path: str, say: Say) -> Iterator[tuple[Sequence[Host], _Addresses]]:
         raise StudyError(
             [f'{path}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
         )
+    if study.testbed.kind == "ssh":
+        raise StudyError(
+            [f'{path}: testbed.kind: found "ssh", expected rack or veth: your own hosts are named, not built']
+        )
     with Agent.open(privileged([find_agent(), "rack"], say)) as agent:
         bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
         bed.up(baseline(study))
