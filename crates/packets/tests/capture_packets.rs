@@ -23,7 +23,14 @@ fn addresses(v6: bool) -> Addresses {
 }
 
 fn fields(options: Vec<u8>) -> TcpFields {
-    TcpFields { seq: 7, ack: 0x8000_0009, flags: TcpFlags::ACK, options, identification: 3 }
+    TcpFields {
+        seq: 7,
+        ack: 0x8000_0009,
+        flags: TcpFlags::ACK,
+        options,
+        identification: 3,
+        ..TcpFields::default()
+    }
 }
 
 /// A segment with timestamps and `payload` bytes.

@@ -49,6 +49,7 @@ fn segment(index: u32, bytes: usize, flags: TcpFlags) -> TcpFields {
         flags,
         options: timestamp_options(5, 6),
         identification: 100 + index as u16,
+        ..TcpFields::default()
     }
 }
 
@@ -307,6 +308,7 @@ fn traffic() -> impl Strategy<Value = Vec<Sent>> {
                 flags,
                 options: timestamp_options(*clock, *clock),
                 identification: *identification,
+                ..TcpFields::default()
             };
             let payload: Vec<u8> = (0..bytes).map(|at| (at as u8) ^ number).collect();
             *seq = seq.wrapping_add(bytes as u32);

@@ -42,7 +42,14 @@ pub fn case() -> impl Strategy<Value = Case> {
         let byte = |index: usize| (index.wrapping_mul(31) as u8).wrapping_add(seed);
         Case {
             addresses,
-            fields: TcpFields { seq, ack, flags: TcpFlags(flags), options, identification },
+            fields: TcpFields {
+                seq,
+                ack,
+                flags: TcpFlags(flags),
+                options,
+                identification,
+                ..TcpFields::default()
+            },
             payload: (0..length).map(byte).collect(),
             gso_bytes,
         }
