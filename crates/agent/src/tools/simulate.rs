@@ -2,8 +2,10 @@
 //! is and what came of it as lines of JSON, and writes the tables into the folder.
 
 use framegauge_drivers::simulations;
-use framegauge_simulator::ScenarioSpec;
+use framegauge_frames::{BitRate, Mtu, ceiling};
+use framegauge_simulator::{ScenarioSpec, TcpSettings};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,13 +28,28 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
         serde_json::from_reader(std::io::stdin().lock()).map_err(|error| format!("scenario: {error}"))?;
     let (scenario, network) = spec.scenario()?;
     let watched = simulations::Watched::of(&scenario);
+    let ceilings = ceilings(&spec, &scenario.tcp)?;
     let (outcome, cpu_seconds) = simulations::run(scenario, |progress| {
         say(&json!({"progress": progress}));
     })?;
     simulations::write(&outcome, &network.config, watched.as_ref(), folder)?;
     let mut result = simulations::describe(&outcome, &network.config, cpu_seconds);
+    result["ceilings"] = ceilings;
     result["network"] = serde_json::to_value(network.describe()).unwrap_or_default();
     Ok(result)
+}
+
+/// What a link of the usual rate carries at best, for every MTU that a host has.
+fn ceilings(spec: &ScenarioSpec, tcp: &TcpSettings) -> Result<Value, String> {
+    let rate = BitRate::new(spec.link.bits_per_second).map_err(|error| error.to_string())?;
+    let mtus: BTreeSet<u32> = spec.hosts.iter().map(|host| host.mtu).collect();
+    let told = |mtu: &u32| {
+        let most = ceiling(Mtu::new(*mtu).map_err(|error| error.to_string())?, tcp.family, tcp.timestamps, rate);
+        Ok(json!({"mtu": mtu, "frame_bytes": most.frame_bytes, "wire_bytes": most.wire_bytes,
+                  "mss_bytes": most.mss_bytes, "segment_payload_bytes": most.segment_payload_bytes,
+                  "goodput_bits_per_second": most.goodput_bits_per_second}))
+    };
+    mtus.iter().map(told).collect()
 }
 
 fn say(line: &Value) -> bool {

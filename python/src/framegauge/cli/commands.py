@@ -42,18 +42,20 @@ from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
 
 __all__ = [
+    "PAGE",
     "Finished",
     "choose_folder",
     "decision",
     "extended_study",
     "plan_lines",
+    "plan_of",
     "report",
     "requirements",
     "resumed_study",
     "run_study",
 ]
 
-SCOPES = {"fake": "invented", "ssh": "measured"}
+SCOPES = {"fake": "invented", "simulator": "simulated", "ssh": "measured"}
 PAGE = "report.html"  # in every results folder
 NOT_MEASURED = ("perf",)  # serves no metric that a study can have today, so its lack weakens no verdict
 
@@ -161,7 +163,7 @@ def run_study(
         before = extension.planned_before(saved.plan)
         if more_blocks:
             study, before = extension.extend(study, saved, more_blocks)
-    plan = _plan(study, before)
+    plan = plan_of(study, before)
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
     with journal:
         try:
@@ -178,7 +180,7 @@ def run_study(
     return Finished(folder, outcome, found, folder / PAGE)
 
 
-def _plan(study: Study, before: Sequence[int]) -> dict[str, Any]:
+def plan_of(study: Study, before: Sequence[int] = ()) -> dict[str, Any]:
     """What results.json says of a study; `before`: the numbers of blocks that it was planned for before."""
     return {
         "question": study.question,

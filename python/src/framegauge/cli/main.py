@@ -24,6 +24,7 @@ VERBS = {
     "compare": "framegauge.cli.compare",
     "capture": "framegauge.cli.capture",
     "diagnose": "framegauge.cli.diagnose",
+    "simulate": "framegauge.cli.simulate",
     "plan": "framegauge.cli.plan",
     "hosts": "framegauge.cli.hosts",
     "rack": "framegauge.cli.rack",
@@ -33,7 +34,7 @@ VERBS = {
     "schema": "framegauge.cli.schema",
     "completion": "framegauge.cli.completion",
 }
-PLANNED = ("simulate", "rollout", "watch")
+PLANNED = ("rollout", "watch")
 
 _EPILOG = f"""\
 examples:
@@ -45,6 +46,7 @@ examples:
   framegauge compare results/before results/after   is it worse now? (see framegauge compare --help)
   framegauge capture db1 db2 --for 30s      the headers of TCP on both, for diagnose (see framegauge capture --help)
   framegauge diagnose slow.pcapng           why is TCP slow here? (see framegauge diagnose --help)
+  framegauge simulate rack.yaml --seeds 20  the same in virtual time (see framegauge simulate --help)
   framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)
   framegauge hosts inventory.ini            NICs, MTUs and TCP settings of your own hosts (see framegauge hosts --help)
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)

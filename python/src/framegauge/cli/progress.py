@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -24,7 +25,8 @@ def left(seconds: float) -> str:
 
 def line(event: Event) -> str:
     """One event as one line."""
-    return f"run {event.number} of {event.total}, about {left(event.seconds_left)} left: {one_line(event.text)}"
+    about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
+    return f"run {event.number} of {event.total}{about}: {one_line(event.text)}"
 
 
 class Reporter:

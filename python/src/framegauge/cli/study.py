@@ -140,6 +140,9 @@ def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
 
 
 def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
+    if study.testbed.capabilities.is_virtual:
+        _simulate(study, folder, options)
+        return
     from framegauge.cli import commands, verdicts
     from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
@@ -161,3 +164,15 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     if outcome.out_of_budget:
         output.say_plainly(f"the budget was spent after {outcome.runs} of {outcome.planned} runs")
     verdicts.demand_evidence(finished.summary)
+
+
+def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
+    from framegauge.cli import simulate, simulations
+    from framegauge.study import file as study_file
+    from framegauge.study.sweep import Source
+
+    if options.blocks:
+        raise InputError("--blocks: found testbed simulator, expected another: simulate again with more --seeds")
+    given = simulations.Asked(Source(study_file.dump(study), f"{folder.name}.yaml"))
+    asked = simulations.resumed(folder, None) if options.resume else given
+    simulate.run_simulation(asked, folder, options.resume, None, options.json, None)

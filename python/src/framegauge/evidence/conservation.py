@@ -29,6 +29,8 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
     if not conditions.capabilities.is_private:
         # Other traffic on these hosts cannot be counted separately.
         return list(_ceilings(conditions, record))
+    if conditions.capabilities.is_virtual:
+        return [*_ports(record), *_ceilings(conditions, record)]  # hosts have no counters of their own
     if record["measure"]["fabric"] is None:
         return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
     return [*_ports(record), *_interfaces(record), *_stack(conditions, record), *_ceilings(conditions, record)]

@@ -36,6 +36,7 @@ __all__ = [
     "expected_seconds",
     "missing_programs",
     "searched",
+    "seed_of",
     "stated_conditions",
     "total_seconds",
     "workload_of",
@@ -49,7 +50,9 @@ _KEYS = {
     "gso_size": "gso_size_bytes", "gro_size": "gro_size_bytes",
 }  # fmt: skip
 _ECN = "net.ipv4.tcp_ecn"  # for both IP families; 1: requests ECN, and grants it
-_TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts"]] = {"veth": "kernel", "ssh": "hosts"}
+_TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts", "simulation"]] = {
+    "veth": "kernel", "ssh": "hosts", "simulator": "simulation",
+}  # fmt: skip
 
 
 def _factors(study: Study, slot: Slot) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
         "background": [each.as_json() for each in bed.background],
     }
     given = {name: value for name, value in found.items() if value}
-    return {**given, "seed": _seed(study, slot)} if given else {}
+    return {**given, "seed": seed_of(study, slot)} if given else {}
 
 
 def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
     return nic
 
 
-def _seed(study: Study, slot: Slot) -> int:
+def seed_of(study: Study, slot: Slot) -> int:
     """The seed of a run's arrivals: the same for all arms of a block, different for each block; clients add their
     number."""
     return (study.seed * 10_007 + slot.block) * 1000
@@ -143,10 +146,10 @@ def _stream(parameters: Mapping[str, Any], mtu: Any) -> Stream:
 _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors["mtu"]),
     "rr": lambda study, slot, factors: RequestResponse(
-        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+        **slot.cell.parameters, nagle=factors["nagle"], seed=seed_of(study, slot)
     ),
     "mixed": lambda study, slot, factors: Mixed(
-        **slot.cell.parameters, nagle=factors["nagle"], seed=_seed(study, slot)
+        **slot.cell.parameters, nagle=factors["nagle"], seed=seed_of(study, slot)
     ),
     "iperf3": lambda _study, slot, factors: Iperf3(
         **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
@@ -154,7 +157,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
     "command": command_of,
     "mapreduce": mapreduce_of,
-    "web": lambda study, slot, factors: web_of(study, slot, factors, _seed(study, slot)),
+    "web": lambda study, slot, factors: web_of(study, slot, factors, seed_of(study, slot)),
 }
 
 

@@ -37,7 +37,7 @@ from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
 from framegauge.workloads.base import Workload
 
-__all__ = ["Event", "Outcome", "Runner", "utc"]
+__all__ = ["Event", "Outcome", "Runner", "load_failures", "utc"]
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
@@ -332,7 +332,7 @@ def _checked(
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
-    excluded += [f"load: {line}" for line in _load(done.get("offered_bits_per_second"), metrics.get("goodput"))]
+    excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
     ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
@@ -360,7 +360,7 @@ def _checked(
     return replace(run, metrics=metrics, excluded=excluded, readings=readings, degraded=degraded)
 
 
-def _load(offered: float | None, carried: float | None) -> Iterator[str]:
+def load_failures(offered: float | None, carried: float | None) -> Iterator[str]:
     """Reasons if a run did not carry the offered load."""
     if offered is not None and (carried is None or abs(carried / offered - 1) > LOAD_TOLERANCE):
         found = "none" if carried is None else print_bits_per_second(carried)

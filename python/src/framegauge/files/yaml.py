@@ -65,10 +65,13 @@ def parse(
     root: str,
     rules: Callable[[Shape], Iterable[Problem]] = lambda _: (),
     context: Mapping[str, Any] | None = None,
+    alter: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> Shape:
     """The `model` in `text`; in messages, `name` stands for the file and `root` for the whole of it.
 
-    `rules` yields problems of a whole that the model itself accepts; `context` is passed to its validators.
+    `rules` yields problems of a whole that the model itself accepts; `context` is passed to its validators. `alter`
+    changes the values before they are validated; what it adds is not in the file, so problems with that have the line
+    of the nearest place that is.
     """
     node, given = bounded.compose(text, name)
     if node is None or not isinstance(given, dict):
@@ -76,6 +79,7 @@ def parse(
     problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, ())]
     if problems:
         raise _error(name, problems)
+    alter(given)
     try:
         found = model.model_validate(given, context=dict(context or {}))
     except ValidationError as error:

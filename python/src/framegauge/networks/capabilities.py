@@ -17,6 +17,7 @@ class Capabilities:
     builds_hosts: bool = True  # else they are the user's own, on which only what a study asks for is changed
     is_private: bool = True  # no other traffic crosses the hosts' interfaces
     is_invented: bool = False  # neither packets nor programs are real
+    is_virtual: bool = False  # packets are simulated in virtual time: no programs, no CPUs, nothing to be late for
     builds_overlays: bool = False  # VXLAN between the hosts
     names_hosts: bool = False  # each host has a name and folders of its own
     passes_aggregates: bool = False  # links carry whole aggregates of TSO from one stack to the other
@@ -26,6 +27,7 @@ CAPABILITIES: Mapping[str, Capabilities] = {
     "rack": Capabilities(has_fabric=True, delays=True, builds_overlays=True, names_hosts=True),
     "veth": Capabilities(builds_overlays=True, passes_aggregates=True),
     "fake": Capabilities(has_fabric=True, delays=True, is_invented=True),
+    "simulator": Capabilities(has_fabric=True, delays=True, is_virtual=True),
     "ssh": Capabilities(builds_hosts=False, is_private=False),
 }
 
@@ -34,4 +36,5 @@ BUILT: Mapping[str, Capabilities] = {
     "fabric": CAPABILITIES["rack"],
     "kernel": CAPABILITIES["veth"],
     "hosts": CAPABILITIES["ssh"],
+    "simulation": CAPABILITIES["simulator"],
 }

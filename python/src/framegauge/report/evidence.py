@@ -8,7 +8,17 @@ from typing import Any
 
 from framegauge.summary import advice, units, words
 
-__all__ = ["LEAVE_TIME", "NO_TIME", "brief", "how_sure", "lacks_cpu", "limits", "more_blocks", "would_decide"]
+__all__ = [
+    "LEAVE_TIME",
+    "NO_TIME",
+    "brief",
+    "how_sure",
+    "is_simulated",
+    "lacks_cpu",
+    "limits",
+    "more_blocks",
+    "would_decide",
+]
 
 UNLIKELY = 0.01
 NO_TIME = "The CPUs had no time left: other programs ran here, or the study asks for more than this machine can do"
@@ -17,6 +27,8 @@ _SETTLED = {"better", "worse", "no practical difference", "not worse"}
 _SCOPES = {
     "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
     "emulated": "Emulated: real Linux TCP on a network emulated on this machine, without a real NIC or switch",
+    "simulated": "Simulated: every packet, by framegauge's switches and a model of Linux TCP, in virtual time; hosts have "
+    "no CPUs, and nothing was measured",
     "invented": "Invented: figures of the fake testbed, made up for trying things out; not evidence about any network",
 }
 
@@ -39,6 +51,11 @@ def more_blocks(summary: Mapping[str, Any]) -> int | None:
         return None
     treated = [each for each in summary["verdicts"] if not words.is_control(each)]
     return advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
+
+
+def is_simulated(summary: Mapping[str, Any]) -> bool:
+    """Whether it was simulated, and not run by any kernel."""
+    return str(summary["scope"]) == "simulated"
 
 
 def lacks_cpu(summary: Mapping[str, Any]) -> bool:
@@ -108,7 +125,10 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
 def _more(summary: Mapping[str, Any]) -> Iterator[str]:
     """How to go on, where more blocks may decide what is open."""
     count = more_blocks(summary)
-    if count is not None:
+    if count is not None and is_simulated(summary):
+        seeds = summary["stopping"]["planned_blocks"] + count
+        yield f"{would_decide(count)}: framegauge simulate FILE --seeds {seeds}"
+    elif count is not None:
         yield (
             f"{would_decide(count)}: framegauge study --resume --blocks {count} --out FOLDER, which says first what "
             "that adds to the chance of a wrong verdict"
@@ -123,6 +143,9 @@ def would_decide(count: int) -> str:
 
 def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
     controls = [each for each in summary["verdicts"] if words.is_control(each)]
+    if not controls and is_simulated(summary):
+        yield "No A/A control, as equal scenarios have equal results"
+        return
     if not controls:
         yield "No A/A control: there is no check that two identical arms come out alike"
         return

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from framegauge.report import evidence
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
 from framegauge.summary import units, words
@@ -79,22 +80,31 @@ def design(material: Material) -> list[str]:
     runs, plan, settings = material.saved.runs, material.saved.plan, material.settings
     cells = len({run.cell for run in runs})
     blocks = 1 + max((run.block for run in runs), default=-1)
-    seconds = sum(run.seconds for run in runs)
     lines = [
         f"{blocks} randomised complete block{'' if blocks == 1 else 's'} of {cells} x {len(material.looks)} runs: "
         "every arm once in every cell",
         "The order of runs within each block was drawn"
         + (f" with seed {settings['seed']}" if "seed" in settings else "")
         + ("; the arms of a cell take turns in it" if settings.get("order") == "balanced" else ""),
-        f"{len(runs)} runs, {seconds:.0f} s in all, "
-        f"{'some on hosts that earlier runs had used' if _shared(runs) else 'each on fresh hosts'}; "
-        f"{plan.get('planned_runs', 'an unknown number')} were planned, and excluded runs are repeated",
+        f"{len(runs)} runs, {_lasted(material)}; {plan.get('planned_runs', 'an unknown number')} were planned"
+        + ("" if evidence.is_simulated(material.summary) else ", and excluded runs are repeated"),
         "Compared by block: the geometric mean of the ratios of treatment to baseline"
         + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
     ]
     lines += [*_network(settings.get("testbed")), *_tunings(settings.get("tunings"))]
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
     return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]
+
+
+def _lasted(material: Material) -> str:
+    """How long all runs together took, and on which hosts they were."""
+    runs = material.saved.runs
+    seconds = sum(run.seconds for run in runs)
+    if evidence.is_simulated(material.summary):
+        return f"{seconds:.3g} s of simulated time in all; the arms of a block have the same seed"
+    return f"{seconds:.0f} s in all, " + (
+        "some on hosts that earlier runs had used" if _shared(runs) else "each on fresh hosts"
+    )
 
 
 def _shared(runs: Sequence[Run]) -> bool:
@@ -193,5 +203,15 @@ def repeat(material: Material) -> str:
     """The command that runs the same study again, from the directory that holds the results folder."""
     folder = material.saved.folder
     place = Path(folder.name) if folder.is_absolute() else folder  # an absolute path belongs to one machine
+    if isinstance(asked := material.saved.plan.get("simulation"), Mapping):
+        return shlex.join(["framegauge", "simulate", str(place / "study.yaml"), *_options(asked)])
     seed: Sequence[str] = ["--seed", str(material.settings["seed"])] if "seed" in material.settings else []
     return shlex.join(["framegauge", "study", str(place / "study.yaml"), *seed])
+
+
+def _options(asked: Mapping[str, Any]) -> Iterator[str]:
+    """The options of a simulation that its study file does not have."""
+    sweep = asked.get("sweep")
+    for key, values in sweep.items() if isinstance(sweep, Mapping) else ():
+        if isinstance(values, list):
+            yield from ("--sweep", f"{key}={','.join(map(str, values))}")

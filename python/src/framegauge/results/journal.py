@@ -184,7 +184,7 @@ class Journal:
         self.folder = folder = claim.folder
         self.runs = list(runs)
         self._claim = claim
-        self._file = os.open(folder / "runs.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = _opened(folder)
         _sync_folder(folder)
 
     @classmethod
@@ -249,7 +249,7 @@ class Journal:
                     os.fsync(file.fileno())
             _sync_folder(place)
             _sync_folder(place.parent)
-        line = json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = _line(run)
         before = os.fstat(self._file).st_size
         try:
             with _disk(self.folder / "runs.jsonl"):
@@ -262,6 +262,16 @@ class Journal:
             os.ftruncate(self._file, before)
             raise
         self.runs.append(run)
+
+    def put_in_order(self) -> None:
+        """Writes the lines in the order of the runs' numbers, if they are not: runs side by side may end in any."""
+        numbers = [run.number for run in self.runs]
+        if numbers == sorted(numbers):
+            return
+        self.runs.sort(key=lambda run: run.number)
+        _write_whole(self.folder / "runs.jsonl", b"".join(map(_line, self.runs)))
+        os.close(self._file)
+        self._file = _opened(self.folder)
 
     def environment(self, found: Mapping[str, Any]) -> None:
         """Saves facts that hold for every run: versions, kernel, degraded requirements."""
@@ -292,6 +302,14 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _opened(folder: Path) -> int:
+    return os.open(folder / "runs.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+
+def _line(run: Run) -> bytes:
+    return json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def _kept(spool: tuple[str, bytes]) -> tuple[str, bytes]:

@@ -17,17 +17,26 @@ from framegauge.study.model import Study
 __all__ = ["dump", "json_schema", "keys", "load", "load_preset", "parse", "presets"]
 
 
-def load(path: str | Path, running: Callable[[str], None] | None = None) -> Study:
+Alter = Callable[[dict[str, Any]], None]
+
+
+def _as_it_is(_: dict[str, Any]) -> None:
+    pass
+
+
+def load(path: str | Path, running: Callable[[str], None] | None = None, alter: Alter = _as_it_is) -> Study:
     """The study in a YAML file; StudyError lists all problems, and is raised for an unreadable file, too.
 
-    Its inventory may be a program only with `running`, which is told before it is run (`inventory.load`).
+    Its inventory may be a program only with `running`, which is told before it is run (`inventory.load`). `alter`
+    changes its values before they are validated.
     """
     folder = Path(path).parent
 
     def hosts(name: str, group: str) -> list[Machine]:
         return inventory.load(folder / name, group, running)
 
-    return yaml_file.parse(yaml_file.read(path, "a study file"), str(path), Study, "study", context={"hosts": hosts})
+    text = yaml_file.read(path, "a study file")
+    return yaml_file.parse(text, str(path), Study, "study", context={"hosts": hosts}, alter=alter)
 
 
 def keys(path: str | Path) -> set[str]:
@@ -49,9 +58,9 @@ def load_preset(name: str) -> Study:
     return parse(text, f"preset {name}")
 
 
-def parse(text: str, name: str) -> Study:
-    """The study in `text`; `name` stands for the file in messages."""
-    return yaml_file.parse(text, name, Study, "study")
+def parse(text: str, name: str, alter: Alter = _as_it_is) -> Study:
+    """The study in `text`; `name` stands for the file in messages. `alter` is as for `load`."""
+    return yaml_file.parse(text, name, Study, "study", alter=alter)
 
 
 def dump(study: Study) -> str:

@@ -23,6 +23,7 @@ from framegauge.study.changes import Change, change_problems
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
 from framegauge.study.margins import Margins, usual
 from framegauge.study.network_rules import network_problems
+from framegauge.study.simulated import simulation_problems, unmeasured_problems
 from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning, tuning_problems
 from framegauge.study.workloads import WORKLOADS, Workload
@@ -89,6 +90,10 @@ class Study(Model):
     def _consistent(self) -> Study:
         able = self.testbed.capabilities
         printed = self._declared()
+        if able.is_virtual:  # neither CPUs nor a wire: what a capture would show is known
+            self.meters = self.meters.model_copy(update={"cpu": False, "wire": False})
+            if "control" not in self.model_fields_set:  # equal scenarios have equal results
+                self.control = len(self.factors.levels(self.treatment)) < 2
         if not self.margin():
             self.margins = usual({each.parameters.key for each in self.workloads}, printed, self.meters.cpu)
         if able.builds_hosts:
@@ -106,7 +111,7 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
-            _primary_problems, _sysctl_problems, _aggregate_problems, _tuning_problems,
+            _primary_problems, _sysctl_problems, _aggregate_problems, _tuning_problems, _simulation_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -242,6 +247,14 @@ def _tuning_problems(study: Study) -> Iterator[Problem]:
     given = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
     bed, levels = study.testbed, study.factors.levels("tuning")
     yield from tuning_problems(levels, study.tunings, given, bed.kind, bed.capabilities.builds_hosts)
+
+
+def _simulation_problems(study: Study) -> Iterator[Problem]:
+    if not study.testbed.capabilities.is_virtual:
+        return
+    workloads = [each.parameters for each in study.workloads]
+    yield from simulation_problems(study.testbed, study.factors, workloads, study.sysctls, study.tunings)
+    yield from unmeasured_problems(len(study.changes), study.meters, study.margin())
 
 
 def _on(value: bool) -> str:

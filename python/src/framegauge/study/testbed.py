@@ -15,8 +15,9 @@ from framegauge.study.topology import Topology
 
 __all__ = ["Testbed"]
 
-MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64}
+MOST_HOSTS = {"rack": 250, "fake": 250, "veth": 64, "simulator": 10_000}
 LEASE_SECONDS = 60.0
+JITTER_SECONDS = 5e-6
 
 
 class Link(Model):
@@ -57,16 +58,19 @@ class Fake(Model):
 
 class Testbed(Model):
     """Where the study runs: `rack` is the emulated fabric, `veth` the kernel's own link, `fake` an invented network,
-    `ssh` the user's own hosts.
+    `simulator` the same switches and modelled hosts in virtual time, `ssh` the user's own hosts.
 
     `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md lists the
     others. `links` override `link` for single links; later entries take precedence.
+
+    With `simulator` a host takes up to `jitter` to handle a packet, drawn evenly for each. Without any, flows keep the
+    phase in which they began, and taildrop may lock one of them out for good.
 
     With `ssh` the hosts are `machines`, or those of an `inventory` (its `group`). Changes to them last for `lease`
     unless renewed; `when_lost` determines whether a host that fails during the study ends it.
     """
 
-    kind: Literal["rack", "veth", "fake", "ssh"]
+    kind: Literal["rack", "veth", "fake", "simulator", "ssh"]
     topology: Topology = Field(default_factory=lambda: Topology.model_validate("pair"))
     hosts: Annotated[StrictInt, Field(ge=2)] | None = None
     link: Link = Field(default_factory=Link)
@@ -77,6 +81,7 @@ class Testbed(Model):
     shaper: Shaper = Field(default_factory=Shaper)
     family: Literal[4, 6] = 4
     fake: Fake | None = None
+    jitter: Annotated[Seconds, Field(le=1)] | None = None
     machines: list[Machine | StrictStr] = Field(default_factory=list)
     inventory: StrictStr | None = None
     group: StrictStr = "all"
@@ -110,6 +115,10 @@ class Testbed(Model):
             raise Problem(("link", "rate"), "unshaped", "a rate such as 1 Gb/s (unshaped needs kind: veth)")
         if self.fake is not None and self.kind != "fake":
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
+        if self.jitter is not None and not self.capabilities.is_virtual:
+            raise Problem(("jitter",), self.jitter, "no such key unless kind: simulator")
+        if self.jitter is None and self.capabilities.is_virtual:
+            self.jitter = JITTER_SECONDS
         if self.kind == "ssh" and self.hosts is not None:
             raise Problem(("hosts",), self.hosts, "no such key with kind: ssh, whose hosts are its machines")
         if not self.capabilities.has_fabric:

@@ -64,7 +64,7 @@ class Conditions:
     hardware of the user's own hosts. The initial windows are those of the hosts' routes; None: the kernel's own.
     """
 
-    testbed: Literal["fabric", "kernel", "hosts"]
+    testbed: Literal["fabric", "kernel", "hosts", "simulation"]
     mtu: Mapping[str, int]
     rtt_seconds: float
     tso: bool | None

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads import rr, stream
+from framegauge.workloads import rr, stream, streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, side_by_side
+from framegauge.workloads.streams_simulated import Part
+from framegauge.workloads.work import Flow, Outcome, Work
 
 __all__ = ["Mixed"]
 
@@ -73,10 +75,9 @@ class Mixed(Phases):
         with ExitStack() as stack:
             stream_port = stream.serve(stack, server, token, 0.0, streamed)
             rr_port = rr.serve(stack, server, token, asking.nodelay, answered)
-            pacing = None if self.bulk_bits_per_second is None else self.bulk_bits_per_second // self.bulk_flows
             load = stream.request(
                 server, stream_port, token, flows=self.bulk_flows, duration_seconds=self.expected_seconds(None),
-                sample_seconds=0.0, pacing_bits_per_second=pacing,
+                sample_seconds=0.0, pacing_bits_per_second=self._pacing,
             )  # fmt: skip
 
             def go(on_progress: Progress | None) -> Executed:
@@ -85,6 +86,37 @@ class Mixed(Phases):
                 return self._executed(hosts, asked, sent, answered[server.name], streamed[server.name])
 
             yield go
+
+    @property
+    def _pacing(self) -> int | None:
+        """The rate of each bulk flow."""
+        return None if self.bulk_bits_per_second is None else self.bulk_bits_per_second // self.bulk_flows
+
+    def work(self, hosts: Sequence[Host]) -> Work:
+        """The connections of the requests first, then the bulk, which lasts to the end."""
+        asking = self._asking().work([hosts[0], hosts[-1]])
+        bulk = [simulations.flow(part, 0.0, self._pacing) for part in self._parts(hosts) for _ in range(part.count)]
+        flows: list[Flow] = [*asking.flows, *bulk]
+        return Work(flows, self.expected_seconds(None), nodelay=asking.nodelay)
+
+    def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
+        """The record, the transactions, and the transfers of each host with bulk."""
+        asking, parts = self._asking(), self._parts(hosts)
+        asked, transactions = asking.simulated_client(done, range(self.connections))
+        bulk = {f"bulk-{part.client}": simulations.transfers(part, done) for part in parts}
+        sent = [simulations.answer(part, done, table) for part, table in zip(parts, bulk.values(), strict=True)]
+        server = hosts[-1]
+        streamed = simulations.closed(parts, done)[server.name]
+        answered = asking.simulated_server(done)
+        record = self._record(hosts[0], server, self._bulk(hosts), asked, sent, answered, streamed)
+        return record, {"transactions": transactions, **bulk}
+
+    def _parts(self, hosts: Sequence[Host]) -> list[Part]:
+        """The bulk of each host, with the numbers of its flows: they come after the connections of the requests."""
+        return [
+            Part(host.name, hosts[-1].name, False, self.connections + index * self.bulk_flows, self.bulk_flows, None)
+            for index, host in enumerate(self._bulk(hosts))
+        ]
 
     def _bulk(self, hosts: Sequence[Host]) -> list[Host]:
         """The hosts that send the bulk: those between the first and the last, or the first."""

@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, pairs, side_by_side
+from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Step, Work
 
 __all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
 
 GRACE_SECONDS = 30.0
+AWAITED_SECONDS = 2.0  # for which responses are awaited after the duration (crates/traffic/src/rr.rs)
 QUANTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p999": 0.999}
 
 
@@ -137,6 +140,64 @@ class RequestResponse(Phases):
                 return Executed(self._record(clients, server, results, closed[server.name]), spools)
 
             yield go
+
+    def work(self, hosts: Sequence[Host]) -> Work:
+        """A closed loop on each connection of each client."""
+        steps = (Step(CLIENT, self.request_bytes), Step(SERVER, self.response_bytes))
+        flows = [
+            Flow(client.name, server.name, steps, until_seconds=self.duration_seconds)
+            for client, server in pairs(self.pattern, hosts)
+            for _ in range(self.connections)
+        ]
+        return Work(flows, self.duration_seconds + AWAITED_SECONDS, nodelay=self.nodelay)
+
+    def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
+        """The record, and the transactions of each client."""
+        planned = pairs(self.pattern, hosts)
+        answers, tables = [], {}
+        for index, (client, _) in enumerate(planned):
+            first = index * self.connections
+            answer, table = self.simulated_client(done, range(first, first + self.connections))
+            answers.append(answer)
+            tables["transactions" if len(planned) == 1 else f"transactions-{client.name}"] = table
+        clients, server = [client for client, _ in planned], planned[0][1]
+        return self._record(clients, server, answers, self.simulated_server(done)), tables
+
+    def simulated_server(self, done: Outcome) -> Json:
+        """The answer of `rr.close`, as far as a record has it."""
+        return {"congestion_control": [done.congestion_control], "nodelay": [self.nodelay], "refused": 0}
+
+    def simulated_client(self, done: Outcome, numbers: Sequence[int]) -> tuple[Json, pa.Table]:
+        """The answer of `rr.run`, without spools, and its transactions, of these flows. The first request of a
+        connection is due once it is open."""
+        parts: dict[str, list[np.ndarray]] = {"connection": [], "due_seconds": [], "end_seconds": []}
+        for place, number in enumerate(numbers):
+            rows = done.of_flow(number)
+            whole = rows["complete"] == 1
+            asked, ended = (whole & (rows["step"] == step) for step in (0, 1))
+            count = int(ended.sum())
+            parts["connection"].append(np.full(count, place, np.uint32))
+            parts["due_seconds"].append(rows["connected_seconds"][asked][:count])
+            parts["end_seconds"].append(rows["end_seconds"][ended])
+        columns = {name: np.concatenate(values) for name, values in parts.items()}
+        order = np.argsort(columns["end_seconds"], kind="stable")
+        found = {name: values[order] for name, values in columns.items()}
+        requests = len(order)
+        last = float(found["end_seconds"][-1]) if requests else 0.0
+        answer = {
+            "requests": requests,
+            "bytes": requests * (self.request_bytes + self.response_bytes),
+            "active_seconds": max(self.duration_seconds, last),
+            "started_seconds": 0.0,
+            "congestion_control": [done.congestion_control],
+            "nodelay": [self.nodelay],
+            "late_requests": 0,
+            "unfinished_requests": 0,
+        }
+        table = {**found, "sent_seconds": found["due_seconds"]}
+        return answer, pa.table(
+            {name: table[name] for name in ("connection", "due_seconds", "sent_seconds", "end_seconds")}
+        )
 
     def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> RequestRecord:
         total = self.request_bytes + self.response_bytes

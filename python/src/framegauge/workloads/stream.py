@@ -12,7 +12,10 @@ import pyarrow as pa
 
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
+from framegauge.workloads import streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
+from framegauge.workloads.streams_simulated import Part
+from framegauge.workloads.work import Outcome, Work
 
 __all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
 
@@ -134,6 +137,36 @@ class Stream(Phases):
                 return Executed(self._record(planned, results, closed), _spools(planned, results, closed))
 
             yield go
+
+    def work(self, hosts: Sequence[Host]) -> Work:
+        """The flows of every client; they end with their duration, or when the last round of the slowest has ended."""
+        parts = self._parts(hosts)
+        flows = [simulations.flow(part, self.repeat_seconds, self._pacing) for part in parts for _ in range(part.count)]
+        most = GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
+        return Work(flows, most if self.duration_seconds is None else self.duration_seconds, self.sample_seconds)
+
+    def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
+        """The record, and the tables under the names that spools have."""
+        planned, parts = self._plan(hosts), self._parts(hosts)
+        tables = {
+            f"transfers{run.label}": simulations.transfers(part, done) for run, part in zip(planned, parts, strict=True)
+        }
+        answers = [
+            simulations.answer(part, done, tables[f"transfers{run.label}"])
+            for run, part in zip(planned, parts, strict=True)
+        ]
+        if self.sample_seconds > 0:
+            tables |= {
+                f"samples{run.label}": simulations.samples(part, done) for run, part in zip(planned, parts, strict=True)
+            }
+        return self._record(planned, answers, simulations.closed(parts, done)), tables
+
+    def _parts(self, hosts: Sequence[Host]) -> list[Part]:
+        """The planned runs with the numbers of their flows."""
+        return [
+            Part(run.client.name, run.server.name, run.reverse, index * self.flows, self.flows, self.size_bytes)
+            for index, run in enumerate(self._plan(hosts))
+        ]
 
     @property
     def _sizes(self) -> dict[str, int]:

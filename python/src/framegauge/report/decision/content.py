@@ -215,7 +215,11 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
     is_evidence, largest = judging.is_evidence(summary), _largest_mtu(summary)
     if risks is not None:
         yield from risks.then
-    if (count := evidence.more_blocks(summary)) is not None:
+    if (count := evidence.more_blocks(summary)) is not None and evidence.is_simulated(summary):
+        seeds = str(summary["stopping"]["planned_blocks"] + count)
+        again = ["framegauge", "simulate", str(place / "study.yaml"), "--seeds", seeds]
+        yield evidence.would_decide(count), shlex.join(again)
+    elif count is not None:
         again = ["framegauge", "study", "--resume", "--blocks", str(count), "--out", str(place)]
         yield evidence.would_decide(count), shlex.join(again)
     elif is_evidence:
@@ -240,13 +244,14 @@ def _go_on(summary: Summary, place: Path) -> Iterator[Line]:
     stopping = summary.get("stopping") or {}
     blocks, planned = stopping.get("blocks", 0), stopping.get("planned_blocks") or 0
     if blocks < planned and any(each["verdict"] == UNDECIDED for each in _treated(summary)):
-        resume = shlex.join(["framegauge", "study", "--resume", "--out", str(place)])
+        verb = "simulate" if evidence.is_simulated(summary) else "study"
+        resume = shlex.join(["framegauge", verb, "--resume", "--out", str(place)])
         yield f"Run the rest of the study: {blocks} of {planned} planned blocks were run", resume
 
 
 def _wider(summary: Summary) -> Iterator[Line]:
     """What another study would have to vary."""
-    if not any(words.is_control(each) for each in summary["verdicts"]):
+    if not any(words.is_control(each) for each in summary["verdicts"]) and not evidence.is_simulated(summary):
         yield "Add control: true to the study, which shows what the experiment makes of no difference"
     is_open = answer(summary).kind is Kind.UNDECIDED  # then more levels would be more that is open
     if _largest_mtu(summary) and not summary.get("smallest_levels") and not is_open:
@@ -256,5 +261,7 @@ def _wider(summary: Summary) -> Iterator[Line]:
         )
     if not summary.get("competitors"):
         yield "Vary what may do as well in the same study, such as offloads: [off, on]"
+    if evidence.is_simulated(summary):
+        yield "Run it with real kernels: the same file with testbed: {kind: rack}, and fewer hosts if it has many"
     if summary["scope"] != "measured":
         yield "Measure on hosts of your own network", "framegauge study examples/ssh-pair.yaml --dry-run"

@@ -17,6 +17,7 @@ __all__ = ["page", "section_of"]
 _WIDE = ("verdicts", "next")
 _SCOPES: Mapping[str, str] = {
     "measured": "measured on your own hosts", "emulated": "emulated, not your network",
+    "simulated": "simulated, not your network",
     "invented": "invented figures, no evidence about any network",
 }  # fmt: skip
 

@@ -1,0 +1,120 @@
+"""`framegauge-agent simulate` as a process: a scenario in, its result and its tables out (crates/agent/src/tools).
+
+Each simulation is a process of its own. It has one thread and no clock, so equal scenarios have equal results, on any
+machine and however many run beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from framegauge.errors import AgentFailure, InputError
+from framegauge.printable import one_line
+
+__all__ = ["TABLES", "Processes", "Simulated"]
+
+TABLES = ("transfers", "samples", "drops")
+MOST_SHOWN = 300
+PREFIX = "framegauge-agent simulate: "
+
+Json = dict[str, Any]
+Progress = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A result, and the tables as Arrow files."""
+
+    result: Json
+    tables: Mapping[str, bytes]
+
+
+class Processes:
+    """Simulations that run at the same time, from several threads; `stop` ends them all, and prevents new ones."""
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, scenario: Mapping[str, Any], on_progress: Progress = lambda _: None) -> Simulated:
+        """One simulation, to its end; `on_progress` gets the process's own account of it a few times per second.
+
+        InputError, in the agent's words, for a scenario that it refuses; AgentFailure if it fails, or was stopped.
+        """
+        with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+            # Beside the tables, so that the process can read while this one listens.
+            asked = Path(folder) / "scenario.json"
+            asked.write_text(json.dumps(scenario), "utf-8")
+            result, code, said = self._listen(asked, Path(folder), on_progress)
+            complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
+            if code == 2:
+                raise InputError(f"simulation: {complaint}")
+            if code != 0 or result is None:
+                raise AgentFailure(f"the simulation ended with {code}: {complaint or 'without a word'}")
+            return Simulated(result, {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in TABLES})
+
+    def stop(self) -> None:
+        """Ends all processes."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            process.kill()
+
+    def _listen(self, asked: Path, folder: Path, on_progress: Progress) -> tuple[Json | None, int, str]:
+        result: Json | None = None
+        with asked.open("rb") as scenario, tempfile.TemporaryFile() as errors:
+            process = self._begun(folder, scenario, errors)
+            try:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    told = _told(line)
+                    result = told.get("result", result)
+                    if "progress" in told:
+                        on_progress(told["progress"])
+                code = process.wait()
+            finally:
+                self._ended(process)
+            errors.seek(0)
+            return result, code, errors.read().decode(errors="replace")
+
+    def _begun(self, folder: Path, scenario: Any, errors: Any) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._stopped:
+                raise AgentFailure("the simulation was stopped")
+            # Its own group, so that Ctrl-C in the terminal reaches only this program.
+            process = subprocess.Popen(
+                [self._agent, "simulate", str(folder)], stdin=scenario, stdout=subprocess.PIPE, stderr=errors,
+                process_group=0,
+            )  # fmt: skip
+            self._running.add(process)
+            return process
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        with suppress(OSError):
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        with self._lock:
+            self._running.discard(process)
+
+
+def _told(line: bytes) -> Json:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise AgentFailure(f"found {one_line(repr(line), 80)} from a simulation, expected an object of JSON")
+    return found

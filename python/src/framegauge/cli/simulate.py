@@ -1,0 +1,121 @@
+"""Arguments and output of `framegauge simulate`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import InputError, Interrupted
+
+if TYPE_CHECKING:
+    from framegauge.cli.simulations import Asked
+
+__all__ = ["SUMMARY", "parser", "run", "run_simulation"]
+
+SUMMARY = "the same study in virtual time: more hosts, other buffers, other routing, swept and seeded"
+_MORE = """\
+FILE is a study file. Its network and its workloads are simulated, every packet of them, with the switches of the
+emulated rack and hosts whose TCP follows Linux 6.18. It needs no root, no network and no quiet machine. A file for
+testbed rack is simulated as it is; what a simulation does not have is one clear line (docs/how-to/simulate.md).
+
+Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
+--sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
+of a list. Results are the same bytes at any number of --jobs.
+
+examples:
+  framegauge simulate examples/simulate.yaml
+  framegauge simulate rack.yaml --seeds 20 --out results/simulated
+  framegauge simulate rack.yaml --sweep testbed.link.buffer=64KiB,256KiB,1MiB --sweep factors.queue=taildrop,sfq
+  framegauge simulate rack.yaml --sweep workloads.0.stream.size=100kB,1MB --html sizes.html
+  framegauge simulate --resume --out results/simulated      go on after Ctrl-C
+  framegauge compare results/rack results/simulated         is the model right?
+
+exit codes: 0 done, 2 bad input, 3 nothing judged, 130 interrupted, 1 anything else
+"""
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("simulate", SUMMARY, _MORE, "What if? The network and the hosts of a study, in virtual time.")
+    whole.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    whole.add_argument("--seeds", type=int, metavar="N", help="run N blocks, each with a seed of its own, and no fewer")
+    whole.add_argument(
+        "--sweep", action="append", default=[], metavar="KEY=VALUE,...",
+        help="values of a key of the file to try in turn; may be repeated, for every combination",
+    )  # fmt: skip
+    whole.add_argument("--jobs", type=int, metavar="N", help="simulations at a time (default: as many as CPUs)")
+    whole.add_argument(
+        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
+    )
+    whole.add_argument("--resume", action="store_true", help="continue the simulation in --out")
+    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
+    return whole
+
+
+def run(words: Sequence[str]) -> None:
+    """Simulate, print what follows, and say where its results are."""
+    options = parser().parse_args(words)
+    output.check_folder("--out", options.out)
+    output.check_file("--html", options.html)
+    output.one_to_standard_output({"--json": options.json, "--html": options.html})
+    for name, least in (("seeds", 2), ("jobs", 1)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise InputError(f"--{name}: found {value}, expected a whole number from {least}")
+    asked = _asked(options)
+    if options.resume:
+        if options.out is None:
+            raise InputError("--resume: found no --out, expected the folder of the simulation to continue")
+        from framegauge.cli import simulations
+
+        asked = simulations.resumed(options.out, asked)
+    if asked is None:
+        raise InputError("simulate: found no FILE, expected a study file, such as examples/simulate.yaml")
+    run_simulation(asked, options.out, options.resume, options.jobs, options.json, options.html)
+
+
+def _asked(options: argparse.Namespace) -> Asked | None:
+    """What the arguments ask for; None without a file."""
+    if options.file is None:
+        if not options.resume:
+            return None
+        for name in ("seeds", "sweep"):
+            if getattr(options, name):
+                raise InputError(f"--{name}: found no FILE, expected one: what is resumed has its own")
+        return None
+    from framegauge.cli.simulations import Asked
+    from framegauge.files import yaml as yaml_file
+    from framegauge.study.sweep import Source, axes
+
+    text = yaml_file.read(options.file, "a study file")
+    return Asked(Source(text, str(options.file), options.seeds), axes(options.sweep))
+
+
+def run_simulation(
+    asked: Asked, out: Path | None, resume: bool, jobs: int | None, as_json: bool, page: Path | None
+) -> None:
+    """The same from what the verb `study` has, too."""
+    from framegauge.cli import commands, simulations, verdicts
+    from framegauge.cli.console import console
+    from framegauge.cli.progress import Reporter
+
+    folder = out or commands.choose_folder(Path(asked.source.name).stem)
+    with Reporter(console(stderr=True)) as reporter:
+        finished = simulations.run(asked, folder, resume, jobs or simulations.cores(), reporter, reporter.say)
+    if page is not None:
+        output.write("--html", page, finished.page.read_bytes())
+    if page != output.STANDARD_OUTPUT:
+        verdicts.show(finished.summary, as_json)
+    output.say_plainly(f"results: {finished.folder}")
+    output.say_plainly(f"report: {finished.page}")
+    outcome = finished.outcome
+    if outcome.interrupted:
+        resume_with = shlex.join(["framegauge", "simulate", "--resume", "--out", str(finished.folder)])
+        raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume_with}")
+    verdicts.demand_evidence(finished.summary)

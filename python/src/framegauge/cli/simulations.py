@@ -1,0 +1,125 @@
+"""What `framegauge simulate` does, without arguments or printing: a study file and a folder in, a summary out."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from framegauge.agents import binary
+from framegauge.agents.simulator import Processes
+from framegauge.cli import commands, documents
+from framegauge.errors import CorruptResults, InputError, MissingRequirement
+from framegauge.experiment.runner import Event, Outcome
+from framegauge.experiment.simulated import plan as planning
+from framegauge.experiment.simulated.pool import Pool
+from framegauge.results.journal import Journal, read, write_tables
+from framegauge.study import file as study_file
+from framegauge.study.simulated import left_out
+from framegauge.study.sweep import Axis, Point, Source, points, simulated
+from framegauge.summary import document as summary, judging
+
+__all__ = ["Asked", "cores", "resumed", "run"]
+
+KEY = "simulation"  # of results.json: what was asked for, so that it can be resumed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be simulated: a study file, and the axes of a sweep."""
+
+    source: Source
+    axes: Sequence[Axis] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """As results.json has it."""
+        source = self.source
+        sweep = {axis.key: list(axis.values) for axis in self.axes}
+        return {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
+
+
+def cores() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def resumed(folder: Path, given: Asked | None) -> Asked:
+    """What a folder was asked for; InputError if it is no simulation, or another one is given."""
+    found = read(folder).plan.get(KEY)
+    if not isinstance(found, Mapping):
+        raise InputError(f"{folder}: found no simulation, expected one to resume (a study: framegauge study --resume)")
+    try:
+        sweep = [Axis(str(key), tuple(map(str, values))) for key, values in found["sweep"].items()]
+        asked = Asked(Source(str(found["file"]), str(found["name"]), found["seeds"]), sweep)
+    except (KeyError, TypeError, AttributeError):
+        raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
+    if given is not None and (given.source.text, given.source.seeds, list(given.axes)) != (
+        asked.source.text, asked.source.seeds, asked.axes,
+    ):  # fmt: skip
+        raise InputError(
+            f"{folder}: found another simulation, expected the one given: leave the file and its options away, or "
+            "choose another --out"
+        )
+    return asked
+
+
+def run(
+    asked: Asked,
+    folder: Path,
+    resume: bool,
+    jobs: int,
+    on_event: Callable[[Event], None],
+    say: Callable[[str], None],
+) -> commands.Finished:
+    """Simulates what is left, and judges what there is; errors in the file, the sweep or the agent come first."""
+    base, notes = simulated(asked.source)
+    found = points(asked.source, asked.axes)
+    if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
+        say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
+    if lacking := binary.lacking():
+        raise MissingRequirement([lacking])
+    blocks = planning.blocks(found)
+    plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: asked.as_json()}
+    journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(base), plan)
+    with journal:
+        try:
+            outcome = _fill(found, blocks, journal, plan, jobs, on_event)
+        except BaseException:
+            journal.discard()
+            raise
+        write_tables(journal)
+        saved = read(folder)
+        told = summary.summarise(saved)
+        journal.save("summary.json", summary.text(told).encode())
+        journal.save(commands.PAGE, documents.page(saved, told).encode())
+    return commands.Finished(folder, outcome, told, folder / commands.PAGE)
+
+
+def _fill(
+    found: Sequence[Point],
+    blocks: Sequence[Sequence[planning.Planned]],
+    journal: Journal,
+    plan: Mapping[str, Any],
+    jobs: int,
+    on_event: Callable[[Event], None],
+) -> Outcome:
+    processes = Processes(binary.find_agent())
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    about = {"agent": {"version": binary.version().split(" (")[0]}, "python": python, "platform": sys.platform}
+    begun = time.monotonic()
+    pool = Pool(
+        blocks, journal, processes.run, jobs, stop=processes.stop, on_event=on_event,
+        settled=partial(judging.is_settled, plan),
+    )  # fmt: skip
+    try:
+        return pool.run(found[0].study.stop == "settled")
+    finally:
+        # What differs from machine to machine is here alone.
+        took = round(time.monotonic() - begun, 3)
+        journal.environment({**about, KEY: {"jobs": jobs, "seconds": took, "machine": platform.machine()}})

@@ -1,0 +1,144 @@
+"""What a simulation made of a run: its record, in the form of those of a rack, and the run with metrics and checks.
+
+Nothing here is proved by readings: MTUs, segment sizes and settings are those of the scenario, which has no other. The
+checks are those of the model itself: every frame at every port is accounted for, no goodput is above its ceiling, and
+an offered load was carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from framegauge.agents.simulator import Simulated
+from framegauge.errors import BadAnswer, ProgramFailure
+from framegauge.evidence import conservation, steady, waits
+from framegauge.experiment.runner import load_failures
+from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
+from framegauge.files.tables import Unfit, table
+from framegauge.printable import one_line
+from framegauge.results.journal import Run
+from framegauge.testbeds.base import Conditions, Host, Json
+from framegauge.workloads.work import Known, Outcome, Work
+
+__all__ = ["Judged", "judged"]
+
+MOST_BYTES = 1 << 30  # of a table
+# Of large networks, a record keeps the ports that tell something, and no table for each pair of hosts.
+MOST_PORTS = 1000
+MOST_HOSTS = 1000
+MOST_TABLES = 64
+LONGEST_QUEUES = 100
+
+Judged = tuple[Run, Json, dict[str, bytes]]
+
+
+def judged(
+    run: Run, conditions: Conditions, workload: Known, hosts: list[Host], work: Work, found: Simulated
+) -> Judged:
+    """The run with its metrics and the reasons to exclude it, its record, and its tables as files."""
+    done = _outcome(conditions, found)
+    record = _record(conditions, work, found.result)
+    bulk: dict[str, bytes] = {"drops": found.tables["drops"]}
+    try:
+        told, tables = workload.simulated(hosts, done)
+    except ProgramFailure as error:
+        return replace(run, excluded=[f"error: {one_line(error)}"]), _small(record), bulk
+    record["workload"] = told
+    record["counters_after"] = _timeouts(work, found.result)
+    run = _checked(run, conditions, workload, record, tables)
+    if len(tables) > MOST_TABLES:
+        record["workload"] = {**told, "runs": []}
+    else:
+        bulk |= {name: _file(each) for name, each in tables.items()}
+    return run, _small(record), bulk
+
+
+def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
+    try:
+        transfers, samples = (table(found.tables[name], MOST_BYTES) for name in ("transfers", "samples"))
+    except Unfit as error:
+        raise BadAnswer(f"the simulation's table: {error}") from None
+    headers = HEADERS_BYTES[conditions.family] + (TIMESTAMPS_BYTES if has_timestamps(conditions) else 0)
+    return Outcome(
+        transfers, samples, found.result["flows"], found.result["end_seconds"],
+        str(conditions.congestion_control), conditions.mtu, headers,
+    )  # fmt: skip
+
+
+def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Json:
+    ceilings = {each["mtu"]: each for each in result["ceilings"]}
+    mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in conditions.mtu.items()}
+    ends = dict.fromkeys(name for flow in work.flows for name in (flow.client, flow.server))
+    return {
+        "conditions": conditions.as_json(),
+        "rack": {
+            "ceilings": {name: ceilings[mtu] for name, mtu in conditions.mtu.items()},
+            "network": result["network"],
+        },
+        "before": {name: {"mtu": mtu} for name, mtu in conditions.mtu.items()},
+        "wire": {name: {"syns": [{"mss_bytes": mss[name]}]} for name in ends},
+        "measure": {
+            "elapsed_seconds": result["end_seconds"],
+            # Waiting times are not recorded.
+            "fabric": {"ports": result["ports"], "waits": [], "drops_left_out": result["drops_left_out"]},
+        },
+        "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds")},
+    }
+
+
+def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
+    """The retransmission timeouts by host, as the kernel's counter has them: those of a flow are its bulk sender's."""
+    found: dict[str, int] = {}
+    for flow, counts in zip(work.flows, result["flows"], strict=True):
+        bulk = max(flow.steps, key=lambda step: float("inf") if step.size_bytes is None else step.size_bytes)
+        sender = getattr(flow, bulk.side)
+        found[sender] = found.get(sender, 0) + counts["timeouts"]
+    return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in found.items()}
+
+
+def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, tables: Mapping[str, pa.Table]) -> Run:
+    done = record["workload"]
+    done |= workload.evidence(done, tables)
+    metrics = workload.metrics(done, tables)
+    part = steady.of_streams(done, tables)
+    if part is not None:
+        metrics["goodput"] = part.bits_per_second
+    excluded = [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
+    readings: Json = {
+        **waits.readings(record),
+        "ceiling_bits_per_second": min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()),
+        "steady": None if part is None else part.as_json(),
+        "simulated_segments": record["simulation"]["segments"],
+    }
+    if lacking := done.get("not_measured"):
+        readings["not_measured"] = lacking
+    return replace(run, metrics=metrics, excluded=excluded, readings=readings)
+
+
+def _small(record: Json) -> Json:
+    """The record without what a large network would make of it: all ports and hosts, the same in every run."""
+    ports = record["measure"]["fabric"]["ports"]
+    if len(ports) > MOST_PORTS:
+        longest = sorted(ports, key=lambda port: -port["peak_queue_bytes"])[:LONGEST_QUEUES]
+        named = {port["port"] for port in longest}
+        kept = [port for port in ports if port["dropped_frames"] or port["marked_frames"] or port["port"] in named]
+        record["measure"]["fabric"]["ports"] = kept[:MOST_PORTS]
+        record["rack"]["network"] = None
+    if len(record["before"]) > MOST_HOSTS:
+        for key in ("before", "wire", "counters_after"):
+            record.pop(key, None)
+        record["rack"]["ceilings"] = {str(each["mtu"]): each for each in record["rack"]["ceilings"].values()}
+    return record
+
+
+def _file(found: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, found.schema) as writer:
+        writer.write_table(found)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,91 @@
+"""The scenario of a run (crates/simulator/src/spec.rs), from its conditions and its work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from framegauge.testbeds.base import Conditions, Json
+from framegauge.workloads.work import Work
+
+__all__ = ["HEADERS_BYTES", "TIMESTAMPS_BYTES", "has_timestamps", "scenario"]
+
+HEADERS_BYTES = {4: 40, 6: 60}
+TIMESTAMPS_BYTES = 12
+# What the rack sets in its hosts where a shaper bounds their queues (docs/why/sender-queue.md).
+RACK_TCP: Mapping[str, int] = {"tso_rtt_log": 0, "output_limit_bytes": 32768}
+MOST_SAMPLES = 2_000_000  # of all flows together: more flows are sampled less often
+USUAL_WINDOWS = (65_535, 16_000_000)  # the receive window at first and at most, as crates/simulator/src/settings.rs
+
+
+def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: int) -> Json:
+    """The whole scenario. The seed is that of the arrivals, of the switches and of the hosts."""
+    return {
+        "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
+        "link": {
+            "bits_per_second": conditions.bits_per_second,
+            "rtt_seconds": conditions.rtt_seconds,
+            "buffer_bytes": conditions.buffer_bytes,
+            "port_mtu": conditions.port_mtu,
+        },
+        **conditions.network,
+        "seed": seed,
+        # Software merges what a NIC hands over at once as LRO does in hardware.
+        "nic": {
+            "moderation_seconds": conditions.moderation_seconds,
+            "coalesces": bool(conditions.lro or conditions.gro),
+        },
+        "shaper": {"factor": conditions.shaper_factor} if conditions.shaping else None,
+        "tcp": _tcp(conditions, work),
+        "flows": [flow.as_json() for flow in work.flows],
+        "end_seconds": work.end_seconds,
+        "jitter_seconds": jitter_seconds,
+        "sample_seconds": _sampling(work),
+    }
+
+
+def has_timestamps(conditions: Conditions) -> bool:
+    """Whether segments have the timestamps option."""
+    return conditions.sysctls.get("net.ipv4.tcp_timestamps", "1") != "0"
+
+
+def _sampling(work: Work) -> float:
+    return max(work.sample_seconds, work.end_seconds * len(work.flows) / MOST_SAMPLES) if work.sample_seconds else 0.0
+
+
+def _tcp(conditions: Conditions, work: Work) -> Json:
+    found: Json = {
+        "congestion_control": conditions.congestion_control,
+        "family": conditions.family,
+        "nagle": "off" if work.nodelay else "on",
+        # TCP builds aggregates of this size with TSO and without.
+        "gso_bytes": conditions.gso_bytes or conditions.aggregate_bytes,
+        **(RACK_TCP if conditions.shaping else {}),
+        **_sysctls(conditions.sysctls),
+    }
+    if conditions.initial_window_segments is not None:
+        found["initial_window_segments"] = conditions.initial_window_segments
+    if (segments := conditions.initial_receive_window_segments) is not None:
+        mss = min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+        most = found.get("receive_window_bytes", USUAL_WINDOWS)[1]
+        found["receive_window_bytes"] = (min(segments * mss, most), most)
+    return found
+
+
+def _sysctls(given: Mapping[str, str]) -> Json:
+    """The settings that the model obeys. Of a receive buffer, Linux gives half to the window."""
+    found: Json = {}
+    for name, text in given.items():
+        values = text.split()
+        match name.removeprefix("net.ipv4.tcp_"):
+            case "sack" | "timestamps" | "slow_start_after_idle" as key:
+                found[key] = values[0] != "0"
+            case "ecn":
+                found["ecn"] = values[0] == "1"  # 2, the default: it grants what it does not ask for
+            case "rto_min_us":
+                found["minimum_rto_seconds"] = int(values[0]) * 1e-6
+            case "limit_output_bytes" | "tso_rtt_log" as key:
+                found[{"limit_output_bytes": "output_limit_bytes"}.get(key, key)] = int(values[0])
+            case "rmem" if len(values) == 3:
+                first, most = (int(value) // 2 for value in values[1:])
+                found["receive_window_bytes"] = (min(first, USUAL_WINDOWS[0]), max(most, 1))
+    return found

@@ -1,0 +1,116 @@
+"""What a simulation can and cannot do: rules for studies on testbed `simulator`, checked before anything is run.
+
+What would change a figure on real hosts and has no counterpart in the model is refused. What is only one setting, the
+same in every arm, and costs CPU time alone is left out, and said (`left_out`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.files.types import Problem, nearest
+from framegauge.metrics import METRICS
+from framegauge.study.factors import Factors, Meters
+from framegauge.study.testbed import Testbed
+from framegauge.study.tunings import Tuning
+from framegauge.study.workloads import Mixed, Parameters, RequestResponse, Stream
+
+__all__ = ["ALGORITHMS", "IGNORED_SYSCTLS", "SYSCTLS", "left_out", "simulation_problems", "unmeasured_problems"]
+
+ALGORITHMS = ("reno", "cubic", "dctcp")
+# The sysctls that the model obeys; experiment/simulated/scenario.py translates them.
+SYSCTLS = (
+    "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_rto_min_us", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_rmem",
+)  # fmt: skip
+# Limits that the model does not have: its senders always have enough to send.
+IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max")
+# Factors that cost or save CPU time and leave the packets as they are: TCP builds aggregates without TSO, too.
+_ONLY_CPU = ("tso", "checksum")
+_RACK = "testbed rack has it"
+OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
+
+
+def simulation_problems(
+    bed: Testbed,
+    factors: Factors,
+    workloads: Sequence[Parameters],
+    sysctls: Mapping[str, str],
+    tunings: Mapping[str, Tuning],
+) -> Iterator[Problem]:
+    """Problems of a study that is to be simulated; none on other testbeds."""
+    if not bed.capabilities.is_virtual:
+        return
+    for index, parameters in enumerate(workloads):
+        yield from _workload(("workloads", index, parameters.key), parameters)
+    yield from _factors(factors)
+    for name in sysctls:
+        yield from _sysctl(("sysctls", name), name)
+    for name, tuning in tunings.items():
+        for each in tuning.sysctls or {}:
+            yield from _sysctl(("tunings", name, "sysctls", each), each)
+    if bed.topology.custom is not None and bed.topology.custom.routers:
+        where = ("testbed", "topology", "custom", "routers")
+        yield Problem(where, len(bed.topology.custom.routers), f"none: routers are not simulated ({_RACK})")
+
+
+def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[Problem]:
+    if isinstance(parameters, Stream):
+        if max(parameters.nics) > 1:
+            yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")
+        if parameters.sizes != [None]:
+            yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
+    elif isinstance(parameters, RequestResponse | Mixed):
+        asking = parameters.rr if isinstance(parameters, Mixed) else parameters
+        inside = (*where, "rr") if isinstance(parameters, Mixed) else where
+        if asking.rate != [None]:
+            expected = f"null: only requests in a closed loop are simulated ({_RACK})"
+            yield Problem((*inside, "rate"), asking.rate[-1], expected)
+        if asking.header != [0]:
+            expected = f"0: messages in two writes are not simulated ({_RACK})"
+            yield Problem((*inside, "header"), max(asking.header), expected)
+    else:
+        expected = "stream, rr or mixed on testbed simulator, which runs no programs (testbed rack does)"
+        yield Problem(where, parameters.key, expected)
+
+
+def _factors(factors: Factors) -> Iterator[Problem]:
+    for name in _ONLY_CPU:
+        if len(levels := factors.levels(name)) > 1:
+            said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
+            found = ", ".join("on" if each else "off" for each in levels)
+            yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
+    for name in ("gro_size", "mtu_probing"):
+        if any(factors.levels(name)):
+            found = ", ".join(map(str, factors.levels(name)))
+            yield Problem(("factors", name), found, f"no such factor on testbed simulator ({_RACK})")
+    for index, algorithm in enumerate(factors.levels("congestion_control")):
+        if algorithm not in (None, *ALGORITHMS):
+            where = ("factors", "congestion_control", "levels", index)
+            yield Problem(where, algorithm, f"{', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]} in a simulation")
+
+
+def _sysctl(where: tuple[str | int, ...], name: str) -> Iterator[Problem]:
+    if name not in (*SYSCTLS, *IGNORED_SYSCTLS):
+        yield Problem(where, name, f"a setting that is simulated: {nearest(name, SYSCTLS)}")
+
+
+def unmeasured_problems(changes: int, meters: Meters, metrics: Collection[str]) -> Iterator[Problem]:
+    """Problems with what nobody changes or measures in a simulation."""
+    if changes:
+        yield Problem(("changes",), changes, f"none: a simulated network stays as it is ({_RACK})")
+    for name in ("watch", "diagnose"):
+        if found := getattr(meters, name):
+            yield Problem(("meters", name), found, f"no such key on testbed simulator ({_RACK})")
+    for name in metrics:
+        if METRICS[name].unit.endswith(OF_CPUS):
+            yield Problem(("margins", name), name, "no metric of CPUs: a simulation has none")
+
+
+def left_out(factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any]) -> list[str]:
+    """What a simulation leaves out of a study, by its keys: it has no effect there."""
+    found = [f"factors.{name}" for name in _ONLY_CPU if getattr(factors, name) is not None]
+    own = itertools.chain(sysctls, *((each.sysctls or {}) for each in tunings.values()))
+    return found + [f"sysctls {name}" for name in dict.fromkeys(own) if name in IGNORED_SYSCTLS]
