@@ -44,7 +44,8 @@ fn ceilings(spec: &ScenarioSpec, tcp: &TcpSettings) -> Result<Value, String> {
     let rate = BitRate::new(spec.link.bits_per_second).map_err(|error| error.to_string())?;
     let mtus: BTreeSet<u32> = spec.hosts.iter().map(|host| host.mtu).collect();
     let told = |mtu: &u32| {
-        let most = ceiling(Mtu::new(*mtu).map_err(|error| error.to_string())?, tcp.family, tcp.timestamps, rate);
+        let most =
+            ceiling(Mtu::new(*mtu).map_err(|error| error.to_string())?, tcp.family, tcp.timestamps, rate);
         Ok(json!({"mtu": mtu, "frame_bytes": most.frame_bytes, "wire_bytes": most.wire_bytes,
                   "mss_bytes": most.mss_bytes, "segment_payload_bytes": most.segment_payload_bytes,
                   "goodput_bits_per_second": most.goodput_bits_per_second}))

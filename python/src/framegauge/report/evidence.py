@@ -27,8 +27,8 @@ _SETTLED = {"better", "worse", "no practical difference", "not worse"}
 _SCOPES = {
     "measured": "Measured: on your own hosts as they were at the time; other traffic on them is part of the figures",
     "emulated": "Emulated: real Linux TCP on a network emulated on this machine, without a real NIC or switch",
-    "simulated": "Simulated: every packet, by framegauge's switches and a model of Linux TCP, in virtual time; hosts have "
-    "no CPUs, and nothing was measured",
+    "simulated": "Simulated: every packet, by a rack's switches and a model of Linux TCP in virtual time, where hosts "
+    "compute in no time; nothing was measured",
     "invented": "Invented: figures of the fake testbed, made up for trying things out; not evidence about any network",
 }
 

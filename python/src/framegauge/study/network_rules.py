@@ -106,7 +106,7 @@ def _routers(bed: Testbed) -> Iterator[Problem]:
     routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
     place: Where = ("testbed", "topology", "custom", "routers")
     members = len(bed.host_names) + len(routers)
-    if members > MOST_MEMBERS:
+    if members > MOST_MEMBERS and not bed.capabilities.is_virtual:
         yield Problem(place, f"{members} with the hosts", f"at most {MOST_MEMBERS}: a subnet has no more addresses")
     for index, each in enumerate(routers):
         where: Where = (*place, index, "mtu")

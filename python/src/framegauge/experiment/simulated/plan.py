@@ -51,22 +51,30 @@ def blocks(points: Sequence[Point]) -> list[list[Planned]]:
 
 
 def _stated(points: Sequence[Point]) -> list[dict[str, Any]]:
-    """The conditions of every cell. The keys of a sweep are stated only where nothing else tells the cells apart:
-    a swept factor is among a cell's conditions anyway."""
-    found: list[dict[str, Any]] = []
-    workloads: list[str] = []
-    swept: list[Mapping[str, str]] = []
+    """The conditions of every cell. Keys of a sweep are stated only where nothing else tells the cells apart: a swept
+    factor is among a cell's conditions anyway."""
+    found: list[tuple[str, dict[str, Any], Point]] = []
     for point in points:
         slots = {slot.cell.index: slot for slot in block_order(point.study, 0)}
-        for index in sorted(slots):
-            found.append(stated_conditions(point.study, slots[index]))
-            workloads.append(slots[index].cell.workload)
-            swept.append(point.at)
-    names = [json.dumps([work, each], sort_keys=True) for work, each in zip(workloads, found, strict=True)]
-    if len(set(names)) == len(names):
-        return found
-    return [{**each, **_numbers(at)} for each, at in zip(found, swept, strict=True)]
+        found += [
+            (slots[index].cell.workload, stated_conditions(point.study, slots[index]), point) for index in sorted(slots)
+        ]
+    needed = list(points[0].at)
+    for key in points[0].at:
+        fewer = [each for each in needed if each != key]
+        names = [json.dumps([work, _with(given, point, fewer)], sort_keys=True) for work, given, point in found]
+        needed = fewer if len(set(names)) == len(names) else needed
+    return [_with(given, point, needed) for _, given, point in found]
 
 
-def _numbers(at: Mapping[str, str]) -> dict[str, Any]:
-    return {key: int(value) if value.isdecimal() else value for key, value in at.items()}
+def _with(given: Mapping[str, Any], point: Point, keys: Sequence[str]) -> dict[str, Any]:
+    """Conditions with those of these keys of the sweep."""
+    return {**given, **dict(_condition(point, key) for key in keys)}
+
+
+def _condition(point: Point, key: str) -> tuple[str, Any]:
+    """A key of the sweep as a condition: under the factor's name where it is the setting that a factor has."""
+    if key == "testbed.link.buffer" and point.study.factors.buffer is None:
+        return "buffer_bytes", point.study.testbed.link.buffer
+    value = point.at[key]
+    return key, int(value) if value.isdecimal() else value
