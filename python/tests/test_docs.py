@@ -55,7 +55,9 @@ def make_side(folder: Path, seed: int) -> None:
 def ours() -> list[Any]:
     """Our commands; `wire` asks the agent, and a study over ssh needs the one that it would copy."""
     found = [words for _, words in COMMANDS if words[0] == "framegauge"]
-    asks = [words[1] == "wire" or any(word.startswith("examples/ssh-") for word in words) for words in found]
+    asks = [
+        words[1] in ("wire", "simulate") or any(word.startswith("examples/ssh-") for word in words) for words in found
+    ]
     return [
         pytest.param(words, id=" ".join(words), marks=[pytest.mark.agent] if agent else [])
         for words, agent in zip(found, asks, strict=True)
@@ -98,7 +100,9 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
             if not folder.exists():
                 make_side(folder, seed)
     out = next((word for word in arguments if word.startswith("results/")), None)
-    if arguments[0] == "report" or "--resume" in arguments:
+    if arguments[0] == "simulate" and "--resume" in arguments:
+        assert cli.main(["simulate", "examples/simulate.yaml", "--seeds", "2", "--out", str(out)]) == 0
+    elif arguments[0] == "report" or "--resume" in arguments:
         assert cli.main(["study", "fake.yaml", "--out", str(out)]) == 0
         Path("check.json").write_text(json.dumps(Lab((2,)).document()))
     elif arguments[0] == "study" and "--dry-run" not in arguments:

@@ -61,7 +61,8 @@ def parser() -> Verb:
 def run(words: Sequence[str]) -> None:
     """Simulate, print what follows, and say where its results are."""
     options = parser().parse_args(words)
-    output.check_folder("--out", options.out)
+    if options.out == output.STANDARD_OUTPUT:
+        raise InputError("--out: found -, expected a folder (./- is one of that name)")
     output.check_file("--html", options.html)
     output.one_to_standard_output({"--json": options.json, "--html": options.html})
     for name, least in (("seeds", 2), ("jobs", 1)):
