@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from helpers.captures import pcap, stalled
 
+from framegauge.agents import cluster, remote
+from framegauge.agents.binary import find_agent
 from framegauge.cli.main import main
-from framegauge.diagnose import engines, remote, run as diagnosis
+from framegauge.diagnose import engines, run as diagnosis
 from framegauge.errors import InputError
 
 pytestmark = pytest.mark.agent
@@ -93,7 +95,7 @@ def test_another_engine_is_refused(text: str, captures: list[Path], capsys: pyte
 def test_nobody_who_answers_is_one_line(
     captures: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         address = f"dask://127.0.0.1:{taken.getsockname()[1]}"
@@ -115,7 +117,7 @@ def test_what_a_worker_runs_needs_nothing_of_framegauge(captures: list[Path]) ->
     source = Path(remote.__file__).read_text(encoding="utf-8")
     assert "import framegauge" not in source
     assert "from framegauge" not in source
-    agent = Path(engines.find_agent()).read_bytes()
+    agent = Path(find_agent()).read_bytes()
     words = ["--thresholds", "{}"]
     machine = os.uname().machine
     known = remote.signature(str(captures[0]))

@@ -19,7 +19,7 @@ from typing import Any
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
 
-__all__ = ["TABLES", "Processes", "Simulated"]
+__all__ = ["TABLES", "Processes", "Progress", "Simulated", "checked"]
 
 TABLES = ("transfers", "samples", "drops")
 MOST_SHOWN = 300
@@ -56,12 +56,9 @@ class Processes:
             asked = Path(folder) / "scenario.json"
             asked.write_text(json.dumps(scenario), "utf-8")
             result, code, said = self._listen(asked, Path(folder), on_progress)
-            complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
-            if code == 2:
-                raise InputError(f"simulation: {complaint}")
-            if code != 0 or result is None:
-                raise AgentFailure(f"the simulation ended with {code}: {complaint or 'without a word'}")
-            return Simulated(result, {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in TABLES})
+            return checked(
+                result, code, said, lambda: {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in TABLES}
+            )
 
     def stop(self) -> None:
         """Ends all processes."""
@@ -108,6 +105,16 @@ class Processes:
             process.stdout.close()
         with self._lock:
             self._running.discard(process)
+
+
+def checked(result: Json | None, code: int, said: str, tables: Callable[[], Mapping[str, bytes]]) -> Simulated:
+    """What a process came to, by its exit code and what it said on standard error; errors as for `Processes.run`."""
+    complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
+    if code == 2:
+        raise InputError(f"simulation: {complaint}")
+    if code != 0 or result is None:
+        raise AgentFailure(f"the simulation ended with {code}: {complaint or 'without a word'}")
+    return Simulated(result, tables())
 
 
 def _told(line: bytes) -> Json:

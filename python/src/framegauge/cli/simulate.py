@@ -14,6 +14,7 @@ from framegauge.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from framegauge.cli.simulations import Asked
+    from framegauge.experiment.simulated.engines import Engine
 
 __all__ = ["SUMMARY", "parser", "run", "run_simulation"]
 
@@ -25,7 +26,8 @@ testbed rack is simulated as it is; what a simulation does not have is one clear
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
 --sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
-of a list. Results are the same bytes at any number of --jobs.
+of a list. Results are the same bytes at any number of --jobs and with any --engine; dask://HOST:PORT is that of
+a Dask cluster that you have (its scheduler), whose workers need nothing of framegauge.
 
 examples:
   framegauge simulate examples/simulate.yaml
@@ -47,6 +49,10 @@ def parser() -> Verb:
     whole.add_argument(
         "--sweep", action="append", default=[], metavar="KEY=VALUE,...",
         help="values of a key of the file to try in turn; may be repeated, for every combination",
+    )  # fmt: skip
+    whole.add_argument(
+        "--engine", default="local", metavar="ENGINE",
+        help="where simulations run: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
     )  # fmt: skip
     whole.add_argument("--jobs", type=int, metavar="N", help="simulations at a time (default: as many as CPUs)")
     whole.add_argument(
@@ -78,7 +84,14 @@ def run(words: Sequence[str]) -> None:
         asked = simulations.resumed(options.out, asked)
     if asked is None:
         raise InputError("simulate: found no FILE, expected a study file, such as examples/simulate.yaml")
-    run_simulation(asked, options.out, options.resume, options.jobs, options.json, options.html)
+    from framegauge.agents import binary
+    from framegauge.errors import MissingRequirement
+    from framegauge.experiment.simulated import engines
+
+    if lacking := binary.lacking():
+        raise MissingRequirement([lacking])
+    with engines.opened(options.engine, options.jobs) as engine:
+        run_simulation(asked, options.out, options.resume, engine, options.json, options.html)
 
 
 def _asked(options: argparse.Namespace) -> Asked | None:
@@ -99,7 +112,7 @@ def _asked(options: argparse.Namespace) -> Asked | None:
 
 
 def run_simulation(
-    asked: Asked, out: Path | None, resume: bool, jobs: int | None, as_json: bool, page: Path | None
+    asked: Asked, out: Path | None, resume: bool, engine: Engine, as_json: bool, page: Path | None
 ) -> None:
     """The same from what the verb `study` has, too."""
     from framegauge.cli import commands, simulations, verdicts
@@ -108,7 +121,7 @@ def run_simulation(
 
     folder = out or commands.choose_folder(Path(asked.source.name).stem)
     with Reporter(console(stderr=True)) as reporter:
-        finished = simulations.run(asked, folder, resume, jobs or simulations.cores(), reporter, reporter.say)
+        finished = simulations.run(asked, folder, resume, engine, reporter, reporter.say)
     if page is not None:
         output.write("--html", page, finished.page.read_bytes())
     if page != output.STANDARD_OUTPUT:

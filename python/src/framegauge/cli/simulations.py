@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import time
@@ -13,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.agents import binary
-from framegauge.agents.simulator import Processes
 from framegauge.cli import commands, documents
-from framegauge.errors import CorruptResults, InputError, MissingRequirement
+from framegauge.errors import CorruptResults, InputError
 from framegauge.experiment.runner import Event, Outcome
 from framegauge.experiment.simulated import plan as planning
+from framegauge.experiment.simulated.engines import Engine
 from framegauge.experiment.simulated.pool import Pool
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
@@ -25,7 +24,7 @@ from framegauge.study.simulated import left_out
 from framegauge.study.sweep import Axis, Point, Source, points, simulated
 from framegauge.summary import document as summary, judging
 
-__all__ = ["Asked", "cores", "resumed", "run"]
+__all__ = ["Asked", "resumed", "run"]
 
 KEY = "simulation"  # of results.json: what was asked for, so that it can be resumed
 
@@ -42,11 +41,6 @@ class Asked:
         source = self.source
         sweep = {axis.key: list(axis.values) for axis in self.axes}
         return {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
-
-
-def cores() -> int:
-    """The CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def resumed(folder: Path, given: Asked | None) -> Asked:
@@ -73,7 +67,7 @@ def run(
     asked: Asked,
     folder: Path,
     resume: bool,
-    jobs: int,
+    engine: Engine,
     on_event: Callable[[Event], None],
     say: Callable[[str], None],
 ) -> commands.Finished:
@@ -82,14 +76,12 @@ def run(
     found = points(asked.source, asked.axes)
     if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
-    if lacking := binary.lacking():
-        raise MissingRequirement([lacking])
     blocks = planning.blocks(found)
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: asked.as_json()}
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(base), plan)
     with journal:
         try:
-            outcome = _fill(found, blocks, journal, plan, jobs, on_event)
+            outcome = _fill(found, blocks, journal, plan, engine, on_event)
         except BaseException:
             journal.discard()
             raise
@@ -106,15 +98,14 @@ def _fill(
     blocks: Sequence[Sequence[planning.Planned]],
     journal: Journal,
     plan: Mapping[str, Any],
-    jobs: int,
+    engine: Engine,
     on_event: Callable[[Event], None],
 ) -> Outcome:
-    processes = Processes(binary.find_agent())
     python = f"{platform.python_implementation()} {platform.python_version()}"
     about = {"agent": {"version": binary.version().split(" (")[0]}, "python": python, "platform": sys.platform}
     begun = time.monotonic()
     pool = Pool(
-        blocks, journal, processes.run, jobs, stop=processes.stop, on_event=on_event,
+        blocks, journal, engine.simulate, engine.jobs, stop=engine.stop, on_event=on_event,
         settled=partial(judging.is_settled, plan),
     )  # fmt: skip
     try:
@@ -122,4 +113,4 @@ def _fill(
     finally:
         # What differs from machine to machine is here alone.
         took = round(time.monotonic() - begun, 3)
-        journal.environment({**about, KEY: {"jobs": jobs, "seconds": took, "machine": platform.machine()}})
+        journal.environment({**about, KEY: {"jobs": engine.jobs, "seconds": took, "machine": platform.machine()}})

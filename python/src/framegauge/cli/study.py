@@ -167,7 +167,10 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
 
 
 def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
+    from framegauge.agents import binary
     from framegauge.cli import simulate, simulations
+    from framegauge.errors import MissingRequirement
+    from framegauge.experiment.simulated import engines
     from framegauge.study import file as study_file
     from framegauge.study.sweep import Source
 
@@ -175,4 +178,7 @@ def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
         raise InputError("--blocks: found testbed simulator, expected another: simulate again with more --seeds")
     given = simulations.Asked(Source(study_file.dump(study), f"{folder.name}.yaml"))
     asked = simulations.resumed(folder, None) if options.resume else given
-    simulate.run_simulation(asked, folder, options.resume, None, options.json, None)
+    if lacking := binary.lacking():
+        raise MissingRequirement([lacking])
+    with engines.opened("local") as engine:
+        simulate.run_simulation(asked, folder, options.resume, engine, options.json, None)

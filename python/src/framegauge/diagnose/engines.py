@@ -10,17 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from framegauge.agents.binary import find_agent
-from framegauge.diagnose import remote
+from framegauge.agents import cluster, remote
+from framegauge.agents.cluster import LOCAL
 from framegauge.diagnose.process import asked, judged
-from framegauge.errors import AgentFailure, InputError
-from framegauge.printable import one_line
+from framegauge.errors import InputError
 
 __all__ = ["LOCAL", "Engine", "local", "opened"]
 
-LOCAL = "local"
-DASK = "dask://"
-CONNECT_SECONDS = 10
 MOST_SENT_BYTES = 1 << 30
 
 # The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order; told when each is done.
@@ -43,40 +39,18 @@ def local(words: Sequence[str], files: Sequence[Path], done: Callable[[Path], No
 def opened(text: str) -> Iterator[Engine]:
     """The engine of `--engine`: "local", or "dask://HOST:PORT", the scheduler of a cluster.
 
-    InputError if there is no such engine, Dask is not installed, or nobody answers there.
+    InputError as for `cluster.connected`.
     """
     if text == LOCAL:
         yield local
         return
-    if not text.startswith(DASK) or not text.removeprefix(DASK):
-        raise InputError(f'--engine: found "{text}", expected {LOCAL} or {DASK}HOST:PORT')
-    try:
-        import cloudpickle
-        import distributed
-    except ImportError as missing:
-        raise InputError(
-            f"--engine {text}: found no {missing.name}, expected it: pip install 'framegauge[dask]'"
-        ) from None
-    try:
-        client = distributed.Client(f"tcp://{text.removeprefix(DASK)}", timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as problem:
-        raise InputError(
-            f"--engine {text}: found no scheduler that answers ({one_line(problem, 120)}), expected HOST:PORT of one"
-        ) from None
-    # By value, so that workers need no framegauge of the same version, nor any.
-    cloudpickle.register_pickle_by_value(remote)
-    try:
-        if not client.scheduler_info()["workers"]:
-            raise InputError(f"--engine {text}: found a scheduler without workers, expected at least one")
+    with cluster.connected(text) as client:
         yield lambda words, files, done: _spread(client, words, files, done)
-    finally:
-        cloudpickle.unregister_pickle_by_value(remote)
-        client.close()
 
 
 def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
     """As `local`, on the workers. Captures that a worker does not find at the same path are sent to it."""
-    agent = client.scatter(Path(find_agent()).read_bytes(), broadcast=True)
+    agent = cluster.sent(client)
     signatures = [remote.signature(str(file)) for file in files]
     answers: list[bytes] = [b""] * len(files)
     begun: dict[Any, int] = {}
@@ -93,7 +67,7 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
         for future in running:
             place = begun[future]
             file, known = files[place], signatures[place]
-            found = _result(future, file)
+            found = cluster.result(future, str(file))
             if found is None and known is not None:
                 again = _submitted(client, agent, words, file, known, client.scatter(_whole(file, known[0])))
                 begun[again] = place
@@ -121,10 +95,3 @@ def _whole(file: Path, size: int) -> bytes:
             "send to one: put it where workers find it, too"
         )
     return file.read_bytes()
-
-
-def _result(future: Any, file: Path) -> Any:
-    try:
-        return future.result()
-    except Exception as problem:  # whatever a cluster may raise
-        raise AgentFailure(f"{file}: the cluster failed ({type(problem).__name__}: {one_line(problem, 200)})") from None

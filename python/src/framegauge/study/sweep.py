@@ -59,7 +59,7 @@ def axes(texts: Sequence[str]) -> list[Axis]:
         root = key.partition(".")[0]
         if not equals or not key or "" in values:
             raise InputError(f'--sweep: found "{text}", expected {EXAMPLE}')
-        if root not in ROOTS or key == root:
+        if root not in ROOTS or key in (root, "testbed.kind"):
             expected = OTHERWISE.get(key, f"a key below {', '.join(ROOTS)}, such as testbed.link.buffer")
             raise InputError(f'--sweep: found "{key}", expected {expected}')
         if key in [each.key for each in found]:
@@ -150,7 +150,12 @@ def _path(key: str) -> list[str]:
 
 def _read(key: str, value: str) -> object:
     """A value as YAML has it; sysctls are text."""
-    return value if "sysctls" in _path(key) else yaml_file.data(value, f"--sweep {key}")
+    if "sysctls" in _path(key):
+        return value
+    try:
+        return yaml_file.data(value, key)
+    except StudyError:
+        raise StudyError([f'{key}: found "{value}", expected a value as in a study file']) from None
 
 
 def _alter(data: dict[str, Any], source: Source, notes: list[str]) -> None:

@@ -30,7 +30,7 @@ from framegauge.study.model import level_text
 from framegauge.testbeds.base import Host, Pending
 from framegauge.workloads.work import Known
 
-__all__ = ["Pool", "Simulate", "simulated"]
+__all__ = ["Pool", "Simulate", "nobody", "simulated"]
 
 LOOK_SECONDS = 0.2
 
@@ -48,13 +48,18 @@ class _Nobody(Requests):
         raise AgentFailure(f"{method}: found a simulated host, which answers no requests")
 
 
+def nobody() -> Requests:
+    """The agent of a simulated host: it answers nothing."""
+    return _Nobody()
+
+
 def simulated(planned: Planned, simulate: Simulate, on_progress: Progress) -> Judged:
     """One run: its line, its record, and its tables."""
     study, slot = planned.study, planned.slot
     conditions, workload = conditions_of(study, slot), workload_of(study, slot)
     if not isinstance(workload, Known):
         raise AgentFailure(f"{slot.cell.workload}: found a workload that cannot be simulated")
-    hosts = [Host(name, name, _Nobody()) for name in conditions.hosts]
+    hosts = [Host(name, name, nobody()) for name in conditions.hosts]
     work = workload.work(hosts)
     found = simulate(scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot)), on_progress)
     run = Run(

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-__all__ = ["answer", "signature"]
+__all__ = ["answer", "signature", "simulate"]
 
 HEAD_BYTES = 1 << 16
 
@@ -31,23 +31,48 @@ def answer(
 
     Without `data` the capture is the file of this path, if it is the same one here; None if it is not.
     """
-    if platform.machine() != machine:
-        return 1, b"", f"found a worker with {platform.machine()}, expected {machine}, as here"
+    if complaint := _stranger(machine):
+        return 1, b"", complaint
     if data is None and signature(path) != expected:
         return None
     with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
-        program = Path(folder) / "agent"
-        program.write_bytes(agent)
-        program.chmod(0o700)
         place = path
         if data is not None:
             # The name is in what is said of a bad file, and its ending tells how it is compressed.
             place = str(Path(folder) / Path(path).name)
             Path(place).write_bytes(data)
-        done = subprocess.run([str(program), "diagnose", *words, place], capture_output=True, check=False)
+        done = _run(agent, folder, ["diagnose", *words, place])
         shown = os.fsencode(path)
         return (
             done.returncode,
             done.stdout.replace(os.fsencode(place), shown),
             done.stderr.replace(os.fsencode(place), shown).decode(errors="replace"),
         )
+
+
+def simulate(
+    agent: bytes, machine: str, scenario: bytes, tables: list[str]
+) -> tuple[int, bytes, str, dict[str, bytes]]:
+    """The exit code of the agent's simulation, the last line that it printed, its complaint, and its tables."""
+    if complaint := _stranger(machine):
+        return 1, b"", complaint, {}
+    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+        done = _run(agent, folder, ["simulate", folder], scenario)
+        found = {}
+        if done.returncode == 0:
+            found = {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in tables}
+        lines = done.stdout.splitlines()
+        return done.returncode, lines[-1] if lines else b"", done.stderr.decode(errors="replace"), found
+
+
+def _stranger(machine: str) -> str | None:
+    """The complaint about a worker on which the agent cannot run."""
+    here = platform.machine()
+    return None if here == machine else f"found a worker with {here}, expected {machine}, as here"
+
+
+def _run(agent: bytes, folder: str, words: list[str], told: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    program = Path(folder) / "agent"
+    program.write_bytes(agent)
+    program.chmod(0o700)
+    return subprocess.run([str(program), *words], input=told, capture_output=True, check=False)

@@ -1,0 +1,94 @@
+"""What a simulation refuses, in one line each, and what it leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from framegauge.errors import StudyError
+from framegauge.study import file as study_file
+from framegauge.study.model import Study
+from framegauge.study.simulated import left_out
+
+
+def parse(
+    bed: str = "topology: rack, hosts: 4", factors: str = "", workload: str = "stream: {size: 1 MB}", rest: str = ""
+) -> Study:
+    return study_file.parse(
+        f"testbed: {{kind: simulator, {bed}}}\nfactors: {{mtu: [1500, 9000]{factors}}}\nworkloads: [{{{workload}}}]\n{rest}",
+        "s.yaml",
+    )
+
+
+def test_what_a_simulation_takes_for_granted() -> None:
+    study = parse()
+    assert study.testbed.jitter == pytest.approx(5e-6)
+    assert not study.control  # equal scenarios have equal results
+    assert not study.meters.cpu
+    assert not study.meters.wire
+    assert set(study.margin()) == {"goodput"}
+    assert parse(rest="control: true").control
+    assert study_file.parse(study_file.dump(study), "again") == study
+
+
+def test_one_level_has_something_to_be_compared_with() -> None:
+    one = "testbed: {kind: simulator}\nfactors: {mtu: 1500}\nworkloads: [{rr: }]\n"
+    assert study_file.parse(one, "s.yaml").control
+
+
+def test_thousands_of_hosts() -> None:
+    assert len(parse("topology: {fat-tree: {k: 16}}").testbed.host_names) == 1024
+    assert len(parse("topology: rack, hosts: 10000").testbed.host_names) == 10_000
+    with pytest.raises(StudyError, match="2 to 10000 with kind: simulator"):
+        parse("topology: rack, hosts: 10001")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"workload": "ftp: {size: 1 MB}"},
+            'workloads.0.ftp: found "ftp", expected stream, rr or mixed on testbed sim',
+        ),
+        ({"workload": "iperf3: "}, 'found "iperf3", expected stream, rr or mixed'),
+        ({"workload": "stream: {duration: 1 s, sizes: 64 KiB/16 KiB}"}, "sizes: found "),
+        ({"workload": "rr: {rate: 100}"}, "workloads.0.rr.rate: found 100.0, expected null"),
+        ({"workload": "rr: {header: 100}"}, "workloads.0.rr.header: found 100, expected 0"),
+        ({"workload": "mixed: {rr: {rate: 100}}"}, "workloads.0.mixed.rr.rate: found 100.0, expected null"),
+        (
+            {"bed": "topology: {rack: {nics: 2}}, hosts: 3", "workload": "stream: {size: 1 MB, nics: 2}"},
+            "nics: found 2",
+        ),
+        ({"factors": ", tso: [off, on], checksum: on"}, 'factors.tso: found "off, on", expected one level'),
+        ({"factors": ", checksum: [off, on]"}, "factors.checksum: found "),
+        ({"factors": ", gro_size: 65536"}, "factors.gro_size: found "),
+        ({"factors": ", mtu_probing: 1"}, "factors.mtu_probing: found "),
+        ({"factors": ", hw_gro: on"}, "factors.hw_gro: found "),
+        ({"factors": ", qdisc: fq"}, "factors.qdisc: found "),
+        ({"factors": ", overlay: vxlan"}, "factors.overlay: found "),
+        ({"factors": ", congestion_control: bbr"}, 'found "bbr", expected reno, cubic or dctcp in a simulation'),
+        ({"rest": "sysctls: {net.ipv4.tcp_fack: '1'}"}, "sysctls.net.ipv4.tcp_fack: found "),
+        ({"rest": "sysctls: {net.ipv4.tcp_reordering: '3'}"}, "expected a setting that is simulated"),
+        ({"rest": "changes: [{at: 10 ms, hosts: all, mtu: 9000}]"}, "changes: found 1, expected none"),
+        ({"rest": "meters: {diagnose: true}"}, "meters.diagnose: found True, expected no such key"),
+        ({"rest": "meters: {watch: [switch>h1]}"}, "meters.watch: found "),
+        ({"rest": "margins: {receiver_cpu_cost: 5 %}"}, "expected no metric of CPUs: a simulation has none"),
+    ],
+)
+def test_what_is_not_simulated_is_one_line(change: dict[str, str], said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse(**change)
+    assert len(refused.value.problems) == 1
+    assert said in str(refused.value)
+
+
+def test_jitter_is_of_simulations_alone() -> None:
+    text = "testbed: {kind: rack, jitter: 1 us}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{stream: {size: 1 MB}}]\n"
+    with pytest.raises(StudyError, match="no such key unless kind: simulator"):
+        study_file.parse(text, "s.yaml")
+
+
+def test_what_has_no_effect_is_told() -> None:
+    study = parse(factors=", tso: on, checksum: on", rest="sysctls: {net.ipv4.tcp_wmem: 4096 16384 4194304}")
+    told = left_out(study.factors, study.sysctls, study.tunings)
+    assert told == ["factors.tso", "factors.checksum", "sysctls net.ipv4.tcp_wmem"]
+    assert left_out(parse().factors, {}, {}) == []
