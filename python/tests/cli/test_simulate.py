@@ -1,0 +1,207 @@
+"""`framegauge simulate` as people meet it: the same bytes however it is run, and one line for what it cannot do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.support import ROOT, STUDY
+
+from framegauge.cli.main import main
+from framegauge.results.journal import read
+
+agent = pytest.mark.agent
+
+FILE = """\
+testbed: {kind: rack, topology: rack, hosts: 4, link: {rate: 100 Mb/s, buffer: 64 KiB}}
+factors: {mtu: [1500, 9000]}
+workloads:
+  - stream: {duration: 50 ms, pattern: many-to-one}
+  - rr: {duration: 20 ms}
+blocks: 2
+"""
+# What differs between two runs of the same simulation.
+OWN = {"environment.json", "report.html", ".lock", "results.json"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "s.yaml").write_text(FILE)
+    return tmp_path / "s.yaml"
+
+
+def simulate(*words: object) -> int:
+    return main(["simulate", *map(str, words)])
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in OWN
+    }
+
+
+@agent
+def test_the_same_bytes_at_any_number_of_jobs(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for jobs in (1, 3):
+        words = ("--jobs", jobs, "--out", tmp_path / str(jobs), "--sweep", "testbed.link.buffer=32KiB,128KiB", "--json")
+        assert simulate(file, *words) == 0
+        summary = json.loads(capsys.readouterr().out)
+    assert content(tmp_path / "1") == content(tmp_path / "3")
+    assert summary["scope"] == "simulated"
+    buffers = {each["conditions"]["buffer_bytes"] for each in summary["verdicts"]}
+    assert buffers == {32768, 131072}
+    environment = json.loads((tmp_path / "3/environment.json").read_text())
+    assert environment["simulation"]["jobs"] == 3
+
+
+@agent
+def test_goodput_is_the_ceiling_and_latency_the_rtt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FILE.replace("rack, hosts: 4", "pair").replace("50 ms, pattern: many-to-one", "500 ms")
+    (tmp_path / "s.yaml").write_text(text.replace("[1500, 9000]", "[1500, 9000], rtt: 1 ms"))
+    assert simulate(tmp_path / "s.yaml", "--out", tmp_path / "out") == 0
+    assert "scope: simulated; faithful" in capsys.readouterr().out
+    for run in read(tmp_path / "out").runs:
+        assert not run.excluded
+        if run.workload == "stream":
+            # 0.999 of 10^8 x payload / wire bytes; the steady part has whole aggregates at its ends.
+            ceiling = 0.999 * 1e8 * ((1448 / 1538) if run.level == 1500 else (8948 / 9038))
+            assert run.metrics["goodput"] == pytest.approx(ceiling, rel=0.01)
+            assert 0.99 <= run.metrics["goodput"] / run.readings["ceiling_bits_per_second"] <= 1.0
+        else:
+            # Two messages on two links each at 100 Mb/s, moderation and jitter: more than the RTT, and not much.
+            assert 0.001 < run.metrics["latency_p50"] < 0.0015
+
+
+@agent
+def test_report_and_compare_read_it(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert simulate(file, "--seeds", 3, "--out", tmp_path / "a", "--html", page) == 0
+    assert len(read(tmp_path / "a").runs) == 3 * 2 * 2
+    assert page.read_bytes() == (tmp_path / "a/report.html").read_bytes()
+    assert "simulated" in page.read_text()
+    assert "mulated on this machine" not in page.read_text()
+    assert main(["report", str(tmp_path / "a"), "--decision"]) == 0
+    capsys.readouterr()
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "nothing is worse" in capsys.readouterr().out.lower()
+
+
+@agent
+def test_study_runs_a_file_for_the_simulator(file: Path, tmp_path: Path) -> None:
+    file.write_text(FILE.replace("kind: rack", "kind: simulator"))
+    assert main(["study", str(file), "--out", str(tmp_path / "a")]) == 0
+    assert simulate(file, "--out", tmp_path / "b") == 0
+    assert (tmp_path / "a/runs.jsonl").read_bytes() == (tmp_path / "b/runs.jsonl").read_bytes()
+    assert main(["study", "--resume", "--out", str(tmp_path / "a")]) == 0
+
+
+@agent
+def test_interrupted_it_ends_its_processes_and_resumes(file: Path, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    file.write_text(FILE.replace("50 ms", "300 ms"))
+    command = [sys.executable, "-m", "framegauge", "simulate", str(file), "--seeds", "8", "--jobs", "2"]
+    assert subprocess.run([*command, "--out", str(whole)], capture_output=True, check=False).returncode == 0
+    with subprocess.Popen([*command, "--out", str(part)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        process.stderr.readline()  # the first line of progress: runs are under way
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert "interrupted after" in said
+    assert f"continue with: framegauge simulate --resume --out {part}" in said
+    assert len(read(part).runs) < 32
+    assert simulate("--resume", "--out", part) == 0
+    assert content(whole) == content(part)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "found no FILE, expected a study file"),
+        (["none.yaml"], "none.yaml: found no readable file"),
+        (["FILE", "--seeds", "1"], "--seeds: found 1, expected a whole number from 2"),
+        (["FILE", "--jobs", "0"], "--jobs: found 0, expected a whole number from 1"),
+        (["FILE", "--out", "-"], "--out: found -, expected a folder"),
+        (["FILE", "--json", "--html", "-"], "--json and --html: found several outputs"),
+        (["FILE", "--resume"], "--resume: found no --out"),
+        (["--resume", "--seeds", "3", "--out", "x"], "--seeds: found no FILE"),
+        (["FILE", "--sweep", "nothing"], '--sweep: found "nothing", expected KEY=VALUE'),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    words: list[str], said: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(*[file if word == "FILE" else word for word in words]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1, told
+    assert said in told[0]
+
+
+@agent
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "spark://x"], '--engine: found "spark://x", expected local or dask://HOST:PORT'),
+        (["--sweep", "testbed.link.bufer=1"], 'found an unknown key, expected "buffer"'),
+        (["--sweep", "factors.mtu=1500"], "the treatment, whose levels are compared anyway"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    words: list[str], said: str, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(file, *words, "--out", tmp_path / "out") == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1, told
+    assert said in told[0]
+    assert not (tmp_path / "out").exists()
+
+
+@agent
+def test_an_example_that_starts_programs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(ROOT / "examples/ftp.yaml") == 2
+    assert 'workloads.0.ftp: found "ftp", expected stream, rr or mixed' in capsys.readouterr().err
+
+
+def test_without_an_agent_it_is_said_how_to_get_one(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", "/nowhere")
+    assert simulate(file) == 2
+    assert "missing framegauge-agent" in capsys.readouterr().err
+
+
+def test_a_study_is_no_simulation_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "fake.yaml").write_text(STUDY)
+    assert main(["study", str(tmp_path / "fake.yaml"), "--out", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert simulate("--resume", "--out", tmp_path / "out") == 2
+    assert "found no simulation, expected one to resume" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a cluster of two processes, which end with it."""
+    import distributed
+
+    options: dict[str, Any] = {"dashboard_address": None, "host": "127.0.0.1"}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as cluster:
+        yield cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+@agent
+@pytest.mark.thorough
+def test_a_cluster_gives_the_same_bytes(scheduler: str, file: Path, tmp_path: Path) -> None:
+    assert simulate(file, "--out", tmp_path / "here") == 0
+    assert simulate(file, "--out", tmp_path / "there", "--engine", scheduler) == 0
+    assert content(tmp_path / "here") == content(tmp_path / "there")
+    assert json.loads((tmp_path / "there/environment.json").read_text())["simulation"]["jobs"] == 2
