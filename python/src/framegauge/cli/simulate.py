@@ -26,7 +26,7 @@ testbed rack is simulated as it is; what a simulation does not have is one clear
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
 --sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
-of a list. Results are the same bytes at any number of --jobs and with any --engine. dask://HOST:PORT names the scheduler
+of a list. Results are the same bytes at any number of --jobs and with any --engine. dask://HOST:PORT is the scheduler
 of a Dask cluster that you have; its workers need nothing of framegauge.
 
 examples:

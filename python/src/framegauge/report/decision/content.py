@@ -217,8 +217,7 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
         yield from risks.then
     if (count := evidence.more_blocks(summary)) is not None and evidence.is_simulated(summary):
         seeds = str(summary["stopping"]["planned_blocks"] + count)
-        again = ["framegauge", "simulate", str(place / "study.yaml"), "--seeds", seeds]
-        yield evidence.would_decide(count), shlex.join(again)
+        yield evidence.would_decide(count), f"framegauge simulate FILE --seeds {seeds}"
     elif count is not None:
         again = ["framegauge", "study", "--resume", "--blocks", str(count), "--out", str(place)]
         yield evidence.would_decide(count), shlex.join(again)

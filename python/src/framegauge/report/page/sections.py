@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framegauge.report import causes, method
+from framegauge.report import causes, evidence, method
 from framegauge.report.page import (
     changes as changes_page,
     decision as decision_page,
@@ -246,9 +246,10 @@ def _cpu(material: Material) -> str:
         )
     heads = {**records.USERS, **records.STATES}
     tables = _medians(material, "CPU time, core-seconds per gigabyte delivered, by user and by state", heads)
-    return section("cpu", "CPU and packets", intro + _grid(material, "cpu") + tables + _medians(
-        material, "Packets, softirqs and queues, median run", records.PACKETS
-    ))  # fmt: skip
+    title, caption = ("CPU and packets", "Packets, softirqs and queues, median run")
+    if evidence.is_simulated(material.summary):
+        title, caption = ("Packets", "Packets and queues, median run")
+    return section("cpu", title, intro + _grid(material, "cpu") + tables + _medians(material, caption, records.PACKETS))
 
 
 def _medians(material: Material, caption: str, heads: dict[str, str]) -> str:
