@@ -123,6 +123,15 @@ def test_an_invented_network_has_no_hosts_to_use(study_path: Path, capsys: pytes
     )
 
 
+def test_a_simulated_network_has_none_either(study_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study_path.write_text(study_path.read_text().replace("kind: fake", "kind: simulator"))
+    for verb in (["rack", "up"], ["check", "--testbed"]):
+        assert cli.main([*verb, str(study_path)]) == 2
+        said = capsys.readouterr().err
+        assert 'testbed.kind: found "simulator", expected rack or veth: ' in said
+        assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -110,9 +110,11 @@ def _built(path: str, say: Say) -> Iterator[tuple[Sequence[Host], _Addresses]]:
     from framegauge.testbeds.veth import VethTestbed
 
     study = study_file.load(path)
-    if study.testbed.kind == "fake":
+    able = study.testbed.capabilities
+    if able.is_invented or able.is_virtual:
+        hosts = "a simulated" if able.is_virtual else "an invented"
         raise StudyError(
-            [f'{path}: testbed.kind: found "fake", expected rack or veth: nothing runs in an invented host']
+            [f'{path}: testbed.kind: found "{study.testbed.kind}", expected rack or veth: nothing runs in {hosts} host']
         )
     if study.testbed.kind == "ssh":
         raise StudyError(

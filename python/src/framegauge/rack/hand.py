@@ -52,9 +52,11 @@ def up(study: Study, name: str, say: Say) -> Json:
     from framegauge.testbeds.rack import RackTestbed
     from framegauge.testbeds.veth import VethTestbed
 
-    if study.testbed.capabilities.is_invented:
+    able, kind = study.testbed.capabilities, study.testbed.kind
+    if able.is_invented or able.is_virtual:
+        hosts = "simulated" if able.is_virtual else "invented"
         raise StudyError(
-            [f'{name}: testbed.kind: found "fake", expected rack or veth: programs cannot run in invented hosts']
+            [f'{name}: testbed.kind: found "{kind}", expected rack or veth: programs cannot run in {hosts} hosts']
         )
     conditions = baseline(study)
 
