@@ -97,7 +97,7 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
         (["tsdy", "x.yaml", "--out", "y"], "framegauge", "unknown verb 'tsdy': did you mean 'study'?"),
         (["frobnicate"], "framegauge", f"unknown verb 'frobnicate', expected one of {', '.join(cli.VERBS)}"),
         ([], "framegauge", f"found no verb, expected one of {', '.join(cli.VERBS)}"),
-        (["simulate"], "framegauge", "verb 'simulate' is planned, and not there yet"),
+        (["rollout"], "framegauge", "verb 'rollout' is planned, and not there yet"),
         (["--vresion"], "framegauge", "unknown option '--vresion': did you mean '--version'?"),
         (["--blocks", "schema"], "framegauge", "unknown option '--blocks'"),
         (["study", "x.yaml", "--sede", "3"], "framegauge study", "unknown option '--sede': did you mean '--seed'?"),
@@ -169,9 +169,9 @@ def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(["--help"])
     assert end.value.code == 0
-    assert "planned, not there yet: simulate, rollout, watch" in capsys.readouterr().out
+    assert "planned, not there yet: rollout, watch" in capsys.readouterr().out
     with pytest.raises(SystemExit) as end:
-        cli.main(["simulate"])
+        cli.main(["rollout"])
     assert end.value.code == 2
 
 

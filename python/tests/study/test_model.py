@@ -47,7 +47,7 @@ BAD = {
     "unknown workload key": ("size:", "sise:", 'study.yaml:6: workloads.0.stream.sise: found an unknown key, expected "size"'),
     "wrong unit": ("10 MB", "10 parsec", 'study.yaml:6: workloads.0.stream.size: found "10 parsec", expected bytes such as'),
     "wrong type": ("blocks: 6", "blocks: many", 'study.yaml:7: blocks: found "many", expected a whole number'),
-    "wrong kind": ("kind: fake", "kind: fack", "study.yaml:2: testbed.kind: found \"fack\", expected 'rack', 'veth', 'fake' or 'ssh'"),
+    "wrong kind": ("kind: fake", "kind: fack", "study.yaml:2: testbed.kind: found \"fack\", expected 'rack', 'veth', 'fake', 'simulator' or 'ssh'"),
     "MTU suffix": ("9000]", "9k]", 'study.yaml:4: factors.mtu.levels.1: found "9k", expected an MTU in bytes'),
     "MTU too large": ("9000]", "70000]", "study.yaml:4: factors.mtu.levels.1: found 70000, expected an MTU in bytes between 68 and 65535"),
     "MTU too small": ("9000]", "67]", "study.yaml:4: factors.mtu.levels.1: found 67, expected an MTU"),

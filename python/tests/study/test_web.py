@@ -191,7 +191,7 @@ def test_all_that_is_missing_is_named_with_the_command_that_installs_it(monkeypa
 
 def test_the_results_say_what_its_metrics_are() -> None:
     """Without that a folder could not be judged again by another process."""
-    plan = commands._plan(study(), ())
+    plan = commands.plan_of(study(), ())
     assert {name: each["unit"] for name, each in plan["metrics"].items()} == {
         "operations": "per_second", "response_mean": "seconds", "response_p90": "seconds",
     }  # fmt: skip
