@@ -51,6 +51,7 @@ bench: build
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
 	$(VENV)/bin/python -m bench.diagnose
+	$(VENV)/bin/python -m bench.simulate
 
 man: $(VENV)/installed
 	$(VENV)/bin/python scripts/man.py
