@@ -78,6 +78,7 @@ impl Fabric {
     /// What was computed from a port that has changed since.
     fn derive_from_ports(&mut self, port: PortIndex) {
         self.bounds = None;
+        self.shared_buffers.iter_mut().for_each(|shared| shared.is_stale = true);
         let changed = &self.ports[usize::from(port.0)];
         for uplink in self.uplinks.iter_mut().filter(|uplink| uplink.port == port) {
             uplink.rate = changed.rate();

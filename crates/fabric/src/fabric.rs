@@ -13,11 +13,9 @@ use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::routing::Routes;
 use crate::script::Scripts;
+use crate::shared_buffer::SharedBuffers;
 use crate::uplink::Uplink;
-use crate::{
-    ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex,
-    SharedBufferConfig,
-};
+use crate::{ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex};
 
 /// Learns what becomes of frames: of their ends in any case, of the rest if it wants to.
 pub trait Sink {
@@ -88,7 +86,7 @@ pub struct Fabric {
     pub(crate) nics: Vec<Nic>,
     pub(crate) uplinks: Vec<Uplink>,
     pub(crate) routes: Routes,
-    shared_buffer: Option<SharedBufferConfig>,
+    pub(crate) shared_buffers: Option<SharedBuffers>,
     /// By host: frames can be sent to those of the same number.
     pub(crate) segments: Vec<usize>,
     /// By switch: its ports.
@@ -149,7 +147,9 @@ impl Fabric {
             configs: config.ports.clone(),
             unsettled: Vec::new(),
             watched: Vec::new(),
-            shared_buffer: config.shared_buffer,
+            shared_buffers: config
+                .shared_buffer
+                .map(|shared| SharedBuffers::new(shared, config.switches.len(), ports.len())),
             segments: config.segments(),
             switch_ports,
             clock: Picoseconds::ZERO,
@@ -301,9 +301,11 @@ impl Fabric {
             }
         };
         let output = self.routes.output(&frame);
-        let refused = self.shared_buffer.and_then(|shared| {
-            self.refused_by_shared_buffer(now, (switch, output), frame.frame_bytes, shared)
-        });
+        let is_shared = self.shared_buffers.is_some();
+        let refused = match is_shared {
+            true => self.refused_by_shared_buffer(now, (switch, output), frame.frame_bytes),
+            false => None,
+        };
         let port = &mut self.ports[usize::from(output.0)];
         let was_idle = port.next_arrival().is_none();
         let accepted = match refused {
@@ -323,6 +325,9 @@ impl Fabric {
                 let queue_bytes = port.buffered_bytes();
                 self.tell(&Fate { time: now, frame, reason, marked: false, queue_bytes }, output, sink);
             }
+        }
+        if is_shared {
+            self.note_shared_buffer(now, switch, output);
         }
         if self.ports[usize::from(output.0)].has_news() {
             self.settle(output, sink);

@@ -1,5 +1,6 @@
 //! One output port: its queue, its transmitter and the frames on its link.
 
+mod about;
 mod change;
 mod counting;
 mod losses;
@@ -368,21 +369,6 @@ impl Port {
     /// How long after it was handed to a host's NIC a frame is still on the link, whatever becomes known of it later.
     pub(crate) fn lead(&self) -> Picoseconds {
         if self.is_looked_at() { Picoseconds::ZERO } else { self.least_delay }
-    }
-
-    /// Where all frames in it and on its link go; none if they go to several.
-    pub(crate) fn only_destination(&self) -> Option<HostIndex> {
-        self.only_destination
-    }
-
-    /// The rate at which it sends.
-    pub(crate) fn rate(&self) -> BitRate {
-        self.rate
-    }
-
-    /// How long a frame is under way behind the transmitter, at least.
-    pub(crate) fn delay(&self) -> Picoseconds {
-        self.delay
     }
 
     fn transmitting_bytes(&self) -> u64 {

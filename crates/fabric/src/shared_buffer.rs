@@ -1,7 +1,11 @@
 //! One buffer for all ports of a switch.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use framegauge_frames::{Picoseconds, frame_bytes};
 
+use crate::port::Port;
 use crate::{ConfigError, Fabric, PortIndex, Reason};
 
 /// What the ports of a switch have together, with a dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length
@@ -40,23 +44,85 @@ impl SharedBufferConfig {
     }
 }
 
+/// What the ports of each switch hold together, kept as frames come and leave: nothing is summed up for a frame.
+///
+/// A port that sends has its next departure in the set of its switch; what has left by now is taken off when a frame comes.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedBuffers {
+    config: SharedBufferConfig,
+    /// By switch.
+    used_bytes: Vec<u64>,
+    departures: Vec<BinaryHeap<Reverse<(Picoseconds, PortIndex)>>>,
+    /// By port: its part of what is used, and whether its departure is in the set.
+    held: Vec<(u64, bool)>,
+    /// A port has changed since: all is to be looked at.
+    pub(crate) is_stale: bool,
+}
+
+impl SharedBuffers {
+    pub(crate) fn new(config: SharedBufferConfig, switches: usize, ports: usize) -> SharedBuffers {
+        SharedBuffers {
+            config,
+            used_bytes: vec![0; switches],
+            departures: vec![BinaryHeap::new(); switches],
+            held: vec![(0, false); ports],
+            is_stale: false,
+        }
+    }
+
+    /// Takes in what a port holds now.
+    fn note(&mut self, now: Picoseconds, switch: usize, index: PortIndex, port: &mut Port) {
+        port.catch_up(now);
+        let (held, has_departure) = &mut self.held[usize::from(index.0)];
+        let bytes = port.buffered_bytes();
+        let used = &mut self.used_bytes[switch];
+        *used = *used + bytes - *held;
+        *held = bytes;
+        if let Some(departs) = port.departure().filter(|_| !*has_departure) {
+            *has_departure = true;
+            self.departures[switch].push(Reverse((departs, index)));
+        }
+    }
+
+    /// Takes off what has left a switch by now.
+    fn catch_up(&mut self, now: Picoseconds, switch: usize, ports: &mut [Port]) {
+        while let Some(Reverse((time, port))) = self.departures[switch].peek().copied()
+            && time <= now
+        {
+            self.departures[switch].pop();
+            self.held[usize::from(port.0)].1 = false;
+            self.note(now, switch, port, &mut ports[usize::from(port.0)]);
+        }
+    }
+}
+
 impl Fabric {
     /// Why a switch whose ports share a buffer does not even offer a frame to a port.
-    #[cold]
     pub(crate) fn refused_by_shared_buffer(
         &mut self,
         now: Picoseconds,
         (switch, output): (usize, PortIndex),
         frame_bytes: u32,
-        shared: SharedBufferConfig,
     ) -> Option<Reason> {
-        let mut used_bytes = 0;
-        for port in &self.switch_ports[switch] {
-            let port = &mut self.ports[usize::from(port.0)];
-            port.catch_up(now);
-            used_bytes += port.buffered_bytes();
+        let shared = self.shared_buffers.as_mut()?;
+        if std::mem::take(&mut shared.is_stale) {
+            for (switch, ports) in self.switch_ports.iter().enumerate() {
+                for port in ports {
+                    shared.note(now, switch, *port, &mut self.ports[usize::from(port.0)]);
+                }
+            }
         }
-        let port_bytes = self.ports[usize::from(output.0)].buffered_bytes();
-        (!shared.admits(frame_bytes, port_bytes, used_bytes)).then_some(Reason::SharedBuffer)
+        shared.catch_up(now, switch, &mut self.ports);
+        let port = &mut self.ports[usize::from(output.0)];
+        port.catch_up(now);
+        let admits = shared.config.admits(frame_bytes, port.buffered_bytes(), shared.used_bytes[switch]);
+        (!admits).then_some(Reason::SharedBuffer)
+    }
+
+    /// A frame was offered to a port of a switch.
+    pub(crate) fn note_shared_buffer(&mut self, now: Picoseconds, switch: usize, output: PortIndex) {
+        if let Some(shared) = &mut self.shared_buffers {
+            shared.note(now, switch, output, &mut self.ports[usize::from(output.0)]);
+        }
     }
 }
