@@ -18,6 +18,7 @@ mod rtt;
 mod scenario;
 mod segment;
 mod sender;
+mod series;
 mod settings;
 mod simulation;
 mod small_queue;
@@ -29,6 +30,7 @@ pub use error::SimulationError;
 pub use log::Logged;
 pub use scenario::Scenario;
 pub use sender::SenderCounts;
+pub use series::PortSample;
 pub use settings::{Algorithm, Nagle, TcpSettings};
 pub use simulation::{FlowCounts, Outcome, Sample, Simulation};
 pub use spec::{

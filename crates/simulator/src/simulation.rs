@@ -22,6 +22,7 @@ use crate::capture::{Capture, Passed};
 use crate::connection::Connection;
 use crate::log::Logged;
 use crate::net::{Inbox, Net};
+use crate::series::{PortSample, Series};
 use crate::work::Transfer;
 use crate::{Scenario, SenderCounts, SimulationError};
 
@@ -62,6 +63,10 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Segments in the order in which they were sent, if the scenario asks for them.
     pub log: Vec<Logged>,
+    /// Of ports, in the order of time and port, and how many were not kept.
+    pub port_samples: Vec<PortSample>,
+    /// See there.
+    pub port_samples_left_out: u64,
     /// Of the network at the end.
     pub counters: Counters,
     /// The first million of drops and marks.
@@ -131,6 +136,7 @@ pub struct Simulation {
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) counts: Vec<FlowCounts>,
     pub(crate) samples: Vec<Sample>,
+    pub(crate) series: Series,
 }
 
 impl Simulation {
@@ -177,6 +183,7 @@ impl Simulation {
             transfers: Vec::new(),
             counts: vec![FlowCounts::default(); flows],
             samples: Vec::new(),
+            series: Series::default(),
             scenario,
         };
         for flow in 0..flows as u32 {
@@ -296,6 +303,7 @@ impl Simulation {
     }
 
     fn sample(&mut self, now: Picoseconds) {
+        self.series.take(now, &mut self.net.fabric);
         for connection in self.connections.iter().flatten().filter(|connection| connection.is_working()) {
             let step = &self.scenario.flows[connection.flow as usize].steps[connection.step as usize];
             let send = &connection.ends[connection.sending_side(step)].send;
@@ -338,7 +346,13 @@ impl Simulation {
             flows: self.counts,
             samples: self.samples,
             log: self.net.log.take().map_or_else(Vec::new, |log| log.segments),
-            counters: self.net.fabric.counters(),
+            counters: {
+                let mut counters = self.net.fabric.counters();
+                self.series.restore_peaks(&mut counters.ports);
+                counters
+            },
+            port_samples: self.series.samples,
+            port_samples_left_out: self.series.left_out,
             drops: self.net.fabric.take_drops(),
             passed: {
                 let mut passed = std::mem::take(&mut self.net.capture.passed);

@@ -147,3 +147,37 @@ fn the_same_seed_gives_the_same_bytes_and_another_one_does_not() {
     assert_eq!((&one.transfers, &one.drops, one.segments), (&same.transfers, &same.drops, same.segments));
     assert_ne!(one.transfers, other.transfers);
 }
+
+/// Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3: with N flows that are marked above K the queue's
+/// peak is K + N segments, and its amplitude √(N (C RTT + K) / 2).
+#[test]
+fn dctcp_holds_the_queue_at_its_threshold() {
+    let (flows, threshold) = (2u64, 40u64);
+    let frame = 1518;
+    let mut network = rack(3, GIGABIT, microseconds(100), 1_000_000);
+    network.ports[5].queue =
+        QueueConfig::Step { limit_bytes: 1_000_000, threshold_bytes: threshold * frame };
+    let work = (1..=flows as u16).map(|number| Flow::transfer(host(number), host(3), None)).collect();
+    let mut scenario = scenario(network, 1500, work, milliseconds(1000));
+    scenario.tcp.algorithm = Algorithm::Dctcp;
+    // One segment at a time, acknowledged one at a time: the fluid model has no bursts.
+    scenario.tcp.gso_bytes = 0;
+    scenario.tcp.delayed_ack = Picoseconds::ZERO;
+    scenario.jitter = microseconds(1);
+    scenario.sample_interval = microseconds(50);
+    let outcome = run(scenario);
+    let late = |sample: &&framegauge_simulator::PortSample| {
+        sample.port.0 == 5 && sample.time > milliseconds(200)
+    };
+    let peaks: Vec<u64> =
+        outcome.port_samples.iter().filter(late).map(|sample| sample.peak_queue_bytes / frame).collect();
+    let (most, least) = (*peaks.iter().max().unwrap(), *peaks.iter().min().unwrap());
+    println!("peak {most}, least {least}");
+    let known = threshold + flows;
+    assert!((known - 2..=known + 6).contains(&most), "{most} {known}");
+    // C RTT with the queue's own time: the path's 8 segments, and what it holds.
+    let amplitude = ((flows * (8 + threshold)) as f64 / 2.0).sqrt();
+    let found = (most - least) as f64;
+    assert!((0.5 * amplitude..3.0 * amplitude).contains(&found), "{found} {amplitude}");
+    assert_eq!(outcome.flows.iter().map(|flow| flow.sender.resends).sum::<u64>(), 0);
+}

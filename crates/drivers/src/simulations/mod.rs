@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use framegauge_fabric::{FabricConfig, PortCounters};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Logged, Outcome, Scenario, Simulation};
+use framegauge_simulator::{Logged, Outcome, PortSample, Scenario, Simulation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -84,6 +84,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
         "captured_left_out": outcome.passed_left_out,
+        "queues_left_out": outcome.port_samples_left_out,
         "drops_left_out": outcome.counters.unrecorded_drops,
     })
 }
@@ -132,7 +133,7 @@ impl From<&PortCounters> for Port {
     }
 }
 
-/// Writes `transfers.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder.
+/// Writes `transfers.arrow`, `queues.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder.
 /// and, if ports were watched, `capture.pcapng`.
 pub fn write(
     outcome: &Outcome,
@@ -145,6 +146,7 @@ pub fn write(
     for (name, file) in [
         ("transfers.arrow", spool::write(transfers(outcome))),
         ("samples.arrow", spool::write(samples(outcome))),
+        ("queues.arrow", spool::write(queues(outcome, &names))),
         ("segments.arrow", spool::write(segments(outcome))),
         ("drops.arrow", drops),
     ] {
@@ -181,6 +183,21 @@ fn transfers(outcome: &Outcome) -> Vec<(&'static str, Column)> {
         ("end_seconds", Column::Float(all.iter().map(|transfer| seconds(transfer.ended)).collect())),
         ("bytes", Column::Long(all.iter().map(|transfer| transfer.bytes).collect())),
         ("complete", Column::Word(all.iter().map(|transfer| u32::from(transfer.is_complete)).collect())),
+    ]
+}
+
+/// In the words of the rack's series.
+fn queues(outcome: &Outcome, names: &[String]) -> Vec<(&'static str, Column)> {
+    let all = &outcome.port_samples;
+    let long = |value: fn(&PortSample) -> u64| Column::Long(all.iter().map(value).collect());
+    vec![
+        ("time_seconds", Column::Float(all.iter().map(|sample| sample.time.as_seconds_f64()).collect())),
+        ("port", Column::Text(all.iter().map(|sample| names[usize::from(sample.port.0)].clone()).collect())),
+        ("queue_bytes", long(|sample| sample.queue_bytes)),
+        ("peak_queue_bytes", long(|sample| sample.peak_queue_bytes)),
+        ("sent_bytes", long(|sample| sample.sent_bytes)),
+        ("dropped_frames", long(|sample| sample.dropped_frames)),
+        ("marked_frames", long(|sample| sample.marked_frames)),
     ]
 }
 
