@@ -231,3 +231,29 @@ fn one_seed_for_all_makes_no_two_alike() {
     }
     assert!(apart > 20, "{apart}");
 }
+
+/// Pollaczek and Khinchine: with Poisson arrivals and constant service the mean wait is ρ / (2 (1 − ρ)) services.
+#[test]
+fn poisson_arrivals_wait_as_long_as_in_an_m_d_1_queue() {
+    for load in [0.5, 0.8] {
+        let mut config = loaded(1_000_000, Vec::new());
+        // Ten sources over links so fast that these delay nothing: their sum is Poisson at the switch.
+        config.ports[0].rate = BitRate::new(1_000_000_000_000).unwrap();
+        config.background = (0..10)
+            .map(|seed| BackgroundConfig {
+                process: Process::Poisson,
+                seed,
+                ..background(0, 2, (1e8 * load) as u64)
+            })
+            .collect();
+        let mut fabric = Fabric::new(&config).unwrap();
+        let mut log = Log::default();
+        fabric.advance(nanoseconds(10_000_000_000), &mut log);
+        let waits: Vec<f64> =
+            log.waits.iter().map(|(_, _, wait)| wait.as_seconds_f64() * 1e9 / T as f64).collect();
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        let known = load / (2.0 * (1.0 - load));
+        // 400,000 and 650,000 waits, correlated over some 1 / (1 - load)^2 of them: one per cent, and three.
+        assert!((mean / known - 1.0).abs() < 0.05, "load {load}: {mean} {known}");
+    }
+}

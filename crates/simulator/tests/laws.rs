@@ -155,8 +155,7 @@ fn dctcp_holds_the_queue_at_its_threshold() {
     let (flows, threshold) = (2u64, 40u64);
     let frame = 1518;
     let mut network = rack(3, GIGABIT, microseconds(100), 1_000_000);
-    network.ports[5].queue =
-        QueueConfig::Step { limit_bytes: 1_000_000, threshold_bytes: threshold * frame };
+    network.ports[5].queue = QueueConfig::Step { limit_bytes: 1_000_000, threshold_bytes: threshold * frame };
     let work = (1..=flows as u16).map(|number| Flow::transfer(host(number), host(3), None)).collect();
     let mut scenario = scenario(network, 1500, work, milliseconds(1000));
     scenario.tcp.algorithm = Algorithm::Dctcp;
@@ -166,9 +165,8 @@ fn dctcp_holds_the_queue_at_its_threshold() {
     scenario.jitter = microseconds(1);
     scenario.sample_interval = microseconds(50);
     let outcome = run(scenario);
-    let late = |sample: &&framegauge_simulator::PortSample| {
-        sample.port.0 == 5 && sample.time > milliseconds(200)
-    };
+    let late =
+        |sample: &&framegauge_simulator::PortSample| sample.port.0 == 5 && sample.time > milliseconds(200);
     let peaks: Vec<u64> =
         outcome.port_samples.iter().filter(late).map(|sample| sample.peak_queue_bytes / frame).collect();
     let (most, least) = (*peaks.iter().max().unwrap(), *peaks.iter().min().unwrap());
@@ -180,4 +178,44 @@ fn dctcp_holds_the_queue_at_its_threshold() {
     let found = (most - least) as f64;
     assert!((0.5 * amplitude..3.0 * amplitude).contains(&found), "{found} {amplitude}");
     assert_eq!(outcome.flows.iter().map(|flow| flow.sender.resends).sum::<u64>(), 0);
+}
+
+/// Frames of a flow keep their order where a flow has one way; where packets are sprayed they need not, and nothing is lost.
+#[test]
+fn a_flow_keeps_its_order_unless_packets_are_sprayed() {
+    use framegauge_simulator::{ScenarioSpec, Side};
+    for (choice, keeps) in [("flow", true), ("destination", true), ("packet", false)] {
+        let hosts: Vec<String> =
+            (1..=16).map(|host| format!(r#"{{"name": "h{host}", "mtu": 1500}}"#)).collect();
+        let flows: Vec<String> = (1..=8)
+            .map(|host| {
+                let to = host + 8;
+                format!(r#"{{"client": "h{host}", "server": "h{to}", "steps": [{{"from": "client", "bytes": 400000}}]}}"#)
+            })
+            .collect();
+        let json = format!(
+            r#"{{"hosts": [{}], "topology": {{"kind": "fat-tree", "k": 4}}, "routing": {{"choice": "{choice}"}},
+            "link": {{"bits_per_second": 1000000000, "rtt_seconds": 0.0001, "buffer_bytes": 256000, "port_mtu": 9216}},
+            "flows": [{}], "end_seconds": 1, "jitter_seconds": 0.000005, "capture": ["edge3-1>h9"]}}"#,
+            hosts.join(","),
+            flows.join(",")
+        );
+        let spec: ScenarioSpec = serde_json::from_str(&json).unwrap();
+        let scenario = spec.scenario().map_err(|error| panic!("{error}")).unwrap().0;
+        let outcome = run(scenario);
+        assert!(outcome.transfers.iter().all(|transfer| transfer.is_complete), "{choice}");
+        let sent: Vec<u64> = outcome
+            .passed
+            .iter()
+            .filter(|passed| {
+                passed.side == Side::Out && passed.segment.bytes > 0 && !passed.segment.is_resend
+            })
+            .map(|passed| passed.segment.sequence)
+            .collect();
+        assert!(sent.len() > 200);
+        let resent = outcome.flows.iter().map(|flow| flow.sender.resends).sum::<u64>();
+        // A resend is out of order by nature.
+        assert!(!keeps || resent == 0, "{choice}: {resent} resent");
+        assert_eq!(sent.is_sorted(), keeps, "{choice}");
+    }
 }
