@@ -1,6 +1,6 @@
 //! How far hosts are from each other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use framegauge_frames::Picoseconds;
 
@@ -43,19 +43,28 @@ impl Ends {
     /// How far hosts are from each other in a fabric of these ends, NIC by NIC, over routers too; `None` with one host.
     /// The configuration must be one that [`FabricConfig::check`] finds right.
     pub fn spans(&self, config: &FabricConfig) -> Option<Spans> {
-        let mut known: Vec<Vec<Option<Reach>>> = vec![Vec::new(); self.len()];
-        let mut way = |from: usize, to: usize| {
-            let legs = self.legs(self.owner(from), to)?.into_iter();
-            let legs = legs.map(|leg| {
-                let known = &mut known[leg.to];
-                known.resize(config.ports.len(), None);
-                config.reach(config.uplinks[leg.from], leg.to, known)
-            });
-            legs.reduce(Reach::followed_by)
-        };
+        let pairs = self.pairs(&self.unlike(config));
+        let mut ways: HashMap<(usize, usize), Reach> = HashMap::new();
+        let mut partners: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (one, other) in &pairs {
+            partners.entry(*one).or_default().push(*other);
+            partners.entry(*other).or_default().push(*one);
+        }
+        for (to, froms) in partners {
+            // What is known of one destination is of no use for others, and there may be thousands.
+            let mut known: HashMap<usize, Vec<Option<Reach>>> = HashMap::new();
+            for from in froms {
+                let Some(legs) = self.legs(self.owner(from), to) else { continue };
+                let reach = legs.into_iter().map(|leg| {
+                    let known = known.entry(leg.to).or_insert_with(|| vec![None; config.ports.len()]);
+                    config.reach(config.uplinks[leg.from], leg.to, known)
+                });
+                ways.extend(reach.reduce(Reach::followed_by).map(|reach| ((from, to), reach)));
+            }
+        }
         let mut found: Option<Spans> = None;
-        for (one, other) in self.pairs(&self.unlike(config)) {
-            if let (Some(there), Some(back)) = (way(one, other), way(other, one)) {
+        for (one, other) in pairs {
+            if let (Some(there), Some(back)) = (ways.get(&(one, other)), ways.get(&(other, one))) {
                 let both = Spread {
                     least: there.delay.least + back.delay.least,
                     most: there.delay.most + back.delay.most,
