@@ -12,6 +12,7 @@ mod congestion;
 mod connection;
 mod endpoint;
 mod log;
+mod memory;
 mod net;
 mod receiver;
 mod rtt;

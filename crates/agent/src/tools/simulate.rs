@@ -26,6 +26,7 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 fn simulate(folder: &std::path::Path) -> Result<Value, String> {
     let spec: ScenarioSpec =
         serde_json::from_reader(std::io::stdin().lock()).map_err(|error| format!("scenario: {error}"))?;
+    simulations::check_memory(&spec)?;
     let (scenario, network) = spec.scenario()?;
     let watched = simulations::Watched::of(&scenario);
     let ceilings = ceilings(&spec, &scenario.tcp)?;

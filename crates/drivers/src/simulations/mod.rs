@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use framegauge_fabric::{FabricConfig, PortCounters};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Logged, Outcome, PortSample, Scenario, Simulation};
+use framegauge_simulator::{Logged, Outcome, PortSample, Scenario, ScenarioSpec, Simulation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -32,6 +32,29 @@ pub struct Progress {
     pub end_seconds: f64,
     /// Segments so far.
     pub segments: u64,
+}
+
+/// Refuses what would not fit into this machine's memory, in one line.
+pub fn check_memory(spec: &ScenarioSpec) -> Result<(), String> {
+    let needed = spec.memory_bytes();
+    // Where it is not known, nothing is refused.
+    let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_bytes(&text));
+    match available {
+        Some(available) if needed > available => Err(format!(
+            "{} hosts and {} flows need about {:.1} GB of memory, found {:.1} GB available: ask for fewer",
+            spec.hosts.len(),
+            spec.flows.len(),
+            needed as f64 * 1e-9,
+            available as f64 * 1e-9
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn available_bytes(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(1024 * kibibytes)
 }
 
 /// Runs it; calls `report` now and then. Fails with one line.
@@ -239,4 +262,15 @@ fn segments(outcome: &Outcome) -> Vec<(&'static str, Column)> {
         ("cwnd_segments", words(|logged| logged.cwnd_segments)),
         ("ssthresh_segments", words(|logged| logged.ssthresh_segments)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read_from_its_line() {
+        assert_eq!(available_bytes("MemTotal: 9 kB\nMemAvailable:   24 kB\n"), Some(24_576));
+        assert_eq!(available_bytes("MemTotal: 9 kB\n"), None);
+    }
 }
