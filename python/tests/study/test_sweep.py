@@ -48,7 +48,7 @@ def test_a_file_for_the_rack_is_simulated_as_it_is() -> None:
     assert study.testbed.kind == "simulator"
     assert notes == ["margins.receiver_cpu_cost"]
     assert set(study.margin()) == {"goodput"}
-    for path in ("pair", "rack", "fat-tree", "queues", "streams", "blackout"):
+    for path in ("pair", "fat-tree", "queues", "blackout"):
         text = (ROOT / f"examples/{path}.yaml").read_text()
         assert simulated(Source(text, path))[0].testbed.kind == "simulator"
 

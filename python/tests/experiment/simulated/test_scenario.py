@@ -95,7 +95,7 @@ def test_merging_is_that_of_the_nic_or_of_the_kernel() -> None:
         assert asked(FILE.replace("9000]", f"9000], {factor}"))["nic"]["coalesces"]
 
 
-@pytest.mark.parametrize("name", ["fat-tree", "queues", "blackout", "streams"])
+@pytest.mark.parametrize("name", ["fat-tree", "queues", "blackout"])
 def test_the_networks_of_the_examples_are_described(name: str) -> None:
     study = study_of((ROOT / f"examples/{name}.yaml").read_text())
     slot = block_order(study, 0)[0]
