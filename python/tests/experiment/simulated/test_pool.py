@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from framegauge.agents.simulator import Progress, Simulated
+from framegauge.cli.progress import line
 from framegauge.errors import AgentFailure
 from framegauge.experiment.runner import Event
 from framegauge.experiment.simulated import plan as planning
@@ -163,7 +164,25 @@ def test_the_time_left_is_told_once_it_is_known(tmp_path: Path) -> None:
     assert all(math.isnan(event.seconds_left) or event.seconds_left >= 0 for event in events)
 
 
+def test_it_is_not_told_before(tmp_path: Path) -> None:
+    events: list[Event] = []
+    is_told = threading.Event()
+
+    def waits(scenario: Mapping[str, Any], progress: Progress) -> Simulated:
+        assert is_told.wait(60)
+        return invented(scenario, progress)
+
+    def told(event: Event) -> None:
+        events.append(event)
+        is_told.set()
+
+    run(tmp_path / "a", waits, on_event=told)
+    assert math.isnan(events[0].seconds_left)
+    assert line(events[0]).startswith("run 1 of 6: stream, ")
+    assert line(events[-1]).startswith(f"run {events[-1].number} of 6")
+
+
 def test_no_line_of_a_run_has_the_time_of_day(tmp_path: Path) -> None:
     run(tmp_path / "a")
-    for line in map(json.loads, (tmp_path / "a/runs.jsonl").read_text().splitlines()):
-        assert (line["began"], line["seconds"], line["attempt"]) == ("", 1.0, 0)
+    for written in map(json.loads, (tmp_path / "a/runs.jsonl").read_text().splitlines()):
+        assert (written["began"], written["seconds"], written["attempt"]) == ("", 1.0, 0)

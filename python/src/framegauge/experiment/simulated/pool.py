@@ -215,7 +215,9 @@ class Pool:
         """About how long the rest takes, by what runs took so far; NaN while nothing is known."""
         now, total = self._now(), 0.0
         known = {number: (now - begun) / share for number, (begun, share) in self._shares.items() if share > 0.02}
-        usual = statistics.fmean(known.values()) if known else float("nan")
+        if not known and not self._costs.took:
+            return float("nan")
+        usual = statistics.fmean(known.values()) if known else 0.0
         for planned in waiting:
             guess = known.get(planned.number, self._costs.guess(planned) or usual)
             begun, share = self._shares.get(planned.number, (now, 0.0))
