@@ -193,10 +193,14 @@ def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> It
 
 
 def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    if not bed.background:
+        return
     most = bed.link.port_mtu + FRAME_OVERHEAD_BYTES
-    # The name of a host stands for its first NIC.
-    ends = {host: topologies.ends_of(drawn, host)[0] for host in bed.host_names}
-    ends |= {end: end for host in bed.host_names for end in topologies.ends_of(drawn, host)}
+    hosts, ends = set(bed.host_names), dict[str, str]()
+    for end in (end for link in drawn for end in link):
+        if (host := topologies.node_of(end)) in hosts:
+            ends.setdefault(host, end)  # the name of a host stands for its first NIC
+            ends[end] = end
     parts = topologies.segments(drawn)
     for index, each in enumerate(bed.background):
         where: Where = ("testbed", "background", index)
