@@ -94,10 +94,7 @@ TALK = ({"from": "client", "bytes": 300}, {"from": "server", "bytes": 3000}) * 4
 
 
 def _losses() -> tuple[Case, ...]:
-    single = [
-        Case(f"segment {number} of 30 lost", data=[lose(number)])
-        for number in (1, 2, 3, 5, 9, 10, 11, 20, 27, 28, 29, 30)
-    ]
+    single = [Case(f"segment {number} of 30 lost", data=[lose(number)]) for number in (1, 2, 3, 5, 9, 10, 11, 20, 27, 28, 29, 30)]
     runs = [
         Case(f"segments {first} to {last} lost", data=[lose(*_span(first, last))])
         for first, last in ((3, 4), (5, 7), (11, 15), (1, 10), (2, 10), (26, 30), (29, 30), (8, 12))
@@ -162,27 +159,25 @@ def _reordered() -> tuple[Case, ...]:
 
 
 def _applications() -> tuple[Case, ...]:
-    idle = one(20)[0], *one(20, think_seconds=0.0)
+    first, answer = one(20)
+
+    def again(seconds: float) -> tuple[Step, ...]:
+        return first, answer, {**first, "think_seconds": seconds}, answer
+
     return (
         Case("small writes", SMALL),
         Case("small writes without Nagle", SMALL, nodelay=True),
         Case("small writes 3 ms apart", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1])),
-        Case(
-            "small writes 3 ms apart without Nagle", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1]), nodelay=True
-        ),
+        Case("small writes 3 ms apart without Nagle", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1]), nodelay=True),
         Case("small writes without Nagle, one lost", SMALL, nodelay=True, data=[lose(3)]),
         Case("head and body in two writes", PAIRS),
         Case("head and body in two writes without Nagle", PAIRS, nodelay=True),
         Case("requests and answers", TALK),
         Case("requests and answers, a request lost", TALK, data=[lose(2)]),
         Case("requests and answers, an answer lost", TALK, acks=[lose(2)]),
-        Case("idle for 1 s", (*idle[:1], idle[2], {**idle[1], "think_seconds": 1.0}, idle[2])),
-        Case("idle for 100 ms", (*idle[:1], idle[2], {**idle[1], "think_seconds": 0.1}, idle[2])),
-        Case(
-            "idle for 1 s, then a loss",
-            (*idle[:1], idle[2], {**idle[1], "think_seconds": 1.0}, idle[2]),
-            data=[lose(23)],
-        ),
+        Case("idle for 1 s", again(1.0)),
+        Case("idle for 100 ms", again(0.1)),
+        Case("idle for 1 s, then a loss", again(1.0), data=[lose(23)]),
         Case("reader pauses for 100 ms", one(30, reader_waits_seconds=0.1)),
         Case("reader pauses until the window is closed", one(100, reader_waits_seconds=0.15)),
         Case("reader pauses for 1 s with the window closed", one(100, reader_waits_seconds=1.0)),
@@ -215,13 +210,8 @@ def _ends() -> tuple[Case, ...]:
 CASES: tuple[Case, ...] = tuple(
     replace(case, group=group)
     for group, cases in {
-        "losses": _losses(),
-        "settings": _settings(),
-        "acknowledgements": _acknowledgements(),
-        "reordering": _reordered(),
-        "applications": _applications(),
-        "marks": _marks(),
-        "beginning and end": _ends(),
+        "losses": _losses(), "settings": _settings(), "acknowledgements": _acknowledgements(),
+        "reordering": _reordered(), "applications": _applications(), "marks": _marks(), "beginning and end": _ends(),
     }.items()
     for case in cases
 )

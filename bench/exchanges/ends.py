@@ -100,9 +100,9 @@ def main() -> None:
         if asked["nodelay"]:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         play(connection, asked["role"], asked["steps"])
-        found: dict[str, Any] = info(connection)
         if asked["role"] == "client":
             connection.shutdown(socket.SHUT_WR)
+        found: dict[str, Any] = info(connection)
         while connection.recv_into(ROOM):
             pass
         if asked["role"] == "server":

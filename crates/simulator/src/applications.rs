@@ -125,7 +125,10 @@ impl Simulation {
         connection.due(now);
         match think {
             Picoseconds::ZERO => self.begin_step(now, number),
-            think => self.schedule(now + think, Event::Step { connection: number }),
+            think => {
+                connection.stage = Stage::Thinking;
+                self.schedule(now + think, Event::Step { connection: number });
+            }
         }
     }
 

@@ -18,6 +18,16 @@ impl Beyond {
         self.ranges.is_empty()
     }
 
+    /// Bytes beyond the hole.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|(begin, end)| end - begin).sum()
+    }
+
+    /// From the hole to the end of all.
+    pub(crate) fn reach(&self, next: u64) -> u64 {
+        self.ranges.last().map_or(0, |(_, end)| end.saturating_sub(next))
+    }
+
     pub(crate) fn note_duplicate(&mut self, begin: u64, end: u64) {
         self.duplicate = Some((begin, end));
     }

@@ -30,6 +30,8 @@ pub(crate) struct Outgoing {
     pub(crate) bytes: u32,
     /// It has a SYN, if it is the first, or a FIN.
     pub(crate) fin: bool,
+    /// A write, or a super-segment, ends with it.
+    pub(crate) push: bool,
     /// It was not sent before.
     pub(crate) is_new: bool,
 }
@@ -96,12 +98,15 @@ impl<W: Wire> Tick for Moment<'_, W> {
     }
 
     fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds {
-        let Outgoing { sequence, bytes, fin, is_new } = outgoing;
+        let Outgoing { sequence, bytes, fin, push, is_new } = outgoing;
         let mut segment = self.blank(sequence);
         segment.bytes = bytes;
         let is_syn = fin && sequence == 0;
         if fin {
-            segment.flags = if is_syn { Flags::SYN } else { Flags::FIN };
+            segment.flags = if is_syn { self.syn_flags() } else { Flags::FIN };
+        }
+        if push {
+            segment.flags = segment.flags.with(Flags::PSH);
         }
         segment.is_ecn_capable = self.ecn.is_capable && bytes > 0;
         if is_new && bytes > 0 && std::mem::take(&mut self.ecn.tells_reduction) {
@@ -129,6 +134,15 @@ impl<W: Wire> Tick for Moment<'_, W> {
 }
 
 impl<W> Moment<'_, W> {
+    /// The first SYN asks for ECN with both flags, the answer grants it with one (RFC 3168 section 6.1.1).
+    fn syn_flags(&self) -> Flags {
+        match (self.ecn.is_capable, self.receiver.next > 0) {
+            (false, _) => Flags::SYN,
+            (true, true) => Flags::SYN.with(Flags::ECE),
+            (true, false) => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+        }
+    }
+
     fn blank(&self, sequence: u64) -> Segment {
         let stamp = if self.settings.timestamps { stamp(self.now) } else { 0 };
         Segment { from: self.ids.own, to: self.ids.peer, sequence, stamp, ..Segment::default() }
@@ -234,6 +248,7 @@ impl Endpoint {
             Phase::Listening => {
                 self.receive.begin(segment);
                 self.send.peer_window = segment.window_bytes;
+                self.send.answers_syn = true;
                 self.send_syn(now, settings, wire);
             }
             Phase::Opening if segment.flags.has(Flags::ACK) => {
@@ -241,6 +256,7 @@ impl Endpoint {
                 let (send, mut moment) = self.moment(now, segment.echo, settings, wire);
                 send.acknowledge(&mut moment, segment);
                 self.establish(now, segment);
+                self.send.begin();
                 self.send_acknowledgement(now, settings, wire);
             }
             // The answer, or the acknowledgement, was lost.
@@ -289,7 +305,7 @@ impl Endpoint {
     fn send_acknowledgement(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
         let next = self.send.next;
         let (_, mut moment) = self.moment(now, 0, settings, wire);
-        moment.transmit(Outgoing { sequence: next, bytes: 0, fin: false, is_new: true });
+        moment.transmit(Outgoing { sequence: next, bytes: 0, fin: false, push: false, is_new: true });
     }
 
     /// Lets everything happen that is due.

@@ -14,6 +14,7 @@ mod endpoint;
 mod log;
 mod memory;
 mod net;
+mod receive_window;
 mod receiver;
 mod rtt;
 mod scenario;

@@ -6,6 +6,7 @@ use framegauge_frames::Picoseconds;
 use crate::TcpSettings;
 use crate::beyond::Beyond;
 use crate::endpoint::stamp;
+use crate::receive_window::ReceiveWindow;
 use crate::segment::{Blocks, Flags, Segment};
 
 /// The MSS that is supposed of a peer of which nothing was received (`TCP_MSS_DEFAULT`).
@@ -43,8 +44,8 @@ pub(crate) struct Receiver {
     last_received: Option<Picoseconds>,
     peer_mss: u32,
     mss: u32,
-    /// A segment that was not full has come since the last acknowledgement.
-    has_small: bool,
+    /// The end of a write, or of a super-segment, has come since the last acknowledgement (`ICSK_ACK_PUSHED`).
+    is_pushed: bool,
     is_pending: bool,
     is_urgent: bool,
     pub(crate) deadline: Option<Picoseconds>,
@@ -54,13 +55,9 @@ pub(crate) struct Receiver {
     pub(crate) together_until: Option<Picoseconds>,
     /// The peer's timestamp that is echoed.
     pub(crate) stamp: u32,
-    /// The window's right edge, as announced, and its size now and at most.
+    /// The window's right edge, as announced, and its size.
     edge: u64,
-    window: u32,
-    most: u32,
-    tuned_at: Picoseconds,
-    tuned_from: u64,
-    space: u64,
+    window: ReceiveWindow,
     pub(crate) rtt: Picoseconds,
     /// The RTT as the peer's timestamps tell it, which has queues in it; eight times the mean, in microseconds.
     measured: u64,
@@ -75,7 +72,6 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(crate) fn new(mss: u32, settings: &TcpSettings, tells_marks_exactly: bool) -> Receiver {
         let (window, most) = settings.receive_window_bytes;
-        let window = if window > mss { window - window % mss } else { window };
         Receiver {
             next: 0,
             answered: 0,
@@ -88,7 +84,7 @@ impl Receiver {
             last_received: None,
             peer_mss: SUPPOSED_MSS.min(mss),
             mss,
-            has_small: false,
+            is_pushed: false,
             is_pending: false,
             is_urgent: false,
             deadline: None,
@@ -98,11 +94,7 @@ impl Receiver {
             together_until: None,
             stamp: 0,
             edge: 0,
-            window,
-            most: most.max(window),
-            tuned_at: Picoseconds::ZERO,
-            tuned_from: 1,
-            space: u64::from(window),
+            window: ReceiveWindow::new(window, most, mss),
             rtt: Picoseconds::ZERO,
             measured: 0,
             measured_by: 0,
@@ -150,19 +142,31 @@ impl Receiver {
         }
         if begin > self.next {
             self.beyond.keep(begin, end);
-            return;
+            // `tcp_data_queue_ofo` measures and opens, too.
+            self.note_size(segment);
+            self.note_echo(now, segment);
+            return self.open_window(segment.bytes);
         }
-        self.note_size(segment.bytes, segment.flags.has(Flags::FIN));
+        self.note_size(segment);
         self.note_time(now, settings);
         self.note_echo(now, segment);
         if begin < self.next {
             self.beyond.note_duplicate(begin, self.next);
         }
         self.next = end;
+        self.open_window(segment.bytes);
         if !self.beyond.is_empty() {
             self.next = self.beyond.close(self.next);
             // A hole was filled: the sender is to know at once (RFC 5681 section 4.2).
             self.is_urgent |= self.beyond.is_empty();
+        }
+    }
+
+    /// A window that has just grown is announced at once (`tcp_grow_window`: `icsk_ack.quick |= 1`).
+    fn open_window(&mut self, bytes: u32) {
+        let held = self.held();
+        if self.window.grow(bytes, bytes >= self.peer_mss, self.peer_mss, held) {
+            self.quick |= 1;
         }
     }
 
@@ -189,11 +193,14 @@ impl Receiver {
         }
     }
 
-    fn note_size(&mut self, bytes: u32, fin: bool) {
+    /// `tcp_measure_rcv_mss`.
+    fn note_size(&mut self, segment: &Segment) {
+        let bytes = segment.bytes;
         if bytes >= self.peer_mss {
             self.peer_mss = bytes.min(self.mss);
-        } else if bytes > 0 || fin {
-            self.has_small |= bytes > 0;
+            self.is_pushed |= segment.flags.has(Flags::PSH);
+        } else {
+            self.is_pushed |= bytes > 0;
         }
     }
 
@@ -227,12 +234,15 @@ impl Receiver {
         }
         self.measured_by = segment.echo;
         let sample = 1000 * u64::from(stamp(now).saturating_sub(segment.echo).max(1));
-        self.measured =
-            if self.measured == 0 { sample << 3 } else { self.measured - (self.measured >> 3) + sample };
+        if self.measured == 0 || sample << 3 < self.measured {
+            self.measured = sample << 3;
+        } else if self.unread() == 0 {
+            self.measured = self.measured - (self.measured >> 3) + sample;
+        }
     }
 
     fn quick_count(&self, most: u32) -> u32 {
-        (self.window / (2 * self.peer_mss)).max(2).min(most)
+        (self.window.open as u32 / (2 * self.peer_mss)).max(2).min(most)
     }
 
     fn be_quick(&mut self, settings: &TcpSettings) {
@@ -250,7 +260,7 @@ impl Receiver {
         let received = self.next - self.answered;
         let is_quick = self.quick > 0 && !self.is_interactive;
         let full = received > u64::from(self.peer_mss) && (!self.is_paused || self.could_announce());
-        let read_small = self.has_small && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
+        let read_small = self.is_pushed && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
         let waits_not = settings.delayed_ack == Picoseconds::ZERO;
         if full || is_quick || self.is_urgent || read_small || waits_not {
             return Answer::Now;
@@ -259,7 +269,7 @@ impl Receiver {
             if self.deadline.is_none() {
                 let span = self.wait.max(settings.delayed_ack);
                 let most =
-                    Picoseconds::from_nanoseconds(if self.has_small { 200_000_000 } else { 500_000_000 });
+                    Picoseconds::from_nanoseconds(if self.is_pushed { 200_000_000 } else { 500_000_000 });
                 let span = span.min(most.min(self.rtt.max(settings.delayed_ack)));
                 self.deadline = Some(settings.expiry(now, span));
             }
@@ -283,8 +293,9 @@ impl Receiver {
         }
         self.together += 1;
         if self.together_until.is_none() {
-            let twentieth = Picoseconds::new(self.rtt.get() / 20).min(LONGEST_TOGETHER);
-            self.together_until = Some(now + twentieth);
+            let seen = Picoseconds::from_nanoseconds((self.measured >> 3) * 1000);
+            let rtt = if self.rtt > Picoseconds::ZERO { seen.min(self.rtt) } else { seen };
+            self.together_until = Some(now + Picoseconds::new(rtt.get() / 20).min(LONGEST_TOGETHER));
         }
         Answer::Nothing
     }
@@ -293,8 +304,13 @@ impl Receiver {
         self.next + u64::from(self.available()) >= self.edge
     }
 
+    /// What is in the buffer: unread, or beyond a hole.
+    fn held(&self) -> u64 {
+        self.unread() + self.beyond.bytes()
+    }
+
     fn available(&self) -> u32 {
-        u64::from(self.window).saturating_sub(self.unread()) as u32
+        self.window.available(self.held()) as u32
     }
 
     /// An acknowledgement waits no longer (`tcp_delack_timer_handler`, `tcp_compressed_ack_kick`). Whether it is sent.
@@ -328,24 +344,13 @@ impl Receiver {
         after >= 2 * before && after > before && self.edge > 0
     }
 
-    /// The window grows with what is read per RTT (`tcp_rcv_space_adjust`).
+    /// The window grows with what is read per RTT.
     fn tune(&mut self, now: Picoseconds) {
-        let rtt = self.rtt.max(Picoseconds::from_nanoseconds((self.measured >> 3) * 1000));
-        if now < self.tuned_at + rtt {
-            return;
-        }
-        let copied = self.read - self.tuned_from;
-        if copied > self.space {
-            let mut window = 2 * copied + 16 * u64::from(self.mss);
-            window += 2 * (window * (copied - self.space) / self.space);
-            self.window = self.window.max(window.min(u64::from(self.most)) as u32);
-            self.space = copied;
-        } else if 2 * copied > u64::from(self.window) {
-            let window = 4 * copied;
-            self.window = self.window.max(window.min(u64::from(self.most)) as u32);
-        }
-        self.tuned_at = now;
-        self.tuned_from = self.read;
+        let rtt = match self.measured {
+            0 => self.rtt,
+            measured => Picoseconds::from_nanoseconds((measured >> 3) * 1000),
+        };
+        self.window.tune(now, rtt, self.read, self.beyond.reach(self.next));
     }
 
     /// What goes into the header of a segment that is sent now; it counts as acknowledgement.
@@ -355,7 +360,7 @@ impl Receiver {
         let kept = self.edge.saturating_sub(self.next);
         let mut window = u64::from(self.available());
         // Silly windows are not announced (RFC 9293 section 3.8.6.2.2).
-        if window < u64::from(self.mss.min(self.window / 2)) {
+        if window < u64::from(self.mss).min(self.window.open / 2) {
             window = 0;
         }
         let window = window.max(kept);
@@ -372,7 +377,7 @@ impl Receiver {
         self.answered = self.next;
         self.is_pending = false;
         self.is_urgent = false;
-        self.has_small = false;
+        self.is_pushed = false;
         self.deadline = None;
         self.together = 0;
         self.together_until = None;

@@ -10,6 +10,7 @@ impl Flags {
     pub(crate) const ECE: Flags = Flags(4);
     pub(crate) const CWR: Flags = Flags(8);
     pub(crate) const ACK: Flags = Flags(16);
+    pub(crate) const PSH: Flags = Flags(32);
 
     pub(crate) const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)

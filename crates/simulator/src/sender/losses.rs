@@ -103,6 +103,7 @@ impl Sender {
             let sent = self.queue.get(place);
             let is_recent = sack && place > 0 && sent.at + rack > now;
             if !is_recent && !sent.is_acked && (!sent.is_lost || sent.is_resent) {
+                self.counts.lost_resends += u64::from(self.queue.get(place).is_resent);
                 self.queue.lose(place);
                 self.lost += 1;
             }

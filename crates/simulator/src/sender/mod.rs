@@ -169,6 +169,8 @@ pub(crate) struct Sender {
     probe: Option<(u64, bool)>,
     /// F-RTO (RFC 5682).
     may_be_spurious: bool,
+    /// Its SYN answers another.
+    pub(crate) answers_syn: bool,
     /// Timeouts in a row.
     timeouts: u32,
     duplicates: u32,
@@ -212,6 +214,7 @@ impl Sender {
             reduction: Reduction::default(),
             probe: None,
             may_be_spurious: false,
+            answers_syn: false,
             timeouts: 0,
             duplicates: 0,
             known_blocks: [(0, 0); 4],
@@ -226,6 +229,13 @@ impl Sender {
             owes_reduction: false,
             is_ecn: false,
             counts: SenderCounts::default(),
+        }
+    }
+
+    /// The SYN was answered. If it had to be sent again twice, the path is to be tried with one segment (`tcp_init_transfer`).
+    pub(crate) fn begin(&mut self) {
+        if self.counts.resends > 1 {
+            self.window.cwnd = 1;
         }
     }
 

@@ -60,7 +60,7 @@ impl Sender {
         };
         self.queue.push(sent);
         self.next = 1;
-        tick.transmit(Outgoing { sequence: 0, bytes: 0, fin: true, is_new: true });
+        tick.transmit(Outgoing { sequence: 0, bytes: 0, fin: true, push: false, is_new: true });
         self.set_timeout(tick);
     }
 
@@ -243,8 +243,10 @@ impl Sender {
                 resends: 0,
                 at: now,
             };
-            let departs =
-                tick.transmit(Outgoing { sequence: self.next, bytes: size as u32, fin, is_new: true });
+            // `__tcp_transmit_skb` sets it for super-segments, `tcp_mark_push` at the end of a write.
+            let push = size > 0 && left == 0 && (bytes > mss || self.next + size == self.written);
+            let outgoing = Outgoing { sequence: self.next, bytes: size as u32, fin, push, is_new: true };
+            let departs = tick.transmit(outgoing);
             self.counts.segments += 1;
             if size < mss && !fin {
                 self.last_small = sent.end();
@@ -310,6 +312,7 @@ impl Sender {
             sequence: sent.sequence,
             bytes: sent.bytes,
             fin: sent.control,
+            push: sent.bytes > 0 && sent.sequence + u64::from(sent.bytes) == self.written,
             is_new: false,
         });
         self.hand_over(tick.now(), departs, u64::from(sent.bytes));

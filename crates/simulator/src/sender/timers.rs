@@ -6,6 +6,9 @@ use super::{Sender, Timer};
 use crate::congestion::State;
 use crate::endpoint::{Outgoing, Tick};
 
+/// SYNs that are sent again after the same time; then it doubles (`tcp_syn_linear_timeouts`).
+const LINEAR_SYNS: u32 = 4;
+
 impl Sender {
     /// The timer is due.
     pub(crate) fn expire(&mut self, tick: &mut impl Tick) {
@@ -22,16 +25,28 @@ impl Sender {
         if self.queue.is_empty() {
             return;
         }
-        self.counts.timeouts += 1;
         if self.unacknowledged == 0 {
-            self.rtt.back_off();
-            self.resend(tick, 0);
-            return self.set_timeout(tick);
+            return self.time_out_syn(tick);
         }
+        self.counts.timeouts += 1;
         self.enter_loss(tick);
         self.timeouts += 1;
         self.rtt.back_off();
         self.resend_head(tick);
+        self.set_timeout(tick);
+    }
+
+    /// An answer to a SYN is no matter of a socket's timer yet: it is not counted there (`reqsk_timer_handler`).
+    fn time_out_syn(&mut self, tick: &mut impl Tick) {
+        self.timeouts += 1;
+        if !self.answers_syn {
+            self.counts.timeouts += 1;
+            self.counts.lost_resends += u64::from(self.queue.get(0).is_resent);
+        }
+        if self.answers_syn || self.timeouts > LINEAR_SYNS {
+            self.rtt.back_off();
+        }
+        self.resend(tick, 0);
         self.set_timeout(tick);
     }
 
@@ -92,7 +107,7 @@ impl Sender {
     /// The window is closed: asks for it with the segment before (`tcp_xmit_probe_skb`).
     fn probe_window(&mut self, tick: &mut impl Tick) {
         self.rtt.back_off();
-        tick.transmit(Outgoing { sequence: self.unacknowledged - 1, bytes: 0, fin: false, is_new: false });
+        tick.transmit(Outgoing { sequence: self.unacknowledged - 1, bytes: 0, fin: false, push: false, is_new: false });
         self.timer = Some(Timer::Persist(tick.expiry(self.rtt.timeout())));
     }
 

@@ -1,0 +1,136 @@
+//! The receive window: what the buffer holds of it, and how it grows (Linux' `tcp_grow_window`, `tcp_rcv_space_adjust`).
+
+use framegauge_frames::Picoseconds;
+
+/// The share of a buffer that is payload where nothing was received yet (`TCP_DEFAULT_SCALING_RATIO`), of 256.
+const SUPPOSED_SHARE: u64 = 128;
+/// What Linux' tun driver takes in memory for a frame of this payload (`truesize`): one piece with room at both ends while that
+/// fits into a page, whole pages otherwise. The rack's hosts receive by it; others take as much, give or take a tenth.
+fn memory(payload_bytes: u32) -> u64 {
+    const HEADERS: u64 = 66;
+    const ROOM: u64 = 64;
+    const SHARED_INFO: u64 = 320;
+    const DESCRIPTION: u64 = 256;
+    const PAGE: u64 = 4096;
+    let frame = u64::from(payload_bytes) + HEADERS;
+    let piece = (frame + ROOM).next_multiple_of(64) + SHARED_INFO;
+    DESCRIPTION + if piece <= PAGE { piece } else { frame.next_multiple_of(PAGE) }
+}
+
+/// The measure of what is read begins at so many segments (`TCP_INIT_CWND`).
+const FIRST_SEGMENTS: u64 = 10;
+/// Smaller segments open no window.
+const LEAST_BYTES: u32 = 128;
+
+/// The window of one receiver, in bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct ReceiveWindow {
+    /// What is announced while the buffer is empty (`rcv_ssthresh`).
+    pub(crate) open: u64,
+    /// What the buffer holds of payload (`window_clamp`).
+    clamp: u64,
+    most: u64,
+    /// The buffer in memory, of which payload is a share of 256.
+    buffer: u64,
+    has_found_share: bool,
+    /// A full segment's payload (`advmss`).
+    segment: u64,
+    tuned_at: Picoseconds,
+    tuned_from: u64,
+    /// What was read in a round trip, at most (`rcvq_space`).
+    space: u64,
+}
+
+impl ReceiveWindow {
+    /// `first`: the window as it is announced on the SYN; `most`: the most that it grows to.
+    pub(crate) fn new(first: u32, most: u32, mss: u32) -> ReceiveWindow {
+        let whole = if first > mss { first - first % mss } else { first };
+        let segment = u64::from(mss);
+        ReceiveWindow {
+            open: whole.into(),
+            clamp: first.into(),
+            most: most.max(whole).into(),
+            buffer: u64::from(first) * 256 / SUPPOSED_SHARE,
+            has_found_share: false,
+            segment,
+            tuned_at: Picoseconds::ZERO,
+            tuned_from: 1,
+            space: u64::from(whole).min(FIRST_SEGMENTS * segment),
+        }
+    }
+
+    /// A segment has come, in order or not, and so much is held, it included. Whether the window has grown.
+    pub(crate) fn grow(&mut self, bytes: u32, is_full: bool, supposed_mss: u32, held: u64) -> bool {
+        if is_full && !self.has_found_share {
+            self.has_found_share = true;
+            let share = (u64::from(bytes) * 256 / memory(bytes)).min(256);
+            self.clamp = (self.buffer * share / 256).min(self.most.max(self.open));
+        }
+        let room = self.clamp.saturating_sub(held).saturating_sub(self.open);
+        if bytes < LEAST_BYTES || room == 0 {
+            return false;
+        }
+        let step = if is_full { 2 * self.segment } else { 2 * u64::from(supposed_mss) };
+        self.open += step.max(2 * u64::from(bytes)).min(room);
+        true
+    }
+
+    /// What can be announced while so much is held.
+    pub(crate) fn available(&self, held: u64) -> u64 {
+        self.clamp.saturating_sub(held).min(self.open)
+    }
+
+    /// The buffer grows with what is read in a round trip, twice as fast as the sender does in slow start. `read`: everything
+    /// so far; `beyond`: what lies beyond a hole.
+    pub(crate) fn tune(&mut self, now: Picoseconds, rtt: Picoseconds, read: u64, beyond: u64) {
+        if rtt == Picoseconds::ZERO || now < self.tuned_at + rtt {
+            return;
+        }
+        let copied = read - self.tuned_from;
+        if copied > self.space {
+            let window = 2 * copied;
+            let window = window + 2 * (window * (copied - self.space) / self.space) + beyond;
+            self.clamp = self.clamp.max(window.min(self.most));
+            self.space = copied;
+        }
+        self.tuned_at = now;
+        self.tuned_from = read;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_takes_as_much_memory_as_the_driver_gives_it() {
+        assert_eq!([1448, 8948].map(memory), [2176, 12_544]);
+    }
+
+    #[test]
+    fn every_full_segment_opens_it_by_two_up_to_what_the_buffer_holds() {
+        let mut window = ReceiveWindow::new(65_535, 16_000_000, 1448);
+        assert_eq!(window.available(0), 65_160);
+        let steps: Vec<u64> = (0..9)
+            .map(|_| {
+                window.grow(1448, true, 1448, 0);
+                window.available(0)
+            })
+            .collect();
+        // As the kernel announces them, before they are rounded up to 1024.
+        assert_eq!(steps, [68_056, 70_952, 73_848, 76_744, 79_640, 82_536, 85_432, 87_038, 87_038]);
+        assert!(!window.grow(1448, true, 1448, 0));
+        assert_eq!(window.available(20_000), 67_038);
+    }
+
+    #[test]
+    fn what_is_read_in_a_round_trip_makes_the_buffer_larger() {
+        let mut window = ReceiveWindow::new(65_535, 16_000_000, 1448);
+        let at = |ms: u64| Picoseconds::from_nanoseconds(ms * 1_000_000);
+        window.tune(at(10), at(10), 1 + 28_960, 0);
+        // Twice what was read, and as it has doubled, twice that again.
+        assert_eq!(window.clamp, 57_920 + 2 * 57_920);
+        window.tune(at(15), at(10), 1 + 1_000_000, 0);
+        assert_eq!(window.clamp, 57_920 + 2 * 57_920);
+    }
+}
