@@ -64,9 +64,10 @@ def _kernel(case: Case, agent: str) -> model.Exchange:
         try:
             with Agent.open([agent, "rack"]) as rack:
                 return kernel.played(case, rack)
-        except (FramegaugeError, RuntimeError):
+        except (FramegaugeError, RuntimeError) as problem:
             if attempt == TRIES:
-                raise
+                # Not the error itself: another process is to be told.
+                raise RuntimeError(f"{case.name}: {problem}") from None
     raise AssertionError
 
 

@@ -11,6 +11,11 @@ Rule = Mapping[str, Any]
 
 BITS_PER_SECOND = 100_000_000
 BUFFER_BYTES = 4_000_000
+# Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
+SHAPER_FACTOR = 0.999
+# While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures: where
+# they end decides what is acknowledged.
+RTT_SECONDS = 0.02
 # An Ethernet frame of a segment without payload has 70 bytes, of ARP 64, of a SYN 78.
 ANY, PAYLOAD = 66, 100
 MSS = {1500: 1448, 9000: 8948}
@@ -35,7 +40,7 @@ class Case:
     data: Sequence[Rule] = ()
     acks: Sequence[Rule] = ()
     mtu: int = 1500
-    rtt_seconds: float = 0.01
+    rtt_seconds: float = RTT_SECONDS
     congestion: str = "cubic"
     sack: bool = True
     ecn: bool = False
@@ -89,6 +94,7 @@ def _span(first: int, last: int) -> tuple[int, ...]:
 # the server SYN-ACK, acknowledgements, answer, FIN.
 SYN, HANDSHAKE_ACK = 1, 2
 SMALL = ({"from": "client", "bytes": 4000, "write_bytes": 400}, {"from": "server", "bytes": 1})
+APART = ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1])
 PAIRS = ({"from": "client", "bytes": 600, "first_write_bytes": 100}, {"from": "server", "bytes": 100}) * 3
 TALK = ({"from": "client", "bytes": 300}, {"from": "server", "bytes": 3000}) * 4
 
@@ -126,6 +132,7 @@ def _settings() -> tuple[Case, ...]:
         Case("MTU 9000, nothing lost", one(20, 9000), mtu=9000),
         Case("RTT 1 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.001),
         Case("RTT 1 ms, last segment lost", data=[lose(30)], rtt_seconds=0.001),
+        Case("RTT 10 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.01),
         Case("RTT 50 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.05),
         Case("RTT 50 ms, last segment lost", data=[lose(30)], rtt_seconds=0.05),
         Case("RTT 50 ms, nothing lost", one(100), rtt_seconds=0.05),
@@ -137,9 +144,9 @@ def _acknowledgements() -> tuple[Case, ...]:
         Case("an acknowledgement lost", acks=[lose(4, least=ANY)]),
         Case("five acknowledgements lost", acks=[lose(3, 4, 5, 6, 7, least=ANY)]),
         Case("all acknowledgements of a window lost", acks=[lose(*_span(2, 11), least=ANY)]),
-        Case("an acknowledgement held for 4 ms", acks=[hold(0.004, 5, least=ANY)]),
+        Case("an acknowledgement held for 8 ms", acks=[hold(0.008, 5, least=ANY)]),
         Case("all acknowledgements held for 300 ms", acks=[hold(0.3, *_span(2, 11), least=ANY)]),
-        Case("all acknowledgements held for 30 ms", acks=[hold(0.03, *_span(2, 11), least=ANY)]),
+        Case("all acknowledgements held for 60 ms", acks=[hold(0.06, *_span(2, 11), least=ANY)]),
     )
 
 
@@ -149,11 +156,11 @@ def _reordered() -> tuple[Case, ...]:
         Case("segment 3 overtaken by three", data=[hold(0.00045, 3)]),
         Case("segment 11 held for 1 ms", data=[hold(0.001, 11)]),
         Case("segment 11 held for 2 ms", data=[hold(0.002, 11)]),
-        Case("segment 11 held for 4 ms", data=[hold(0.004, 11)]),
-        Case("segment 11 held for 15 ms", data=[hold(0.015, 11)]),
-        Case("segment 11 held for 15 ms, without SACK", data=[hold(0.015, 11)], sack=False),
-        Case("segments 11 and 20 held for 4 ms", data=[hold(0.004, 11, 20)]),
-        Case("last segment held for 30 ms", data=[hold(0.03, 30)]),
+        Case("segment 11 held for 8 ms", data=[hold(0.008, 11)]),
+        Case("segment 11 held for 30 ms", data=[hold(0.03, 11)]),
+        Case("segment 11 held for 30 ms, without SACK", data=[hold(0.03, 11)], sack=False),
+        Case("segments 11 and 20 held for 8 ms", data=[hold(0.008, 11, 20)]),
+        Case("last segment held for 60 ms", data=[hold(0.06, 30)]),
         Case("last segment held for 300 ms", data=[hold(0.3, 30)]),
     )
 
@@ -166,10 +173,9 @@ def _applications() -> tuple[Case, ...]:
 
     return (
         Case("small writes", SMALL),
-        Case("small writes without Nagle", SMALL, nodelay=True),
-        Case("small writes 3 ms apart", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1])),
-        Case("small writes 3 ms apart without Nagle", ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1]), nodelay=True),
-        Case("small writes without Nagle, one lost", SMALL, nodelay=True, data=[lose(3)]),
+        Case("small writes 3 ms apart", APART),
+        Case("small writes 3 ms apart without Nagle", APART, nodelay=True),
+        Case("small writes 3 ms apart without Nagle, one lost", APART, nodelay=True, data=[lose(3)]),
         Case("head and body in two writes", PAIRS),
         Case("head and body in two writes without Nagle", PAIRS, nodelay=True),
         Case("requests and answers", TALK),

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from bench.exchanges.cases import Case
+from bench.exchanges.cases import SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
 
 # The model's names, and the kernel's counters that say the same.
@@ -26,6 +26,7 @@ def scenario(case: Case) -> dict[str, Any]:
         "hosts": [{"name": name, "mtu": case.mtu} for name in ("h1", "h2")],
         "link": case.link(),
         "links": case.links(),
+        "shaper": {"factor": SHAPER_FACTOR},
         "tcp": {
             "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,
             "nagle": "off" if case.nodelay else "on",

@@ -63,7 +63,7 @@ def table(results: Sequence[Result], runs: int) -> str:
         "",
         "Each case runs on the emulated rack, with the TCP of two real kernels, and on the model that",
         "`framegauge-agent simulate` uses. Both have the same links, and the same script says which frames of these are",
-        f"lost, marked or held. Links have {BITS_PER_SECOND // 10**6} Mb/s, an RTT of 10 ms unless the name says",
+        f"lost, marked or held. Links have {BITS_PER_SECOND // 10**6} Mb/s, an RTT of 20 ms unless the name says",
         "otherwise, and no offloads. A transfer has 30 full segments and is answered with one byte.",
         "",
         "Compared are: what each end sent, in which order, and whether again; how often which mechanism acted (timeouts,",

@@ -270,7 +270,7 @@ impl Endpoint {
 
     fn establish(&mut self, now: Picoseconds, segment: &Segment) {
         self.phase = Phase::Established;
-        let _ = now;
+        self.receive.establish(now);
         self.send.peer_window = segment.window_bytes;
         self.send.window_end = segment.acknowledged + u64::from(segment.window_bytes);
     }

@@ -35,7 +35,8 @@ pub(crate) struct ReceiveWindow {
     has_found_share: bool,
     /// A full segment's payload (`advmss`).
     segment: u64,
-    tuned_at: Picoseconds,
+    /// Since when reading is measured.
+    pub(crate) tuned_at: Picoseconds,
     tuned_from: u64,
     /// What was read in a round trip, at most (`rcvq_space`).
     space: u64,

@@ -112,6 +112,11 @@ impl Receiver {
         self.edge = self.next;
     }
 
+    /// The connection is there (`tcp_init_buffer_space`).
+    pub(crate) fn establish(&mut self, now: Picoseconds) {
+        self.window.tuned_at = now;
+    }
+
     /// Whether the peer's FIN has come, and all before it.
     pub(crate) fn has_ended(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
@@ -145,7 +150,11 @@ impl Receiver {
             // `tcp_data_queue_ofo` measures and opens, too.
             self.note_size(segment);
             self.note_echo(now, segment);
-            return self.open_window(segment.bytes);
+            // Without SACK every duplicate has to look like one.
+            if settings.sack {
+                self.open_window(segment.bytes);
+            }
+            return;
         }
         self.note_size(segment);
         self.note_time(now, settings);
@@ -300,8 +309,9 @@ impl Receiver {
         Answer::Nothing
     }
 
+    /// Whether as large a window can be announced as the last time (`__tcp_select_window(sk) >= tp->rcv_wnd`).
     fn could_announce(&self) -> bool {
-        self.next + u64::from(self.available()) >= self.edge
+        u64::from(self.available()) >= self.edge.saturating_sub(self.answered)
     }
 
     /// What is in the buffer: unread, or beyond a hole.

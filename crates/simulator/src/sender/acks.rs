@@ -280,6 +280,8 @@ impl Sender {
             self.reduce(found);
         } else if found.has_acked_data || self.rack.has_seen_reordering && found.has_sacked_data {
             let acked = self.acked(tick.now(), found.last_rtt);
+            // `tcp_cong_avoid` stamps it, whether cwnd grows or not.
+            self.usage.since = tick.now();
             let limited = self.usage.is_limited
                 || self.window.is_slow_start() && self.window.cwnd < 2 * self.usage.most_out;
             if limited {

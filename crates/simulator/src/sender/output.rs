@@ -155,7 +155,7 @@ impl Sender {
             bytes = bytes.min(mss);
         }
         // The last part goes along only if Nagle lets it.
-        if is_partial(bytes) && bytes > mss && (holds || bytes < unsent) {
+        if is_partial(bytes) && bytes > mss && holds {
             bytes -= bytes % mss;
         }
         match self.held.waits(now, bytes, self.pacing_rate(), tick.settings().output_limit_bytes) {
@@ -307,6 +307,20 @@ impl Sender {
 
     /// Sends one segment again (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, tick: &mut impl Tick, place: usize) {
+        self.send_again(tick, place);
+        self.queue.resend(place, tick.now());
+        self.undo.first_resend = self.undo.first_resend.or(Some(tick.stamp()));
+        self.undo.resends = self.undo.resends.max(0) + 1;
+    }
+
+    /// Sends one again that is under way as far as is known (`__tcp_retransmit_skb`, which `tcp_send_loss_probe` calls): the
+    /// probe is not counted as under way beside it.
+    pub(super) fn resend_as_probe(&mut self, tick: &mut impl Tick, place: usize) {
+        self.send_again(tick, place);
+        self.queue.probe(place, tick.now());
+    }
+
+    fn send_again(&mut self, tick: &mut impl Tick, place: usize) {
         let sent = *self.queue.get(place);
         let departs = tick.transmit(Outgoing {
             sequence: sent.sequence,
@@ -316,9 +330,6 @@ impl Sender {
             is_new: false,
         });
         self.hand_over(tick.now(), departs, u64::from(sent.bytes));
-        self.queue.resend(place, tick.now());
-        self.undo.first_resend = self.undo.first_resend.or(Some(tick.stamp()));
-        self.undo.resends = self.undo.resends.max(0) + 1;
         self.counts.segments += 1;
         self.counts.resends += 1;
         self.last_sent = tick.now();
@@ -332,6 +343,10 @@ impl Sender {
         }
         let (now, rto) = (tick.now(), self.rtt.timeout());
         self.control.begin_again(now, self.last_sent);
+        // A FIN comes by no write (`tcp_send_fin`).
+        if self.unsent() == 0 {
+            return;
+        }
         let mut idle = now - self.last_sent;
         if !settings.slow_start_after_idle || idle <= rto {
             return;

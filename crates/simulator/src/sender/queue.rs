@@ -147,10 +147,15 @@ impl Queue {
 
     /// Writes down that an entry was sent again.
     pub(crate) fn resend(&mut self, place: usize, at: Picoseconds) {
+        self.probe(place, at);
+        self.resent += u32::from(!std::mem::replace(&mut self.entries[place].is_resent, true));
+    }
+
+    /// The same, without counting it as under way once more.
+    pub(crate) fn probe(&mut self, place: usize, at: Picoseconds) {
         let sent = &mut self.entries[place];
         sent.resends = sent.resends.saturating_add(1);
         sent.at = at;
-        self.resent += u32::from(!std::mem::replace(&mut sent.is_resent, true));
         self.order.push_back((sent.sequence, at));
     }
 

@@ -36,11 +36,11 @@ impl Sender {
         self.set_timeout(tick);
     }
 
-    /// An answer to a SYN is no matter of a socket's timer yet: it is not counted there (`reqsk_timer_handler`).
+    /// An answer to a SYN has a timer of its own, which doubles at once (`reqsk_timer_handler`).
     fn time_out_syn(&mut self, tick: &mut impl Tick) {
         self.timeouts += 1;
+        self.counts.timeouts += 1;
         if !self.answers_syn {
-            self.counts.timeouts += 1;
             self.counts.lost_resends += u64::from(self.queue.get(0).is_resent);
         }
         if self.answers_syn || self.timeouts > LINEAR_SYNS {
@@ -77,7 +77,7 @@ impl Sender {
         if self.queue.last().is_some_and(|tail| tail.is_acked) {
             return false;
         }
-        self.resend(tick, place);
+        self.resend_as_probe(tick, place);
         true
     }
 
