@@ -25,7 +25,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.errors import FramegaugeError
 
-TRIES = 3
+TRIES = 10
 
 
 def main() -> None:

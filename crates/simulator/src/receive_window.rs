@@ -4,13 +4,15 @@ use framegauge_frames::Picoseconds;
 
 /// The share of a buffer that is payload where nothing was received yet (`TCP_DEFAULT_SCALING_RATIO`), of 256.
 const SUPPOSED_SHARE: u64 = 128;
+/// A packet's description (`struct sk_buff`). Neighbours in a queue are put together and share one (`tcp_try_coalesce`).
+const DESCRIPTION: u64 = 256;
+
 /// What Linux' tun driver takes in memory for a frame of this payload (`truesize`): one piece with room at both ends while that
 /// fits into a page, whole pages otherwise. The rack's hosts receive by it; others take as much, give or take a tenth.
 fn memory(payload_bytes: u32) -> u64 {
     const HEADERS: u64 = 66;
     const ROOM: u64 = 64;
     const SHARED_INFO: u64 = 320;
-    const DESCRIPTION: u64 = 256;
     const PAGE: u64 = 4096;
     let frame = u64::from(payload_bytes) + HEADERS;
     let piece = (frame + ROOM).next_multiple_of(64) + SHARED_INFO;
@@ -32,7 +34,8 @@ pub(crate) struct ReceiveWindow {
     most: u64,
     /// The buffer in memory, of which payload is a share of 256.
     buffer: u64,
-    has_found_share: bool,
+    /// The share, once full segments have come, and what one takes in memory.
+    share: Option<(u64, u64)>,
     /// A full segment's payload (`advmss`).
     segment: u64,
     /// Since when reading is measured.
@@ -52,7 +55,7 @@ impl ReceiveWindow {
             clamp: first.into(),
             most: most.max(whole).into(),
             buffer: u64::from(first) * 256 / SUPPOSED_SHARE,
-            has_found_share: false,
+            share: None,
             segment,
             tuned_at: Picoseconds::ZERO,
             tuned_from: 1,
@@ -62,12 +65,12 @@ impl ReceiveWindow {
 
     /// A segment has come, in order or not, and so much is held, it included. Whether the window has grown.
     pub(crate) fn grow(&mut self, bytes: u32, is_full: bool, supposed_mss: u32, held: u64) -> bool {
-        if is_full && !self.has_found_share {
-            self.has_found_share = true;
+        if is_full && self.share.is_none() {
             let share = (u64::from(bytes) * 256 / memory(bytes)).min(256);
+            self.share = Some((share, memory(bytes)));
             self.clamp = (self.buffer * share / 256).min(self.most.max(self.open));
         }
-        let room = self.clamp.saturating_sub(held).saturating_sub(self.open);
+        let room = self.clamp.saturating_sub(self.taken(held)).saturating_sub(self.open);
         if bytes < LEAST_BYTES || room == 0 {
             return false;
         }
@@ -76,9 +79,17 @@ impl ReceiveWindow {
         true
     }
 
+    /// What so much payload takes of the window.
+    fn taken(&self, held: u64) -> u64 {
+        match (held, self.share) {
+            (0, _) | (_, None) => held,
+            (_, Some((share, memory))) => (held * (memory - DESCRIPTION) / memory) + DESCRIPTION * share / 256,
+        }
+    }
+
     /// What can be announced while so much is held.
     pub(crate) fn available(&self, held: u64) -> u64 {
-        self.clamp.saturating_sub(held).min(self.open)
+        self.clamp.saturating_sub(self.taken(held)).min(self.open)
     }
 
     /// The buffer grows with what is read in a round trip, twice as fast as the sender does in slow start. `read`: everything
@@ -121,7 +132,8 @@ mod tests {
         // As the kernel announces them, before they are rounded up to 1024.
         assert_eq!(steps, [68_056, 70_952, 73_848, 76_744, 79_640, 82_536, 85_432, 87_038, 87_038]);
         assert!(!window.grow(1448, true, 1448, 0));
-        assert_eq!(window.available(20_000), 67_038);
+        // A segment that waits takes its memory; those behind it are put together with it.
+        assert_eq!([1448, 14_480].map(|held| window.available(held)), [85_591, 74_092]);
     }
 
     #[test]

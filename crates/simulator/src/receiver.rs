@@ -146,13 +146,15 @@ impl Receiver {
             return;
         }
         if begin > self.next {
+            // The window opens by what is there without it (`tcp_data_queue_ofo` charges the socket last).
+            let held = self.held();
             self.beyond.keep(begin, end);
             // `tcp_data_queue_ofo` measures and opens, too.
             self.note_size(segment);
             self.note_echo(now, segment);
             // Without SACK every duplicate has to look like one.
             if settings.sack {
-                self.open_window(segment.bytes);
+                self.open_window(segment.bytes, held);
             }
             return;
         }
@@ -163,7 +165,7 @@ impl Receiver {
             self.beyond.note_duplicate(begin, self.next);
         }
         self.next = end;
-        self.open_window(segment.bytes);
+        self.open_window(segment.bytes, self.held());
         if !self.beyond.is_empty() {
             self.next = self.beyond.close(self.next);
             // A hole was filled: the sender is to know at once (RFC 5681 section 4.2).
@@ -172,8 +174,7 @@ impl Receiver {
     }
 
     /// A window that has just grown is announced at once (`tcp_grow_window`: `icsk_ack.quick |= 1`).
-    fn open_window(&mut self, bytes: u32) {
-        let held = self.held();
+    fn open_window(&mut self, bytes: u32, held: u64) {
         if self.window.grow(bytes, bytes >= self.peer_mss, self.peer_mss, held) {
             self.quick |= 1;
         }
