@@ -21,6 +21,7 @@ from bench.exchanges import kernel, model, page
 from bench.exchanges.cases import CASES, Case
 from bench.exchanges.comparing import differences
 from bench.exchanges.draws import drawn
+
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.errors import FramegaugeError

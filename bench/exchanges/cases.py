@@ -13,8 +13,8 @@ BITS_PER_SECOND = 100_000_000
 BUFFER_BYTES = 4_000_000
 # Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
 SHAPER_FACTOR = 0.999
-# While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures: where
-# they end decides what is acknowledged.
+# While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures:
+# where they end decides what is acknowledged.
 RTT_SECONDS = 0.02
 # An Ethernet frame of a segment without payload has 70 bytes, of ARP 64, of a SYN 78.
 ANY, PAYLOAD = 66, 100
@@ -90,8 +90,8 @@ def _span(first: int, last: int) -> tuple[int, ...]:
     return tuple(range(first, last + 1))
 
 
-# What a case needs of the numbers of a clean run: the client sends SYN, ACK, data, ACK of the answer, FIN, ACK of the FIN;
-# the server SYN-ACK, acknowledgements, answer, FIN.
+# What a case needs of the numbers of a clean run: the client sends SYN, ACK, data, ACK of the answer, FIN, ACK of the
+# FIN; the server SYN-ACK, acknowledgements, answer, FIN.
 SYN, HANDSHAKE_ACK = 1, 2
 SMALL = ({"from": "client", "bytes": 4000, "write_bytes": 400}, {"from": "server", "bytes": 1})
 APART = ({**SMALL[0], "write_gap_seconds": 0.003}, SMALL[1])
@@ -100,7 +100,10 @@ TALK = ({"from": "client", "bytes": 300}, {"from": "server", "bytes": 3000}) * 4
 
 
 def _losses() -> tuple[Case, ...]:
-    single = [Case(f"segment {number} of 30 lost", data=[lose(number)]) for number in (1, 2, 3, 5, 9, 10, 11, 20, 27, 28, 29, 30)]
+    single = [
+        Case(f"segment {number} of 30 lost", data=[lose(number)])
+        for number in (1, 2, 3, 5, 9, 10, 11, 20, 27, 28, 29, 30)
+    ]
     runs = [
         Case(f"segments {first} to {last} lost", data=[lose(*_span(first, last))])
         for first, last in ((3, 4), (5, 7), (11, 15), (1, 10), (2, 10), (26, 30), (29, 30), (8, 12))
@@ -216,8 +219,13 @@ def _ends() -> tuple[Case, ...]:
 CASES: tuple[Case, ...] = tuple(
     replace(case, group=group)
     for group, cases in {
-        "losses": _losses(), "settings": _settings(), "acknowledgements": _acknowledgements(),
-        "reordering": _reordered(), "applications": _applications(), "marks": _marks(), "beginning and end": _ends(),
+        "losses": _losses(),
+        "settings": _settings(),
+        "acknowledgements": _acknowledgements(),
+        "reordering": _reordered(),
+        "applications": _applications(),
+        "marks": _marks(),
+        "beginning and end": _ends(),
     }.items()
     for case in cases
 )

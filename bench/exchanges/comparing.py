@@ -29,14 +29,13 @@ class Difference:
 
 def differences(case: Case, kernel: Exchange, model: Exchange) -> list[Difference]:
     """One of each kind at most; none if both agree."""
-    found = [
+    return [
         *_sent(case, kernel, model),
         *_mechanisms(kernel, model),
         *_windows(kernel, model),
         *_told(case, kernel, model),
         *_times(case, kernel, model),
     ]
-    return found
 
 
 def _sent(case: Case, kernel: Exchange, model: Exchange) -> Iterator[Difference]:

@@ -53,7 +53,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Exchange:
-    """All of it. `counts` are of both ends' kernels together, by mechanism; `cwnd` and `ssthresh` the client's at last."""
+    """All of it. `counts` are of both ends' kernels, by mechanism; `cwnd` and `ssthresh` the client's at last."""
 
     segments: Sequence[Segment]
     counts: Mapping[str, int]

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.exchanges.cases import SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, SERVER, Exchange, Segment
+
 from framegauge.testbeds.base import Conditions, Host
 from framegauge.testbeds.rack import RackAgent, RackTestbed
 from framegauge.workloads.programs import Running, running
@@ -39,7 +40,8 @@ def conditions(case: Case) -> Conditions:
         testbed="fabric", mtu={"h1": case.mtu, "h2": case.mtu}, rtt_seconds=link["rtt_seconds"],
         bits_per_second=link["bits_per_second"], buffer_bytes=link["buffer_bytes"], port_mtu=link["port_mtu"],
         tso=False, lro=False, gro=False, checksum=False, congestion_control=case.congestion,
-        moderation_seconds=0.0, aggregate_bytes=10_000, shaper_factor=SHAPER_FACTOR, shaper_burst_bytes=max(2000, case.mtu + 100),
+        moderation_seconds=0.0, aggregate_bytes=10_000, shaper_factor=SHAPER_FACTOR,
+        shaper_burst_bytes=max(2000, case.mtu + 100),
         family=4, network={"links": case.links()},
         sysctls={
             "net.ipv4.tcp_sack": str(int(case.sack)), "net.ipv4.tcp_ecn": str(int(case.ecn)),
@@ -72,7 +74,9 @@ def played(case: Case, agent: RackAgent) -> Exchange:
     if late_seconds > MOST_LATE_SECONDS:
         raise RuntimeError(f"the network was {late_seconds * 1e3:.1f} ms late")
     late = {"late_microseconds": round(1e6 * late_seconds)}
-    return Exchange(list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **late})
+    return Exchange(
+        list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **late}
+    )
 
 
 def _argv(case: Case, role: str, server: Host) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-
 from bench.exchanges.cases import SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
 
@@ -48,7 +47,7 @@ def played(case: Case, agent: str) -> Exchange:
         rows = pl.read_ipc(Path(folder) / "segments.arrow").rows(named=True)
     flow = json.loads(ran.stdout.splitlines()[-1])["result"]["flows"][0]
     segments = [_segment(row) for row in rows]
-    last = [row for row in rows if row["from_client"] and row["flags"] & FIN][0]
+    last = next(row for row in rows if row["from_client"] and row["flags"] & FIN)
     counts = {kind: flow[name] for name, kind in MECHANISMS.items()}
     return Exchange(segments, counts, last["cwnd_segments"], last["ssthresh_segments"])
 

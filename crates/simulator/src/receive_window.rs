@@ -83,7 +83,9 @@ impl ReceiveWindow {
     fn taken(&self, held: u64) -> u64 {
         match (held, self.share) {
             (0, _) | (_, None) => held,
-            (_, Some((share, memory))) => (held * (memory - DESCRIPTION) / memory) + DESCRIPTION * share / 256,
+            (_, Some((share, memory))) => {
+                (held * (memory - DESCRIPTION) / memory) + DESCRIPTION * share / 256
+            }
         }
     }
 

@@ -435,8 +435,8 @@ mod tests {
             }
             receiver.read_all(now);
         }
-        // 16 quick ones, then one in two.
-        assert_eq!(acknowledged, 16 + 50);
+        // 16 quick ones and 8 that tell of a larger window, as the kernel; then one in two.
+        assert_eq!(acknowledged, 24 + 46);
     }
 
     #[test]
