@@ -26,7 +26,7 @@ def scenario(**more: Any) -> dict[str, Any]:
 
 def test_a_result_and_its_tables() -> None:
     found = Processes(find_agent()).run(scenario())
-    assert set(found.tables) == {"transfers", "samples", "drops"}
+    assert set(found.tables) == {"transfers", "samples", "drops", "queues"}
     assert found.result["end_seconds"] < 0.1
     (ceiling,) = found.result["ceilings"]
     assert (ceiling["mtu"], ceiling["frame_bytes"], ceiling["mss_bytes"]) == (1500, 1518, 1460)

@@ -21,7 +21,7 @@ from framegauge.printable import one_line
 
 __all__ = ["TABLES", "Processes", "Progress", "Simulated", "checked"]
 
-TABLES = ("transfers", "samples", "drops")
+TABLES = ("transfers", "samples", "drops", "queues")
 MOST_SHOWN = 300
 PREFIX = "framegauge-agent simulate: "
 

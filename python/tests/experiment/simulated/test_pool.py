@@ -65,7 +65,10 @@ def invented(scenario: Mapping[str, Any], _: Progress = lambda _: None) -> Simul
     )
     samples = pa.table({name: pa.array([], pa.float64()) for name in sampled})
     drops = pa.table({"time_seconds": pa.array([], pa.float64())})
-    return Simulated(result, {"transfers": arrow(transfers), "samples": arrow(samples), "drops": arrow(drops)})
+    return Simulated(
+        result,
+        {"transfers": arrow(transfers), "samples": arrow(samples), "drops": arrow(drops), "queues": arrow(drops)},
+    )
 
 
 def run(

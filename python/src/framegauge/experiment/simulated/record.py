@@ -43,7 +43,9 @@ def judged(
     """The run with its metrics and the reasons to exclude it, its record, and its tables as files."""
     done = _outcome(conditions, found)
     record = _record(conditions, work, found.result)
-    bulk: dict[str, bytes] = {"drops": found.tables["drops"]}
+    bulk = {"drops": found.tables["drops"]}
+    if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
+        bulk["queues"] = found.tables["queues"]
     try:
         told, tables = workload.simulated(hosts, done)
     except ProgramFailure as error:
