@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 __all__ = ["__version__", "simulate"]
@@ -10,9 +11,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`simulate`, which is imported when it is asked for: what it needs takes a second."""
+    """`simulate`, which is imported when it is asked for: what it needs takes a second, and is above all rooms that
+    import this one for its version."""
     if name == "simulate":
-        from framegauge.experiment.simulated.library import simulate
-
-        return simulate
+        return importlib.import_module("framegauge.experiment.simulated.library").simulate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
