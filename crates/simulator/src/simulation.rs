@@ -110,6 +110,8 @@ pub(crate) enum Event {
     /// A host has got around to a segment.
     Arrival {
         segment: u32,
+        /// It was not merged with one that follows.
+        settles: bool,
     },
     Sample,
 }
@@ -250,7 +252,7 @@ impl Simulation {
             Event::Write { connection } => self.write_more(now, connection),
             Event::Read { connection, side } => self.read_again(now, connection, usize::from(side)),
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
-            Event::Arrival { segment } => self.take(now, segment, true),
+            Event::Arrival { segment, settles } => self.take(now, segment, settles),
             Event::Sample => self.sample(now),
         }
     }
@@ -258,21 +260,31 @@ impl Simulation {
     /// What the NICs have handed over at one time. What belongs together is answered together where NICs merge.
     fn receive(&mut self, now: Picoseconds) {
         let mut arrived = std::mem::take(&mut self.inbox.arrived);
+        let handled = self.jittered(now, arrived[0]);
         for (place, id) in arrived.iter().enumerate() {
             let to = self.net.slab.get(*id).to;
-            if self.scenario.jitter > Picoseconds::ZERO {
-                let host = usize::from(self.net.places[to as usize].host.0);
-                let draw = Picoseconds::new((self.draws.even() * self.scenario.jitter.get() as f64) as u64);
-                self.handled[host] = self.handled[host].max(now + draw);
-                self.schedule(self.handled[host], Event::Arrival { segment: *id });
-                continue;
-            }
             let goes_on = self.scenario.tcp.coalesces
                 && arrived.get(place + 1).is_some_and(|next| self.net.slab.get(*next).to == to);
-            self.take(now, *id, !goes_on);
+            match handled {
+                None => self.take(now, *id, !goes_on),
+                Some(time) => self.schedule(time, Event::Arrival { segment: *id, settles: !goes_on }),
+            }
         }
         arrived.clear();
         self.inbox.arrived = arrived;
+    }
+
+    /// When the host of a segment gets around to what came with it, if that is later; nothing overtakes there.
+    fn jittered(&mut self, now: Picoseconds, id: u32) -> Option<Picoseconds> {
+        let most = self.scenario.jitter.get();
+        if most == 0 {
+            return None;
+        }
+        let to = self.net.slab.get(id).to;
+        let host = usize::from(self.net.places[to as usize].host.0);
+        let draw = Picoseconds::new((self.draws.even() * most as f64) as u64);
+        self.handled[host] = self.handled[host].max(now + draw);
+        Some(self.handled[host])
     }
 
     fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {

@@ -219,3 +219,19 @@ fn a_flow_keeps_its_order_unless_packets_are_sprayed() {
         assert_eq!(sent.is_sorted(), keeps, "{choice}");
     }
 }
+
+#[test]
+fn a_nic_that_merges_is_answered_less_often_with_jitter_too() {
+    let segments = |coalesces| {
+        let mut network = rack(2, GIGABIT, microseconds(100), 512_000);
+        network.nic.moderation = microseconds(50);
+        let flow = Flow::transfer(host(1), host(2), Some(10_000_000));
+        let mut scenario = scenario(network, 1500, vec![flow], milliseconds(1000));
+        scenario.tcp.coalesces = coalesces;
+        scenario.jitter = microseconds(5);
+        run(scenario).segments
+    };
+    // Some four frames an interrupt: an acknowledgement for each interrupt instead of every second segment.
+    let (merged, single) = (segments(true), segments(false));
+    assert!(merged < single - 1000, "{merged} {single}");
+}

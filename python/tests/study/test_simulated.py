@@ -60,10 +60,6 @@ def test_thousands_of_hosts() -> None:
         ),
         ({"factors": ", tso: [off, on], checksum: on"}, 'factors.tso: found "off, on", expected one level'),
         ({"factors": ", checksum: [off, on]"}, "factors.checksum: found "),
-        (
-            {"factors": ", offloads: [off, on]"},
-            'factors.offloads: found "off, on", expected one level, or testbed.jitter: 0 s',
-        ),
         ({"factors": ", gro_size: 65536"}, "factors.gro_size: found "),
         ({"factors": ", mtu_probing: 1"}, "factors.mtu_probing: found "),
         ({"factors": ", hw_gro: on"}, "factors.hw_gro: found "),
@@ -91,15 +87,13 @@ def test_jitter_is_of_simulations_alone() -> None:
         study_file.parse(text, "s.yaml")
 
 
-def test_a_host_without_jitter_merges() -> None:
-    study = parse("hosts: 2, topology: rack, jitter: 0 s", ", offloads: [off, on]")
-    assert left_out(study.testbed, study.factors, {}, {}) == []
-    study = parse(factors=", lro: on, checksum: on")
-    assert left_out(study.testbed, study.factors, {}, {}) == ["factors.checksum", "factors.lro"]
+def test_hosts_may_merge_or_not() -> None:
+    study = parse("hosts: 2, topology: rack", ", offloads: [off, on]")
+    assert left_out(study.factors, {}, {}) == []
 
 
 def test_what_has_no_effect_is_told() -> None:
     study = parse(factors=", tso: on, checksum: on", rest="sysctls: {net.ipv4.tcp_wmem: 4096 16384 4194304}")
-    told = left_out(study.testbed, study.factors, study.sysctls, study.tunings)
+    told = left_out(study.factors, study.sysctls, study.tunings)
     assert told == ["factors.tso", "factors.checksum", "sysctls net.ipv4.tcp_wmem"]
-    assert left_out(parse().testbed, parse().factors, {}, {}) == []
+    assert left_out(parse().factors, {}, {}) == []

@@ -74,7 +74,7 @@ def run(
     """Simulates what is left, and judges what there is; errors in the file, the sweep or the agent come first."""
     base, notes = simulated(asked.source)
     found = points(asked.source, asked.axes)
-    if notes := [*notes, *left_out(base.testbed, base.factors, base.sysctls, base.tunings)]:
+    if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
     blocks = planning.blocks(found)
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: asked.as_json()}

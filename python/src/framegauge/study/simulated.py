@@ -29,8 +29,6 @@ SYSCTLS = (
 IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max")
 # Factors that cost or save CPU time and leave the packets as they are: TCP builds aggregates without TSO, too.
 _ONLY_CPU = ("tso", "checksum")
-# Factors by which a host merges what it receives. With jitter it handles each packet by itself, and merges none.
-_MERGING = ("offloads", "lro", "gro")
 _RACK = "testbed rack has it"
 OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
 
@@ -47,7 +45,7 @@ def simulation_problems(
         return
     for index, parameters in enumerate(workloads):
         yield from _workload(("workloads", index, parameters.key), parameters)
-    yield from _factors(factors, bed.jitter or 0.0)
+    yield from _factors(factors)
     for name in sysctls:
         yield from _sysctl(("sysctls", name), name)
     for name, tuning in tunings.items():
@@ -78,17 +76,12 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
         yield Problem(where, parameters.key, expected)
 
 
-def _factors(factors: Factors, jitter_seconds: float) -> Iterator[Problem]:
+def _factors(factors: Factors) -> Iterator[Problem]:
     for name in _ONLY_CPU:
         if len(levels := factors.levels(name)) > 1:
             said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
             found = ", ".join("on" if each else "off" for each in levels)
             yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
-    for name in _MERGING if jitter_seconds else ():
-        if len(factors.levels(name)) > 1:
-            found = ", ".join("on" if each else "off" for each in factors.levels(name))
-            expected = f"one level, or testbed.jitter: 0 s: a host with jitter merges nothing ({_RACK})"
-            yield Problem(("factors", name), found, expected)
     for name in ("gro_size", "mtu_probing"):
         if any(factors.levels(name)):
             found = ", ".join(map(str, factors.levels(name)))
@@ -116,9 +109,8 @@ def unmeasured_problems(changes: int, meters: Meters, metrics: Collection[str]) 
             yield Problem(("margins", name), name, "no metric of CPUs: a simulation has none")
 
 
-def left_out(bed: Testbed, factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any]) -> list[str]:
+def left_out(factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any]) -> list[str]:
     """What a simulation leaves out of a study, by its keys: it has no effect there."""
     found = [f"factors.{name}" for name in _ONLY_CPU if getattr(factors, name) is not None]
-    found += [f"factors.{name}" for name in _MERGING if bed.jitter and any(factors.levels(name))]
     own = itertools.chain(sysctls, *((each.sysctls or {}) for each in tunings.values()))
     return found + [f"sysctls {name}" for name in dict.fromkeys(own) if name in IGNORED_SYSCTLS]
