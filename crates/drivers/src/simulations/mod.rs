@@ -52,7 +52,17 @@ pub fn check_memory(spec: &ScenarioSpec) -> Result<(), String> {
 }
 
 fn available_bytes(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    bytes_of(text, "MemAvailable:")
+}
+
+/// The most memory that this process has had, where the kernel tells.
+fn peak_bytes() -> Option<u64> {
+    bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+}
+
+/// A line of the kernel's in kibibytes.
+fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(1024 * kibibytes)
 }
@@ -103,6 +113,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "segments": outcome.segments,
         "under_way": outcome.under_way,
         "cpu_seconds": cpu_seconds,
+        "peak_bytes": peak_bytes(),
         "flows": flows.collect::<Vec<_>>(),
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
