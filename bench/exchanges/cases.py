@@ -9,7 +9,9 @@ from typing import Any
 Step = Mapping[str, Any]
 Rule = Mapping[str, Any]
 
-BITS_PER_SECOND = 100_000_000
+# A quarter of a millisecond for a full segment: a program can read each before the next one comes, and the
+# acknowledgements of a window last less than half an RTT, at which CUBIC leaves slow start (HyStart).
+BITS_PER_SECOND = 50_000_000
 BUFFER_BYTES = 4_000_000
 # Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
 SHAPER_FACTOR = 0.999
@@ -155,10 +157,10 @@ def _acknowledgements() -> tuple[Case, ...]:
 
 def _reordered() -> tuple[Case, ...]:
     return (
-        Case("segment 3 overtaken by one", data=[hold(0.0002, 3)]),
-        Case("segment 3 overtaken by three", data=[hold(0.00045, 3)]),
-        Case("segment 11 held for 1 ms", data=[hold(0.001, 11)]),
+        Case("segment 3 overtaken by one", data=[hold(0.0004, 3)]),
+        Case("segment 3 overtaken by three", data=[hold(0.0009, 3)]),
         Case("segment 11 held for 2 ms", data=[hold(0.002, 11)]),
+        Case("segment 11 held for 4 ms", data=[hold(0.004, 11)]),
         Case("segment 11 held for 8 ms", data=[hold(0.008, 11)]),
         Case("segment 11 held for 30 ms", data=[hold(0.03, 11)]),
         Case("segment 11 held for 30 ms, without SACK", data=[hold(0.03, 11)], sack=False),

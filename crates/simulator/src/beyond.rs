@@ -23,6 +23,11 @@ impl Beyond {
         self.ranges.iter().map(|(begin, end)| end - begin).sum()
     }
 
+    /// Whether a range ends there.
+    pub(crate) fn ends_at(&self, sequence: u64) -> bool {
+        self.ranges.iter().any(|(_, end)| *end == sequence)
+    }
+
     /// From the hole to the end of all.
     pub(crate) fn reach(&self, next: u64) -> u64 {
         self.ranges.last().map_or(0, |(_, end)| end.saturating_sub(next))

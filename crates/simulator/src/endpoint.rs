@@ -224,6 +224,9 @@ impl Endpoint {
         self.receive.note_mark(segment);
         if segment.bytes > 0 || segment.flags.has(Flags::FIN) {
             self.receive.take(now, segment, settings);
+            if !self.send.is_closing {
+                self.receive.note_end();
+            }
         }
         let (send, mut moment) = self.moment(now, segment.echo, settings, wire);
         send.acknowledge(&mut moment, segment);

@@ -79,6 +79,11 @@ impl ReceiveWindow {
         true
     }
 
+    /// What it is told in: so that 16 bits hold the largest (RFC 7323; `tcp_select_initial_window`).
+    pub(crate) fn unit(&self) -> u64 {
+        1 << (2 * self.most).ilog2().saturating_sub(15).min(14)
+    }
+
     /// What so much payload takes of the window.
     fn taken(&self, held: u64) -> u64 {
         match (held, self.share) {

@@ -112,6 +112,11 @@ impl Receiver {
         self.edge = self.next;
     }
 
+    /// The peer sends no more: what it gets now is an answer (`tcp_fin`: `inet_csk_enter_pingpong_mode`).
+    pub(crate) fn note_end(&mut self) {
+        self.is_interactive |= self.has_ended();
+    }
+
     /// The connection is there (`tcp_init_buffer_space`).
     pub(crate) fn establish(&mut self, now: Picoseconds) {
         self.window.tuned_at = now;
@@ -146,9 +151,11 @@ impl Receiver {
             return;
         }
         if begin > self.next {
-            // The window opens by what is there without it (`tcp_data_queue_ofo` charges the socket last).
-            let held = self.held();
+            // `tcp_data_queue_ofo` charges the socket for it before the window opens if it is put together with another, and
+            // after that if it is the first of its kind.
+            let (joins, without) = (self.beyond.ends_at(begin), self.held());
             self.beyond.keep(begin, end);
+            let held = if joins { self.held() } else { without };
             // `tcp_data_queue_ofo` measures and opens, too.
             self.note_size(segment);
             self.note_echo(now, segment);
@@ -374,7 +381,9 @@ impl Receiver {
         if window < u64::from(self.mss).min(self.window.open / 2) {
             window = 0;
         }
-        let window = window.max(kept);
+        // It is told in units (`__tcp_select_window` rounds it up to these), on a SYN in bytes.
+        let unit = if segment.flags.has(Flags::SYN) { 1 } else { self.window.unit() };
+        let window = window.next_multiple_of(unit).max(kept);
         self.edge = self.next + window;
         segment.window_bytes = window.min(u64::from(u32::MAX)) as u32;
         segment.echo = self.stamp;

@@ -92,7 +92,7 @@ impl Default for TcpSettings {
             tso_rtt_log: 9,
             output_limit_bytes: 4_194_304,
             coalesces: false,
-            receive_window_bytes: (65_535, 16_000_000),
+            receive_window_bytes: (65_535, 16_777_216),
             send_buffer_bytes: 4_194_304,
             tick: milliseconds(4),
             family: Family::V4,

@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use super::queue::{Sent, Verdict};
-use super::{Sender, Timer};
+use super::{LEAST_TIMEOUT, Sender, Timer};
 use crate::congestion::State;
 use crate::endpoint::Tick;
 use crate::sender::acks::Found;
@@ -75,7 +75,7 @@ impl Sender {
         }
         let resent = self.counts.lost_resends;
         if let Some(wait) = self.detect_losses(tick.now()) {
-            let span = wait + tick.settings().tick + tick.settings().tick;
+            let span = wait + LEAST_TIMEOUT;
             self.timer = Some(Timer::Reordering(tick.expiry(span)));
             found.sets_timer = false;
         }

@@ -63,6 +63,9 @@ mod counts {
     }
 }
 
+/// What probes and the wait for what was overtaken add to a time (`TCP_TIMEOUT_MIN_US`).
+const LEAST_TIMEOUT: Picoseconds = Picoseconds::from_nanoseconds(2_000_000);
+
 /// The one timer of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {

@@ -2,7 +2,7 @@
 
 use framegauge_frames::Picoseconds;
 
-use super::{Sender, Timer};
+use super::{LEAST_TIMEOUT, Sender, Timer};
 use crate::congestion::State;
 use crate::endpoint::{Outgoing, Tick};
 
@@ -97,7 +97,7 @@ impl Sender {
         }
         self.resend_lost(tick);
         if let Some(wait) = wait {
-            let span = wait + tick.settings().tick + tick.settings().tick;
+            let span = wait + LEAST_TIMEOUT;
             self.timer = Some(Timer::Reordering(tick.expiry(span)));
         } else if self.timer.is_none() {
             self.set_timeout(tick);
@@ -152,7 +152,7 @@ impl Sender {
             Some(rtt) => {
                 let extra = match self.queue.len() {
                     1 => settings.minimum_rto,
-                    _ => settings.tick + settings.tick,
+                    _ => LEAST_TIMEOUT,
                 };
                 rtt.saturating_mul(2) + extra
             }
