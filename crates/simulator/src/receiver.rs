@@ -356,8 +356,11 @@ impl Receiver {
     /// The application reads everything. Whether the window has opened so far that the peer must be told.
     pub(crate) fn read_all(&mut self, now: Picoseconds) -> bool {
         let before = self.edge.saturating_sub(self.next);
-        self.read += self.unread();
-        self.tune(now);
+        let unread = self.unread();
+        if unread > 0 {
+            self.read += unread;
+            self.tune(now);
+        }
         let after = u64::from(self.available());
         after >= 2 * before && after > before && self.edge > 0
     }
