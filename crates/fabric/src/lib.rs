@@ -37,6 +37,7 @@ mod drops;
 mod fabric;
 mod frame;
 mod impairments;
+mod names;
 mod nic;
 mod port;
 mod queue;

@@ -1,6 +1,6 @@
 //! Networks as the pipe describes them.
 
-use framegauge_fabric::{FabricConfig, Limit, PortChange, Process, QueueConfig};
+use framegauge_fabric::{Act, FabricConfig, Limit, PortChange, Process, QueueConfig};
 use framegauge_frames::Picoseconds;
 use framegauge_networks::{NetworkSpec, QueueSpec, TopologySpec};
 
@@ -252,4 +252,20 @@ fn another_mtu_of_a_router_is_that_of_the_ports_it_sends_by() {
     assert!(again.ports.is_empty());
     assert!(asked.with_router_mtu(&hosts, &network, "h1", 9000).is_none());
     assert!(asked.with_router_mtu(&hosts, &network, "r1", 0).unwrap().is_err());
+}
+
+#[test]
+fn a_script_goes_to_every_link_that_it_is_for() {
+    let links = vec![from_json(
+        r#"{"from": "h*", "to": "switch", "script": [{"frames": [3, 4], "at_least_bytes": 100, "act": "lose"},
+            {"frames": [5], "act": {"hold_seconds": 0.005}}, {"frames": [6], "act": "mark"}]}"#,
+    )];
+    let config = NetworkSpec { links, ..spec() }.network(&names(2)).unwrap().config;
+    let acts: Vec<_> = config.scripts[1].rules.iter().map(|rule| rule.act).collect();
+    assert_eq!(acts, [Act::Lose, Act::Hold(Picoseconds::from_nanoseconds(5_000_000)), Act::Mark]);
+    assert_eq!((config.scripts.len(), config.scripts[0].rules[0].at_least_bytes), (2, 100));
+    let wrong =
+        vec![from_json(r#"{"from": "h1", "to": "switch", "script": [{"frames": [0], "act": "lose"}]}"#)];
+    let said = NetworkSpec { links: wrong, ..spec() }.network(&names(2)).unwrap_err();
+    assert_eq!(said, "port 0: script: found frame 0, expected numbers from 1");
 }

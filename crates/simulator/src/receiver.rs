@@ -1,6 +1,8 @@
 //! The receiving half of an endpoint: reassembly, acknowledgements and when they wait, the window
 //! (Linux' `tcp_data_queue`, `__tcp_ack_snd_check`, `tcp_rcv_space_adjust`).
 
+mod marks;
+
 use framegauge_frames::Picoseconds;
 
 use crate::TcpSettings;
@@ -160,10 +162,7 @@ impl Receiver {
             self.note_size(segment);
             self.note_echo(now, segment);
             // Without SACK every duplicate has to look like one.
-            if settings.sack {
-                self.open_window(segment.bytes, held);
-            }
-            return;
+            return if settings.sack { self.open_window(segment.bytes, held) };
         }
         self.note_size(segment);
         self.note_time(now, settings);
@@ -184,29 +183,6 @@ impl Receiver {
     fn open_window(&mut self, bytes: u32, held: u64) {
         if self.window.grow(bytes, bytes >= self.peer_mss, self.peer_mss, held) {
             self.quick |= 1;
-        }
-    }
-
-    /// Whether a segment's mark differs from the last one's where each is told: then the last must be answered first.
-    pub(crate) fn changes_mark(&self, segment: &Segment) -> bool {
-        self.tells_marks_exactly && segment.bytes > 0 && segment.is_marked != self.echoes_mark
-    }
-
-    /// ECN (RFC 3168; RFC 8257 section 3.2 where marks are told exactly).
-    pub(crate) fn note_mark(&mut self, segment: &Segment) {
-        if self.tells_marks_exactly {
-            if segment.bytes > 0 {
-                self.is_urgent |= self.echoes_mark != segment.is_marked && self.is_pending;
-                self.echoes_mark = segment.is_marked;
-            }
-            return;
-        }
-        if segment.flags.has(Flags::CWR) {
-            self.echoes_mark = false;
-        }
-        if segment.is_marked {
-            self.is_urgent |= !self.echoes_mark;
-            self.echoes_mark = true;
         }
     }
 
@@ -278,8 +254,7 @@ impl Receiver {
         let is_quick = self.quick > 0 && !self.is_interactive;
         let full = received > u64::from(self.peer_mss) && (!self.is_paused || self.could_announce());
         let read_small = self.is_pushed && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
-        let waits_not = settings.delayed_ack == Picoseconds::ZERO;
-        if full || is_quick || self.is_urgent || read_small || waits_not {
+        if full || is_quick || self.is_urgent || read_small || settings.delayed_ack == Picoseconds::ZERO {
             return Answer::Now;
         }
         if self.beyond.is_empty() {
@@ -322,7 +297,7 @@ impl Receiver {
         u64::from(self.available()) >= self.edge.saturating_sub(self.answered)
     }
 
-    /// What is in the buffer: unread, or beyond a hole.
+    /// Unread, or beyond a hole.
     fn held(&self) -> u64 {
         self.unread() + self.beyond.bytes()
     }

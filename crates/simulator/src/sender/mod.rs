@@ -13,6 +13,7 @@
 
 mod acks;
 mod losses;
+mod opening;
 mod output;
 mod queue;
 mod recovery;
@@ -232,13 +233,6 @@ impl Sender {
             owes_reduction: false,
             is_ecn: false,
             counts: SenderCounts::default(),
-        }
-    }
-
-    /// The SYN was answered. If it had to be sent again twice, the path is to be tried with one segment (`tcp_init_transfer`).
-    pub(crate) fn begin(&mut self) {
-        if self.counts.resends > 1 {
-            self.window.cwnd = 1;
         }
     }
 

@@ -46,31 +46,6 @@ impl Sender {
         self.next + self.unsent().min(u64::from(self.mss)) <= self.window_end
     }
 
-    /// Sends the SYN.
-    pub(crate) fn open(&mut self, tick: &mut impl Tick) {
-        let sent = Sent {
-            sequence: 0,
-            bytes: 0,
-            control: true,
-            is_acked: false,
-            is_lost: false,
-            is_resent: false,
-            resends: 0,
-            at: tick.now(),
-        };
-        self.queue.push(sent);
-        self.next = 1;
-        tick.transmit(Outgoing { sequence: 0, bytes: 0, fin: true, push: false, is_new: true });
-        self.set_timeout(tick);
-    }
-
-    /// Sends the SYN again: the peer has not got it.
-    pub(crate) fn reopen(&mut self, tick: &mut impl Tick) {
-        if self.unacknowledged == 0 && !self.queue.is_empty() {
-            self.resend(tick, 0);
-        }
-    }
-
     /// The NIC has room again: what is lost goes first.
     pub(crate) fn resume(&mut self, tick: &mut impl Tick) {
         if self.queue.lost > self.queue.resent && self.state >= State::Recovery {

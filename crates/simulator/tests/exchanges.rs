@@ -1,0 +1,122 @@
+//! Single exchanges, segment by segment, as the kernel was seen to hold them (`bench/exchanges`).
+
+mod common;
+
+use common::{host, milliseconds, rack, scenario};
+use framegauge_fabric::{Act, PortIndex, Rule, Script};
+use framegauge_simulator::{Flow, Logged, Outcome, Simulation, Step};
+
+const MSS: u64 = 1448;
+const RATE: u64 = 50_000_000;
+/// Frames with payload; any of TCP.
+const PAYLOAD: u32 = 100;
+const ANY: u32 = 66;
+
+fn message(from_client: bool, bytes: u64) -> Step {
+    Step::whole(from_client, Some(bytes))
+}
+
+/// Steps between two hosts over 20 ms; the client's frames that are lost, by number.
+fn played(steps: Vec<Step>, lost: &[u32], at_least_bytes: u32) -> Outcome {
+    let mut network = rack(2, RATE, milliseconds(20), 4_000_000);
+    let rules = vec![Rule { frames: lost.to_vec(), at_least_bytes, act: Act::Lose }];
+    network.scripts = vec![Script { port: PortIndex(0), rules }];
+    let flow = Flow { steps, ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(60_000));
+    scenario.logs_segments = true;
+    Simulation::new(scenario).unwrap().run()
+}
+
+fn transfer(segments: u64) -> Vec<Step> {
+    vec![message(true, segments * MSS), message(false, 1)]
+}
+
+/// Numbers of the client's segments with payload, in the order in which they were sent.
+fn order(outcome: &Outcome) -> Vec<u64> {
+    let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
+    data.map(|logged| (logged.sequence - 1) / MSS + 1).collect()
+}
+
+fn of_server(outcome: &Outcome) -> impl Iterator<Item = &Logged> {
+    outcome.log.iter().filter(|logged| !logged.from_client)
+}
+
+#[test]
+fn a_lost_segment_is_sent_again_when_three_behind_it_have_come() {
+    let outcome = played(transfer(30), &[3], PAYLOAD);
+    let sent = order(&outcome);
+    // The kernel's order: two for each of the first two, one for the third's and the fourth's answer, then the lost one.
+    assert_eq!(sent[10..19], [11, 12, 13, 14, 15, 16, 3, 17, 18]);
+    assert_eq!((sent.len(), outcome.flows[0].sender.recoveries), (31, 1));
+    let last = outcome.log.iter().rfind(|logged| logged.from_client).unwrap();
+    assert_eq!((last.cwnd_segments, last.ssthresh_segments), (9, 8));
+}
+
+#[test]
+fn a_probe_is_not_counted_as_lost_when_the_timeout_comes() {
+    let outcome = played(transfer(30), &[30, 31], PAYLOAD);
+    let sender = outcome.flows[0].sender;
+    assert_eq!((sender.probes, sender.timeouts, sender.lost_resends), (1, 1, 0));
+    assert_eq!(order(&outcome)[29..], [30, 30, 30]);
+}
+
+#[test]
+fn a_syn_is_sent_again_at_even_times_and_the_path_is_then_tried_with_one_segment() {
+    let outcome = played(transfer(10), &[1, 2], ANY);
+    let syns: Vec<f64> = outcome
+        .log
+        .iter()
+        .filter(|logged| logged.from_client && logged.flags & 2 != 0)
+        .map(|logged| logged.time.as_seconds_f64())
+        .collect();
+    assert_eq!(syns.len(), 3);
+    assert!((1.0..1.1).contains(&syns[1]) && (2.0..2.1).contains(&syns[2]), "{syns:?}");
+    let first = outcome.log.iter().find(|logged| logged.bytes > 0).unwrap();
+    assert_eq!(first.cwnd_segments, 1);
+}
+
+#[test]
+fn the_window_opens_with_each_segment_and_each_of_these_is_acknowledged_at_once() {
+    let outcome = played(transfer(30), &[], PAYLOAD);
+    let told: Vec<u32> = of_server(&outcome).skip(1).take(8).map(|logged| logged.window_bytes).collect();
+    // As the kernel tells them.
+    assert_eq!(told, [68_608, 71_680, 74_752, 76_800, 79_872, 82_944, 86_016, 86_016]);
+    let singly = of_server(&outcome).skip(1).map(|logged| logged.acknowledged);
+    let steps: Vec<u64> = singly.scan(1, |before, now| Some(now - std::mem::replace(before, now))).collect();
+    assert!(steps[..24].iter().all(|step| *step == MSS), "{steps:?}");
+    assert_eq!(steps[24], 2 * MSS);
+}
+
+#[test]
+fn a_reader_that_pauses_closes_the_window_and_opens_it_again() {
+    let mut steps = transfer(100);
+    steps[0].reader_waits = milliseconds(1_000);
+    let outcome = played(steps, &[], PAYLOAD);
+    let closed =
+        of_server(&outcome).find(|logged| logged.acknowledged > 1 && logged.window_bytes == 0).unwrap();
+    assert!(closed.time < milliseconds(500), "{closed:?}");
+    let opens = of_server(&outcome)
+        .find(|logged| logged.acknowledged == closed.acknowledged && logged.window_bytes > 50_000)
+        .unwrap();
+    assert!(opens.time >= milliseconds(1_000), "{opens:?}");
+    assert!(outcome.transfers.iter().all(|transfer| transfer.is_complete));
+}
+
+#[test]
+fn a_message_waits_for_its_sender_to_think() {
+    let think = Step { think: milliseconds(500), ..message(true, MSS) };
+    let outcome = played(vec![message(true, MSS), message(false, 1), think, message(false, 1)], &[], PAYLOAD);
+    let sent: Vec<&Logged> =
+        outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0).collect();
+    assert!(sent[1].time - sent[0].time > milliseconds(500));
+    let answers: Vec<&Logged> = of_server(&outcome).filter(|logged| logged.bytes > 0).collect();
+    assert!(answers[1].time > sent[1].time);
+}
+
+#[test]
+fn what_is_logged_ends_with_the_connection() {
+    let outcome = played(transfer(3), &[], PAYLOAD);
+    let fins = outcome.log.iter().filter(|logged| logged.flags & 1 != 0).count();
+    let last = outcome.log.last().unwrap();
+    assert_eq!((fins, last.bytes, last.from_client), (2, 0, true));
+}
