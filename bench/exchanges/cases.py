@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bench.exchanges.reasons import REASONS
+
 Step = Mapping[str, Any]
 Rule = Mapping[str, Any]
 
@@ -217,38 +219,6 @@ def _ends() -> tuple[Case, ...]:
         Case("answer lost", steps=one(10), acks=[lose(12, least=ANY)]),
     )
 
-
-_READS = (
-    "The reader's program wakes up when several segments are there, the model's at each. What is read in a round trip is "
-    "measured then, and by it the buffer grows (`tcp_rcv_space_adjust`); every segment that opens the window further is "
-    "acknowledged at once (`tcp_grow_window`)."
-)
-_PIECES = (
-    "The kernel cuts what is written into buffers of at most half a window (`tcp_bound_to_half_wnd`), seven segments here. "
-    "Its super-segments end there, and with them PSH, on which a reader's acknowledgement depends; the model's end where "
-    "its burst does. The rest follows from the acknowledgements."
-)
-_OLD = (
-    "The kernel answers an acknowledgement that was overtaken by a duplicate of its own, because its timestamp is older "
-    "than the last (PAWS, RFC 7323 section 5). The model does not look at the age of timestamps."
-)
-_CLOSED = (
-    "How much fits into the last of the window depends on the memory that waiting segments take, which the kernel puts "
-    "together as they come; by the last few hundred bytes of 130,000 both differ."
-)
-_OPEN = "Open: an acknowledgement more, or fewer, is sent at once after the hole is filled."
-_OPEN_MARKS = "Open: while cwnd shrinks the super-segments end elsewhere, and PSH with them."
-REASONS: Mapping[str, str] = {
-    "segment 1 of 30 lost": _OPEN, "segment 10 of 30 lost": _OPEN, "segments 1 to 10 lost": _OPEN,
-    "segments 2 to 10 lost": _OPEN, "first segment and its resend lost": _OPEN, "segment 2 of 30 lost": _READS,
-    "segments 3 to 4 lost": _READS, "resend lost again": _READS, "RTT 50 ms, nothing lost": _READS,
-    **{f"MTU 9000, segment {number} of 20 lost": _PIECES for number in (1, 3, 15, 20)},
-    "MTU 9000, nothing lost": _PIECES, "RTT 1 ms, last segment lost": _READS,
-    "an acknowledgement held for 8 ms": _OLD, "all acknowledgements held for 60 ms": _OLD,
-    "reader pauses until the window is closed": _CLOSED, "reader pauses for 1 s with the window closed": _CLOSED,
-    "ECN, segment 5 marked": _OPEN_MARKS, "ECN, segments 5 and 6 marked": _OPEN_MARKS,
-    "ECN, two windows marked": _OPEN_MARKS,
-}  # fmt: skip
 
 CASES: tuple[Case, ...] = tuple(
     replace(case, group=group, reason=REASONS.get(case.name, ""))

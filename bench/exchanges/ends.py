@@ -25,6 +25,7 @@ COUNTERS = (
     "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "TCPRenoRecovery", "TCPLostRetransmit", "TCPFullUndo",
     "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo", "TCPSpuriousRTOs", "TCPFastRetrans", "TCPSlowStartRetrans",
     "TCPLossProbeRecovery", "TCPHystartTrainDetect", "TCPHystartDelayDetect", "TCPSlowStartIdle",
+    "PAWSEstab",
 )  # fmt: skip
 
 

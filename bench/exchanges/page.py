@@ -55,6 +55,7 @@ def side_by_side(result: Result) -> str:
 def table(results: Sequence[Result], runs: int) -> str:
     """The page in docs/measured."""
     agree = sum(result.agreeing > 0 for result in results)
+    alike = sum(not {"sent", "mechanism"} & {each.kind for each in result.closest[1]} for result in results)
     steady = sum(result.agreeing == len(result.runs) for result in results)
     lines = [
         "# The model's TCP against the kernel's, exchange by exchange",
@@ -68,12 +69,12 @@ def table(results: Sequence[Result], runs: int) -> str:
         "",
         "Compared are: what each end sent, in which order, and whether again; how often which mechanism acted (RTO,",
         "tail-loss probes, recoveries, undone reductions, lost resends; the kernels' `TcpExt` counters); cwnd and",
-        "ssthresh at the end (`TCP_INFO`); every acknowledgement with its SACK blocks. These are equal. A time",
-        f"may differ by {SLACK_SECONDS * 1e3:g} ms and {SLACK_SHARE:.0%}: kernel timers have ticks of 4 ms, and what",
+        "ssthresh at the end (`TCP_INFO`); every acknowledgement with its SACK blocks. All that must be equal. A",
+        f"time may differ by {SLACK_SECONDS * 1e3:g} ms and {SLACK_SHARE:.0%}: kernel timers have ticks of 4 ms, and what",
         "runs beside makes them late. Announced windows are not compared.",
         "",
-        f"**{agree} of {len(results)} cases agree**, {steady} of them in each of {runs} runs. Below each that does not",
-        "is why.",
+        f"**{agree} of {len(results)} cases agree**, {steady} of them in each of {runs} runs. In {alike} both ends send the",
+        "same, in the same order, by the same mechanisms. Beside each that does not agree is why, as far as that is known.",
         "",
     ]
     for group in dict.fromkeys(result.case.group for result in results):
@@ -96,7 +97,7 @@ def _cell(result: Result) -> str:
     first = f"{differs[0].kind}: {differs[0].text}"
     others = [each.kind for each in differs[1:]]
     more = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
-    return f"{first}{more}. {result.case.reason or '**No reason is known.**'}"
+    return f"{first}{more}. {result.case.reason or 'Open.'}"
 
 
 def summary(results: Sequence[Result]) -> str:

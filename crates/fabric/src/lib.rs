@@ -37,7 +37,6 @@ mod drops;
 mod fabric;
 mod frame;
 mod impairments;
-mod names;
 mod nic;
 mod port;
 mod queue;

@@ -1,0 +1,56 @@
+"""Why kernel and model differ, case by case: as far as it is known, and what is likely or open where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_READS = (
+    "The reader's program wakes up when both segments of a hole are there, the model's at each. What is read in a "
+    "round trip is measured then, and by it the buffer grows (`tcp_rcv_space_adjust`); each segment that opens the "
+    "window further is acknowledged at once (`tcp_grow_window`)."
+)
+_LIKELY_READS = "Likely when the reader's program wakes up, as for segments 3 to 4."
+_PIECES = (
+    "The kernel's super-segments, and with them PSH, end after segments 2, 4, 5 and 7, the model's after 2, 4 and 6; "
+    "PSH decides whether a reader acknowledges, and the rest follows. Likely because the kernel cuts what is written "
+    "into buffers by half the window (`tcp_bound_to_half_wnd`), and sends while the program still writes."
+)
+_OLD = (
+    "An acknowledgement comes after one that was sent later. The kernel answers it with a duplicate of its own, "
+    "because its timestamp is the older (PAWS, RFC 7323 section 5; `PAWSEstab` counts them); the model does not look "
+    "at the age of timestamps."
+)
+_CLOSED = (
+    "The last few hundred bytes of a window that closes. Likely the memory that waiting segments take, which the "
+    "kernel puts together as they come, and a delayed acknowledgement that is a tick earlier."
+)
+_HOLE = "Open: one acknowledgement more, or fewer, is sent at once around the time at which the hole is filled."
+_MARKS = "Open: an acknowledgement covers one segment more, or fewer, while cwnd shrinks."
+
+REASONS: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "segment 1 of 30 lost", "segment 10 of 30 lost", "segments 1 to 10 lost", "segments 2 to 10 lost",
+            "first segment and its resend lost",
+        ),
+        _HOLE,
+    ),
+    "segments 3 to 4 lost": _READS,
+    **dict.fromkeys(
+        ("segment 2 of 30 lost", "resend lost again", "RTT 50 ms, nothing lost", "RTT 1 ms, last segment lost"),
+        _LIKELY_READS,
+    ),
+    **{f"MTU 9000, segment {number} of 20 lost": _PIECES for number in (1, 3, 15, 20)},
+    "MTU 9000, nothing lost": _PIECES,
+    **dict.fromkeys(("an acknowledgement held for 8 ms", "all acknowledgements held for 60 ms"), _OLD),
+    **dict.fromkeys(
+        ("reader pauses until the window is closed", "reader pauses for 1 s with the window closed"), _CLOSED
+    ),
+    **dict.fromkeys(
+        (
+            "ECN, segment 5 marked", "ECN, segments 5 and 6 marked", "ECN, two windows marked",
+            "ECN, one marked, one lost",
+        ),
+        _MARKS,
+    ),
+}  # fmt: skip
