@@ -162,7 +162,9 @@ impl Receiver {
             self.note_size(segment);
             self.note_echo(now, segment);
             // Without SACK every duplicate has to look like one.
-            return if settings.sack { self.open_window(segment.bytes, held) };
+            return if settings.sack {
+                self.open_window(segment.bytes, held)
+            };
         }
         self.note_size(segment);
         self.note_time(now, settings);
