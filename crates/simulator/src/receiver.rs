@@ -134,8 +134,7 @@ impl Receiver {
         (self.next - u64::from(self.has_ended())).saturating_sub(self.read)
     }
 
-    /// Takes a segment with payload or a FIN in. Returns true if an acknowledgement must be sent before it: DCTCP tells
-    /// where marks begin and end.
+    /// Takes a segment with payload or a FIN in.
     pub(crate) fn take(&mut self, now: Picoseconds, segment: &Segment, settings: &TcpSettings) {
         let (begin, end) = (segment.sequence, segment.end());
         if segment.flags.has(Flags::FIN) {

@@ -64,8 +64,6 @@ pub struct TcpSettings {
     pub coalesces: bool,
     /// The receive buffer's window at the start, and the most that it grows to, in bytes.
     pub receive_window_bytes: (u32, u32),
-    /// Unacknowledged and unsent bytes that a socket holds at most.
-    pub send_buffer_bytes: u64,
     /// The timers' granularity: 4 ms with `CONFIG_HZ=250`.
     pub tick: Picoseconds,
     /// The IP version.
@@ -93,7 +91,6 @@ impl Default for TcpSettings {
             output_limit_bytes: 4_194_304,
             coalesces: false,
             receive_window_bytes: (65_535, 16_777_216),
-            send_buffer_bytes: 4_194_304,
             tick: milliseconds(4),
             family: Family::V4,
         }

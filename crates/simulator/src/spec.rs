@@ -305,7 +305,6 @@ impl TcpSpec {
             output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
             coalesces,
             receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
-            send_buffer_bytes: usual.send_buffer_bytes,
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
             family: self.family()?,
         })

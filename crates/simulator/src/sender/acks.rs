@@ -66,7 +66,7 @@ impl Sender {
         let delivered_before = self.delivered;
         if self.queue.is_empty() {
             self.unacknowledged = self.unacknowledged.max(acknowledged);
-            self.look_at_closed_window(tick);
+            self.look_at_closed_window();
             return;
         }
         self.take_blocks(tick, segment, prior, &mut found);
@@ -86,7 +86,7 @@ impl Sender {
                     found.delivered += 1;
                 }
             }
-            then = self.judge(tick, prior, &mut found);
+            then = self.judge(tick, &mut found);
         }
         if found.sets_timer {
             self.set_timer(tick);
@@ -266,12 +266,11 @@ impl Sender {
             || self.state != State::Open
     }
 
-    fn look_at_closed_window(&mut self, tick: &mut impl Tick) {
+    fn look_at_closed_window(&mut self) {
         if matches!(self.timer, Some(Timer::Persist(_))) && self.has_room_for_one() {
             self.timer = None;
             self.rtt.forget_backoff();
         }
-        let _ = tick;
     }
 
     /// PRR while cwnd shrinks; growth where the sender was limited by cwnd (`tcp_cong_control`).

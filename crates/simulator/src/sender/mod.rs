@@ -157,7 +157,6 @@ pub(crate) struct Sender {
     /// The peer's window ends here.
     pub(crate) window_end: u64,
     pub(crate) peer_window: u32,
-    /// The largest that the peer has announced.
     pub(crate) queue: Queue,
     pub(crate) window: Window,
     control: Control,

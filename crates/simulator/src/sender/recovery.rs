@@ -8,7 +8,7 @@ use crate::endpoint::Tick;
 
 impl Sender {
     /// What an acknowledgement means that is not just the next.
-    pub(super) fn judge(&mut self, tick: &mut impl Tick, prior: u64, found: &mut Found) -> Then {
+    pub(super) fn judge(&mut self, tick: &mut impl Tick, found: &mut Found) -> Then {
         if found.has_mark {
             // No undo of a reduction that a mark asked for.
             self.undo.ssthresh = 0;
@@ -20,7 +20,7 @@ impl Sender {
         }
         match self.state {
             State::Recovery => {
-                if found.advances && self.undo_partly(tick, found) {
+                if found.advances && self.undo_partly(tick) {
                     return Then::Nothing;
                 }
                 self.undo_by_duplicates(tick);
@@ -39,7 +39,7 @@ impl Sender {
                 if !(self.state == State::Open || found.has_lost_resend) {
                     return then;
                 }
-                if !self.enter_if_lost(tick, found, prior) {
+                if !self.enter_if_lost(tick, found) {
                     return then;
                 }
             }
@@ -48,7 +48,7 @@ impl Sender {
                     self.undo_by_duplicates(tick);
                 }
                 self.identify_losses(tick, found);
-                if !self.enter_if_lost(tick, found, prior) {
+                if !self.enter_if_lost(tick, found) {
                     return Then::Nothing;
                 }
             }
@@ -56,9 +56,9 @@ impl Sender {
         Then::Lost
     }
 
-    fn enter_if_lost(&mut self, tick: &mut impl Tick, found: &Found, prior: u64) -> bool {
+    fn enter_if_lost(&mut self, tick: &mut impl Tick, found: &Found) -> bool {
         if self.queue.lost == 0 {
-            self.try_to_open(tick, found, prior);
+            self.try_to_open(tick, found);
             return false;
         }
         self.enter_recovery(tick, found.has_mark);
@@ -92,7 +92,7 @@ impl Sender {
         self.control.enter(state, &acked);
     }
 
-    fn try_to_open(&mut self, tick: &mut impl Tick, found: &Found, _prior: u64) {
+    fn try_to_open(&mut self, tick: &mut impl Tick, found: &Found) {
         if self.queue.resent == 0 {
             self.undo.first_resend = None;
         }
@@ -228,7 +228,7 @@ impl Sender {
         false
     }
 
-    fn undo_partly(&mut self, tick: &mut impl Tick, _found: &Found) -> bool {
+    fn undo_partly(&mut self, tick: &mut impl Tick) -> bool {
         let before = self.undo.first_resend.is_some_and(|stamp| tick.echo() != 0 && tick.echo() < stamp);
         if self.undo.marker.is_none() || !before {
             return false;
