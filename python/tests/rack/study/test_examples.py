@@ -15,8 +15,9 @@ from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study, cells
 
-# Those over ssh are run in test_ssh.py, those of Hadoop in test_hadoop.py. Users until saturation are in test_web.py.
-ELSEWHERE = ("ssh-", "terasort", "web-saturate")
+# Those over ssh are run in test_ssh.py, those of Hadoop in test_hadoop.py. Users until saturation are in test_web.py. What
+# is simulated needs no rack: the commands of the documentation run it.
+ELSEWHERE = ("ssh-", "terasort", "web-saturate", "simulate")
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith(ELSEWHERE))
 
 
