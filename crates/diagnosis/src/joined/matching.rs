@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// A part of a record: its number in its lane, the first place, and that after the last.
 pub(super) type Part = (usize, i64, i64);
 
-/// How likely a copy is: in time, of the same identification, in order, how near, before the last one.
+/// How likely a copy is: in time, of the same identification, in order or no matter, how near, in order.
 type Rank = (bool, bool, bool, i64, bool);
 
 /// Of a lane at two taps.
@@ -105,8 +105,10 @@ struct Sent<'a> {
     /// Pure acknowledgements, by what they say.
     pure: HashMap<(i64, u32, u32), Vec<u32>>,
     cover: Vec<Cover>,
-    /// The last one that was matched: those before it come next.
+    /// The one that the last packet began with: those before it come next.
     last: usize,
+    /// The one with the last part of the present packet, if any of it was matched: GRO has put those after it behind it.
+    part: Option<usize>,
     /// The nearest copy counts, also after the last one.
     nearest: bool,
     /// Of packets that have one copy only: the last one, and whether they came in another order.
@@ -136,6 +138,7 @@ fn matched_by(
     let mut found = Matched::default();
     for (number, record) in received.iter().enumerate().rev() {
         let (mut begin, mut any) = (record.begin, false);
+        here.part = None;
         loop {
             let end = if let Some((place, end)) = here.copy(record, begin, in_time) {
                 any = true;
@@ -189,7 +192,18 @@ impl<'a> Sent<'a> {
         let longest = records.iter().map(|record| i64::from(record.bytes)).max().unwrap_or(0);
         let cover = vec![Cover::Nothing; records.len()];
         let (last, last_alone) = (usize::MAX, usize::MAX);
-        Sent { records, by_place, longest, pure, cover, last, nearest, last_alone, overtaken: false }
+        Sent {
+            records,
+            by_place,
+            longest,
+            pure,
+            cover,
+            last,
+            part: None,
+            nearest,
+            last_alone,
+            overtaken: false,
+        }
     }
 
     /// The record whose byte at `begin` is that of `record`, and up to where.
@@ -206,11 +220,12 @@ impl<'a> Sent<'a> {
             let same = copy.begin == record.begin
                 && copy.identification != 0
                 && copy.identification == record.identification;
-            // The nearest before the last one that was matched, or else the nearest after it.
-            let is_before = place <= self.last;
+            // The nearest before the last packet's, or else the nearest after it; within a packet the other way round.
+            let from = self.part.unwrap_or(self.last);
+            let fits = if self.part.is_some() { place >= from } else { place <= from };
             offers += 1;
-            let distance = -(place as i64).abs_diff(self.last.min(self.records.len()) as i64).cast_signed();
-            let rank = (in_time(copy, record), same, self.nearest || is_before, distance, is_before);
+            let distance = -(place as i64).abs_diff(from.min(self.records.len()) as i64).cast_signed();
+            let rank = (in_time(copy, record), same, self.nearest || fits, distance, fits);
             if best.is_none_or(|(_, least)| rank > least) {
                 best = Some((place, rank));
             }
@@ -238,15 +253,18 @@ impl<'a> Sent<'a> {
         })
     }
 
+    /// Packets are compared by what they begin with: within one, parts have their order.
     fn note_order(&mut self, alone: Option<usize>) {
-        if let Some(place) = alone {
+        if let Some(place) = alone.filter(|_| self.part.is_none()) {
             self.overtaken |= place > self.last_alone;
             self.last_alone = place;
         }
     }
 
     fn take(&mut self, place: usize, begin: i64, end: i64) {
-        self.last = place;
+        if self.part.replace(place).is_none() {
+            self.last = place;
+        }
         if self.records[place].bytes == 0 {
             self.cover[place] = Cover::Whole;
         } else {
