@@ -19,15 +19,7 @@ struct Sender {
 impl Sender {
     fn met() -> Sender {
         let mut scene = Scene::new();
-        scene.send(CLIENT, 0, TcpFlags::SYN);
-        scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
-        scene.pass(20_000);
-        scene.got[SERVER] = scene.next[CLIENT];
-        scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
-        scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
-        scene.got[CLIENT] = scene.next[SERVER];
-        scene.pass(RTT);
-        scene.ack(CLIENT);
+        scene.meet_at_server(RTT);
         let heard = ticks(scene.now);
         Sender { scene, heard }
     }

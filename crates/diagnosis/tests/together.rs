@@ -3,7 +3,6 @@
 mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
-use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
@@ -74,15 +73,7 @@ fn few_flows_of_one_input_that_starve_are_outcast() {
 
 /// The same at a tap beside the receiver, which sees nothing of what was lost: rounds, and long rests.
 fn seen_behind(scene: &mut Scene, rtt: i64, starves: bool, until: i64) {
-    scene.send(CLIENT, 0, TcpFlags::SYN);
-    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
-    scene.pass(20_000);
-    scene.got[SERVER] = scene.next[CLIENT];
-    scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
-    scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
-    scene.got[CLIENT] = scene.next[SERVER];
-    scene.pass(rtt);
-    scene.ack(CLIENT);
+    scene.meet_at_server(rtt);
     let end = 1_700_000_000_000_000_000 + until;
     while scene.now < end {
         for _ in 0..3 {

@@ -14,12 +14,7 @@ impl Simulation {
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let flow = &self.scenario.flows[connection.flow as usize];
         if connection.is_waiting_for_peer(side, flow) {
-            let think = flow.steps[0].think;
-            connection.stage = Stage::Thinking;
-            match think {
-                Picoseconds::ZERO => self.begin_step(now, number),
-                think => self.schedule(now + think, Event::Step { connection: number }),
-            }
+            self.think(now, number);
         } else if connection.is_working() {
             match connection.look(flow) {
                 Next::Nothing => {}
@@ -66,7 +61,7 @@ impl Simulation {
             self.net.places.push(Place { host, peer, flow });
         }
         connection.ends.iter_mut().for_each(|end| end.send.pace.bits_per_second = pacing_bits_per_second);
-        connection.ends[0].connect(now, tcp, &mut self.net);
+        connection.ends[0].open(now, tcp, &mut self.net);
         self.counts[flow as usize].connections += 1;
         self.connections.push(Some(connection));
         self.set_wakes(now, number);
@@ -74,7 +69,7 @@ impl Simulation {
 
     pub(crate) fn begin_step(&mut self, now: Picoseconds, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].clone();
+        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize];
         connection.stage = Stage::Working;
         let more = connection.begin_step(&step, now);
         self.push(now, number, &step, more);
@@ -82,7 +77,7 @@ impl Simulation {
 
     pub(crate) fn write_more(&mut self, now: Picoseconds, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].clone();
+        let step = self.scenario.flows[connection.flow as usize].steps[connection.step as usize];
         let more = connection.write(&step);
         self.push(now, number, &step, more);
     }
@@ -120,10 +115,15 @@ impl Simulation {
 
     /// The present message is due: after the time that its sender thinks.
     fn due(&mut self, now: Picoseconds, number: u32) {
+        if let Some(connection) = &mut self.connections[number as usize] {
+            connection.due(now);
+            self.think(now, number);
+        }
+    }
+
+    fn think(&mut self, now: Picoseconds, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        let think = self.scenario.flows[connection.flow as usize].steps[connection.step as usize].think;
-        connection.due(now);
-        match think {
+        match self.scenario.flows[connection.flow as usize].steps[connection.step as usize].think {
             Picoseconds::ZERO => self.begin_step(now, number),
             think => {
                 connection.stage = Stage::Thinking;

@@ -24,7 +24,7 @@ pub(crate) trait Wire {
 }
 
 /// A segment as the sender wants it; the receiver's part of the header is added.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Outgoing {
     pub(crate) sequence: u64,
     pub(crate) bytes: u32,
@@ -34,6 +34,8 @@ pub(crate) struct Outgoing {
     pub(crate) push: bool,
     /// It was not sent before.
     pub(crate) is_new: bool,
+    /// It tells the peer that cwnd shrank because of its marks (CWR).
+    pub(crate) tells_reduction: bool,
 }
 
 /// What a sender needs of the world at one moment.
@@ -66,14 +68,7 @@ struct Moment<'a, W> {
     receiver: &'a mut Receiver,
     wire: &'a mut W,
     ids: Ids,
-    ecn: Marking,
-}
-
-/// What goes on a segment about congestion.
-#[derive(Debug, Clone, Copy, Default)]
-struct Marking {
-    is_capable: bool,
-    tells_reduction: bool,
+    is_ecn: bool,
 }
 
 /// The numbers of both ends.
@@ -98,7 +93,7 @@ impl<W: Wire> Tick for Moment<'_, W> {
     }
 
     fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds {
-        let Outgoing { sequence, bytes, fin, push, is_new } = outgoing;
+        let Outgoing { sequence, bytes, fin, push, is_new, tells_reduction } = outgoing;
         let mut segment = self.blank(sequence);
         segment.bytes = bytes;
         let is_syn = fin && sequence == 0;
@@ -108,8 +103,8 @@ impl<W: Wire> Tick for Moment<'_, W> {
         if push {
             segment.flags = segment.flags.with(Flags::PSH);
         }
-        segment.is_ecn_capable = self.ecn.is_capable && bytes > 0;
-        if is_new && bytes > 0 && std::mem::take(&mut self.ecn.tells_reduction) {
+        segment.is_ecn_capable = self.is_ecn && bytes > 0;
+        if tells_reduction {
             segment.flags = segment.flags.with(Flags::CWR);
         }
         // The first SYN has nothing to acknowledge.
@@ -136,7 +131,7 @@ impl<W: Wire> Tick for Moment<'_, W> {
 impl<W> Moment<'_, W> {
     /// The first SYN asks for ECN with both flags, the answer grants it with one (RFC 3168 section 6.1.1).
     fn syn_flags(&self) -> Flags {
-        match (self.ecn.is_capable, self.receiver.next > 0) {
+        match (self.is_ecn, self.receiver.next > 0) {
             (false, _) => Flags::SYN,
             (true, true) => Flags::SYN.with(Flags::ECE),
             (true, false) => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
@@ -158,7 +153,6 @@ pub(crate) struct Endpoint {
     pub(crate) phase: Phase,
     /// The NIC, or pacing, lets the sender go on then.
     resumes: Option<Picoseconds>,
-    ecn: bool,
 }
 
 impl Endpoint {
@@ -173,7 +167,6 @@ impl Endpoint {
             receive: Receiver::new(mss, settings, exact),
             phase: Phase::Listening,
             resumes: None,
-            ecn: settings.ecn || exact,
         }
     }
 
@@ -184,21 +177,16 @@ impl Endpoint {
         settings: &'a TcpSettings,
         wire: &'a mut W,
     ) -> (&'a mut Sender, Moment<'a, W>) {
-        let ecn = Marking { is_capable: self.ecn, tells_reduction: self.send.owes_reduction };
         let Endpoint { ids, send, receive, .. } = self;
-        (send, Moment { now, echo, settings, receiver: receive, wire, ids: *ids, ecn })
+        let is_ecn = send.is_ecn;
+        (send, Moment { now, echo, settings, receiver: receive, wire, ids: *ids, is_ecn })
     }
 
     /// Sends the SYN: the first, or the answer to the peer's.
-    fn send_syn(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
+    pub(crate) fn open(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
         self.phase = Phase::Opening;
         let (send, mut moment) = self.moment(now, 0, settings, wire);
         send.open(&mut moment);
-    }
-
-    /// Opens the connection.
-    pub(crate) fn connect(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
-        self.send_syn(now, settings, wire);
     }
 
     /// Takes a segment in. [`Endpoint::settle`] is to follow: at once, or after others that came together with it.
@@ -230,8 +218,6 @@ impl Endpoint {
         }
         let (send, mut moment) = self.moment(now, segment.echo, settings, wire);
         send.acknowledge(&mut moment, segment);
-        let owes = moment.ecn.tells_reduction;
-        self.send.owes_reduction = owes || self.send.owes_reduction;
     }
 
     fn acknowledge_if_waiting(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
@@ -252,7 +238,7 @@ impl Endpoint {
                 self.receive.begin(segment);
                 self.send.peer_window = segment.window_bytes;
                 self.send.answers_syn = true;
-                self.send_syn(now, settings, wire);
+                self.open(now, settings, wire);
             }
             Phase::Opening if segment.flags.has(Flags::ACK) => {
                 self.receive.begin(segment);
@@ -299,16 +285,13 @@ impl Endpoint {
             return;
         }
         let (send, mut moment) = self.moment(now, 0, settings, wire);
-        let resumes = send.output(&mut moment);
-        let owes = moment.ecn.tells_reduction;
-        self.send.owes_reduction &= owes;
-        self.resumes = resumes;
+        self.resumes = send.output(&mut moment);
     }
 
     fn send_acknowledgement(&mut self, now: Picoseconds, settings: &TcpSettings, wire: &mut impl Wire) {
         let next = self.send.next;
         let (_, mut moment) = self.moment(now, 0, settings, wire);
-        moment.transmit(Outgoing { sequence: next, bytes: 0, fin: false, push: false, is_new: true });
+        moment.transmit(Outgoing { sequence: next, is_new: true, ..Outgoing::default() });
     }
 
     /// Lets everything happen that is due.

@@ -27,6 +27,8 @@ pub(crate) struct Net {
     pub(crate) family: Family,
     pub(crate) timestamps: bool,
     pub(crate) segments: u64,
+    /// Of these, what hosts have got.
+    pub(crate) delivered: u64,
     /// Every segment that is sent, if anybody asked for it.
     pub(crate) log: Option<Box<Log>>,
     /// What passes ports that are watched.

@@ -161,9 +161,10 @@ impl Receiver {
             self.note_size(segment);
             self.note_echo(now, segment);
             // Without SACK every duplicate has to look like one.
-            return if settings.sack {
-                self.open_window(segment.bytes, held)
-            };
+            if settings.sack {
+                self.open_window(segment.bytes, held);
+            }
+            return;
         }
         self.note_size(segment);
         self.note_time(now, settings);

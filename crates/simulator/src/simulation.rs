@@ -77,6 +77,8 @@ pub struct Outcome {
     pub passed_left_out: u64,
     /// Segments that endpoints have sent.
     pub segments: u64,
+    /// Of these, segments that hosts have got.
+    pub delivered: u64,
     /// Segments that were neither delivered nor dropped at the end.
     pub under_way: u64,
     /// When it ended: all was done, or the time was up.
@@ -168,6 +170,7 @@ impl Simulation {
                 family: scenario.tcp.family,
                 timestamps: scenario.tcp.timestamps,
                 segments: 0,
+                delivered: 0,
                 log: scenario.logs_segments.then(Box::default),
                 capture: Capture::default(),
             },
@@ -289,6 +292,7 @@ impl Simulation {
 
     fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {
         let segment = self.net.slab.remove(id);
+        self.net.delivered += 1;
         let (number, side) = (segment.to / 2, segment.to as usize % 2);
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let (tcp, net) = (&self.scenario.tcp, &mut self.net);
@@ -373,6 +377,7 @@ impl Simulation {
             },
             passed_left_out: self.net.capture.left_out,
             segments: self.net.segments,
+            delivered: self.net.delivered,
             under_way: self.net.slab.len() as u64,
             end,
         }

@@ -4,7 +4,7 @@ use framegauge_fabric::HostIndex;
 use framegauge_frames::Picoseconds;
 
 /// One message over a connection.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// From the client to the server, or back.
     pub from_client: bool,

@@ -59,14 +59,24 @@ impl Scene {
 
     /// A handshake at the client.
     pub fn meet(&mut self, rtt: i64) {
+        self.meet_between(rtt, 10_000);
+    }
+
+    /// A handshake at the server.
+    pub fn meet_at_server(&mut self, rtt: i64) {
+        self.meet_between(20_000, rtt);
+    }
+
+    /// The tap is so far from the server and from the client, there and back.
+    fn meet_between(&mut self, server: i64, client: i64) {
         self.send(CLIENT, 0, TcpFlags::SYN);
         self.next[CLIENT] = self.next[CLIENT].wrapping_add(1);
-        self.pass(rtt);
+        self.pass(server);
         self.got[SERVER] = self.next[CLIENT];
         self.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
         self.next[SERVER] = self.next[SERVER].wrapping_add(1);
         self.got[CLIENT] = self.next[SERVER];
-        self.pass(10_000);
+        self.pass(client);
         self.ack(CLIENT);
     }
 

@@ -74,9 +74,9 @@ impl Window {
 pub(crate) struct Acked {
     pub(crate) now: Picoseconds,
     pub(crate) rtt: Option<Picoseconds>,
-    /// Segments that were delivered by it, and how many in all; the same of marked ones.
     pub(crate) unacknowledged: u64,
     pub(crate) next: u64,
+    /// Segments that were delivered so far, and how many of them were marked.
     pub(crate) delivered: u64,
     pub(crate) delivered_marked: u64,
     /// A full super-segment's time at four times the rate at which cwnd goes out.

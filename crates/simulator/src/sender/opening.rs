@@ -7,19 +7,9 @@ use crate::endpoint::{Outgoing, Tick};
 impl Sender {
     /// Sends the SYN.
     pub(crate) fn open(&mut self, tick: &mut impl Tick) {
-        let sent = Sent {
-            sequence: 0,
-            bytes: 0,
-            control: true,
-            is_acked: false,
-            is_lost: false,
-            is_resent: false,
-            resends: 0,
-            at: tick.now(),
-        };
-        self.queue.push(sent);
+        self.queue.push(Sent::new(0, 0, true, tick.now()));
         self.next = 1;
-        tick.transmit(Outgoing { sequence: 0, bytes: 0, fin: true, push: false, is_new: true });
+        tick.transmit(Outgoing { fin: true, is_new: true, ..Outgoing::default() });
         self.set_timeout(tick);
     }
 

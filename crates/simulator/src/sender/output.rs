@@ -208,20 +208,17 @@ impl Sender {
             let size = left.min(mss);
             left -= size;
             let fin = left == 0 && self.is_closing && self.next + size == self.written;
-            let sent = Sent {
-                sequence: self.next,
-                bytes: size as u32,
-                control: fin,
-                is_acked: false,
-                is_lost: false,
-                is_resent: false,
-                resends: 0,
-                at: now,
-            };
+            let sent = Sent::new(self.next, size as u32, fin, now);
             // `__tcp_transmit_skb` sets it for super-segments, `tcp_mark_push` at the end of a write.
             let push = size > 0 && left == 0 && (bytes > mss || self.next + size == self.written);
-            let outgoing = Outgoing { sequence: self.next, bytes: size as u32, fin, push, is_new: true };
-            let departs = tick.transmit(outgoing);
+            let departs = tick.transmit(Outgoing {
+                sequence: self.next,
+                bytes: size as u32,
+                fin,
+                push,
+                is_new: true,
+                tells_reduction: size > 0 && std::mem::take(&mut self.owes_reduction),
+            });
             self.counts.segments += 1;
             if size < mss && !fin {
                 self.last_small = sent.end();
@@ -302,7 +299,7 @@ impl Sender {
             bytes: sent.bytes,
             fin: sent.control,
             push: sent.bytes > 0 && sent.sequence + u64::from(sent.bytes) == self.written,
-            is_new: false,
+            ..Outgoing::default()
         });
         self.hand_over(tick.now(), departs, u64::from(sent.bytes));
         self.counts.segments += 1;

@@ -23,6 +23,11 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// Sent for the first time.
+    pub(crate) fn new(sequence: u64, bytes: u32, control: bool, at: Picoseconds) -> Sent {
+        Sent { sequence, bytes, control, is_acked: false, is_lost: false, is_resent: false, resends: 0, at }
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.sequence + u64::from(self.bytes) + u64::from(self.control)
     }

@@ -107,13 +107,7 @@ impl Sender {
     /// The window is closed: asks for it with the segment before (`tcp_xmit_probe_skb`).
     fn probe_window(&mut self, tick: &mut impl Tick) {
         self.rtt.back_off();
-        tick.transmit(Outgoing {
-            sequence: self.unacknowledged - 1,
-            bytes: 0,
-            fin: false,
-            push: false,
-            is_new: false,
-        });
+        tick.transmit(Outgoing { sequence: self.unacknowledged - 1, ..Outgoing::default() });
         self.timer = Some(Timer::Persist(tick.expiry(self.rtt.timeout())));
     }
 

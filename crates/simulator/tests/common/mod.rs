@@ -66,12 +66,12 @@ pub fn rate_between(outcome: &Outcome, from: u64, to: u64) -> f64 {
     8.0 * (read(to) - read(from)) as f64 / (to - from) as f64 * 1e3
 }
 
-/// At every port received = sent + dropped + queued.
+/// At every port received = sent + dropped + queued; of all segments sent = delivered + dropped + under way.
 pub fn assert_conserved(outcome: &Outcome) {
     for port in &outcome.counters.ports {
         assert_eq!(port.received_frames, port.sent_frames + port.dropped_frames + port.queued_frames);
         assert_eq!(port.received_bytes, port.sent_bytes + port.dropped_bytes + port.queued_bytes);
     }
     let dropped: u64 = outcome.counters.ports.iter().map(|port| port.dropped_frames + port.lost_frames).sum();
-    assert!(outcome.segments >= dropped + outcome.under_way);
+    assert_eq!(outcome.segments, outcome.delivered + dropped + outcome.under_way);
 }

@@ -113,6 +113,19 @@ class Conditions:
         """Names of the hosts, in order."""
         return list(self.mtu)
 
+    @property
+    def hosts_and_link(self) -> Json:
+        """The hosts, and what every link is unless `network` says otherwise, as racks and simulations take them."""
+        return {
+            "hosts": [{"name": name, "mtu": mtu} for name, mtu in self.mtu.items()],
+            "link": {
+                "bits_per_second": self.bits_per_second,
+                "rtt_seconds": self.rtt_seconds,
+                "buffer_bytes": self.buffer_bytes,
+                "port_mtu": self.port_mtu,
+            },
+        }
+
     def as_json(self) -> Json:
         """The conditions for the record of a run; those that only some studies have are left out where nobody asks."""
         return {name: value for name, value in asdict(self).items() if value is not None or name not in _IF_GIVEN}

@@ -80,13 +80,7 @@ class RackTestbed:
         }
         asked = {
             "testbed": self.kind,
-            "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
-            "link": {
-                "bits_per_second": conditions.bits_per_second,
-                "rtt_seconds": conditions.rtt_seconds,
-                "buffer_bytes": conditions.buffer_bytes,
-                "port_mtu": conditions.port_mtu,
-            },
+            **conditions.hosts_and_link,
             "nic": {
                 "tso": conditions.tso,
                 "lro": conditions.lro,

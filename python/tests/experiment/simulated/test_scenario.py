@@ -9,7 +9,7 @@ from helpers.support import ROOT
 
 from framegauge.experiment.planning import conditions_of, seed_of, workload_of
 from framegauge.experiment.simulated.pool import nobody
-from framegauge.experiment.simulated.scenario import scenario
+from framegauge.experiment.simulated.scenario import USUAL_WINDOWS, scenario
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
 from framegauge.study.sweep import Source, simulated
@@ -87,7 +87,7 @@ def test_initial_windows_and_requests() -> None:
     found = asked(f"{text}tunings: {{old: {{initial_window: 3, initial_receive_window: 4}}}}\n")["tcp"]
     assert found["nagle"] == "off"
     assert found["initial_window_segments"] == 3
-    assert found["receive_window_bytes"] == (4 * 1460, 16_000_000)
+    assert found["receive_window_bytes"] == (4 * 1460, 16_777_216)
 
 
 def test_merging_is_that_of_the_nic_or_of_the_kernel() -> None:
@@ -106,3 +106,9 @@ def test_the_networks_of_the_examples_are_described(name: str) -> None:
     found = scenario(conditions, work, 0.0, seed_of(study, slot))
     assert {**conditions.network, "seed": found["seed"]}.items() <= found.items()
     assert len(found["flows"]) == len(work.flows)
+
+
+def test_the_usual_windows_are_those_of_the_model() -> None:
+    first, most = USUAL_WINDOWS
+    settings = (ROOT / "crates/simulator/src/settings.rs").read_text()
+    assert f"receive_window_bytes: ({first:_}, {most:_})," in settings

@@ -14,19 +14,13 @@ TIMESTAMPS_BYTES = 12
 # What the rack sets in its hosts where a shaper bounds their queues (docs/why/sender-queue.md).
 RACK_TCP: Mapping[str, int] = {"tso_rtt_log": 0, "output_limit_bytes": 32768}
 MOST_SAMPLES = 2_000_000  # of all flows together: more flows are sampled less often
-USUAL_WINDOWS = (65_535, 16_000_000)  # the receive window at first and at most, as crates/simulator/src/settings.rs
+USUAL_WINDOWS = (65_535, 16_777_216)  # the receive window at first and at most, as crates/simulator/src/settings.rs
 
 
 def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: int) -> Json:
     """The whole scenario. The seed is that of the arrivals, of the switches and of the hosts."""
     return {
-        "hosts": [{"name": name, "mtu": mtu} for name, mtu in conditions.mtu.items()],
-        "link": {
-            "bits_per_second": conditions.bits_per_second,
-            "rtt_seconds": conditions.rtt_seconds,
-            "buffer_bytes": conditions.buffer_bytes,
-            "port_mtu": conditions.port_mtu,
-        },
+        **conditions.hosts_and_link,
         **conditions.network,
         "seed": seed,
         # Software merges what a NIC hands over at once as LRO does in hardware.
