@@ -52,6 +52,8 @@ bench: build
 	$(VENV)/bin/python -m bench.hosts.chaos
 	$(VENV)/bin/python -m bench.diagnose
 	$(VENV)/bin/python -m bench.simulate
+	$(VENV)/bin/python -m bench.exchanges
+	$(VENV)/bin/python -m bench.validation
 
 man: $(VENV)/installed
 	$(VENV)/bin/python scripts/man.py

@@ -13,6 +13,8 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 CHECKSUM, TSO4, TSO6 = 1, 2, 4
 DEVICE = "wire"
+NAP_SECONDS = 0.002
 Program = Callable[[], dict[str, Any]]
 
 
@@ -77,11 +80,13 @@ def _live(host: Host, program: Program, answers: socket.socket) -> None:
     socket.send_fds(answers, [b"device"], [device])
     os.close(device)
     answers.recv(2)  # "go"
+    waits = Waits()
     try:
         found = program()
     except BaseException:
         found = {"problem": traceback.format_exc()[-2000:]}
     found["counters"] = counters()
+    found["waited_seconds"] = waits.longest_seconds
     answers.sendall(json.dumps(found).encode())
     answers.shutdown(socket.SHUT_WR)
     answers.recv(3)  # "end": until then the namespace lives, so that the last packets have somewhere to go
@@ -121,6 +126,20 @@ def counters() -> dict[str, int]:
             if names[0] in ("TcpExt:", "Tcp:"):
                 found |= {name: int(value) for name, value in zip(names[1:], values[1:], strict=True) if value != "0"}
     return found
+
+
+class Waits:
+    """How long this process waits for a CPU at most: a thread that sleeps briefly is late by as much."""
+
+    def __init__(self) -> None:
+        self.longest_seconds = 0.0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            begun = time.monotonic()
+            time.sleep(NAP_SECONDS)
+            self.longest_seconds = max(self.longest_seconds, time.monotonic() - begun - NAP_SECONDS)
 
 
 def end(hosts: Sequence[Running]) -> None:

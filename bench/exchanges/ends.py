@@ -77,6 +77,12 @@ def counters() -> dict[str, int]:
     return {name: found.get(name, 0) for name in COUNTERS}
 
 
+def waited_seconds() -> float:
+    """How long this program was ready to run and had no CPU: the second figure of schedstat."""
+    with open("/proc/self/schedstat") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
 def opened(asked: dict[str, Any]) -> socket.socket:
     """A connection: made, or awaited."""
     if asked["role"] == "client":
@@ -109,7 +115,7 @@ def main() -> None:
         if asked["role"] == "server":
             connection.shutdown(socket.SHUT_WR)
         time.sleep(asked["linger_seconds"])
-    print(json.dumps({**found, "counters": counters()}), flush=True)
+    print(json.dumps({**found, "counters": counters(), "waited_seconds": waited_seconds()}), flush=True)
 
 
 if __name__ == "__main__":

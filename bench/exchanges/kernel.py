@@ -73,9 +73,10 @@ def played(case: Case, agent: RackAgent) -> Exchange:
     late_seconds = found["lateness"]["max_seconds"]
     if late_seconds > MOST_LATE_SECONDS:
         raise RuntimeError(f"the network was {late_seconds * 1e3:.1f} ms late")
-    late = {"late_microseconds": round(1e6 * late_seconds)}
+    waited_seconds = sum(end["waited_seconds"] for end in ended)
+    machine = {"late_microseconds": round(1e6 * late_seconds), "waited_microseconds": round(1e6 * waited_seconds)}
     return Exchange(
-        list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **late}
+        list(_segments(data)), counts, ended[0]["cwnd"], ended[0]["ssthresh"], {**ended[0]["counters"], **machine}
     )
 
 

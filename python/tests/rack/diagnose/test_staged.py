@@ -35,21 +35,23 @@ TROUBLES = {
 # The same programs without the trouble.
 CLEAN = ("clean stream", "clean asks", "clean split writes")
 STAGING_SECONDS = 300.0  # it takes ten; two hosts that hang take twenty each time
-# A program that a busy machine kept waiting is slow for a reason that no packet shows: its scene is staged again.
+# A host that a busy machine kept from a CPU for so long is slow for a reason that no packet shows: its scene is staged
+# again. What is wrong although both hosts ran when they wanted to is wrong. Shorter pauses are called nothing.
 TRIES = 5
+MOST_WAITED_SECONDS = 0.01
 Samples = dict[tuple[str, int], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
-    """By scene and variant, how each tap's diagnosis was judged: the best of a few stagings."""
+    """By scene and variant, how each tap's diagnosis was judged."""
     found: Samples = {}
-    left = [*TROUBLES, *CLEAN]
+    again = {(name, number) for name in (*TROUBLES, *CLEAN) for number in VARIANTS}
     for _ in range(TRIES):
-        judged = judge(left, tmp_path_factory.mktemp("scenes"))
-        found |= {key: taps for key, taps in judged.items() if key not in found or not is_right(key[0], found[key])}
-        left = sorted({name for (name, _), taps in found.items() if not is_right(name, taps)})
-        if not left:
+        judged, waited = judge(sorted({name for name, _ in again}), tmp_path_factory.mktemp("scenes"))
+        found |= {key: judged[key] for key in again}
+        again = {key for key in again if not is_right(key[0], found[key]) and waited[key] > MOST_WAITED_SECONDS}
+        if not again:
             break
     return found
 
@@ -58,8 +60,9 @@ def is_right(name: str, taps: dict[str, Any]) -> bool:
     return not any(sample.wrong if name in CLEAN else sample.missed for sample in taps.values())
 
 
-def judge(names: list[str], folder: Path) -> Samples:
-    """Stage these scenes, in processes of their own, which may fork; and judge what is said of each."""
+def judge(names: list[str], folder: Path) -> tuple[Samples, dict[tuple[str, int], float]]:
+    """Stage these scenes, in processes of their own, which may fork; judge what is said of each, and how long its hosts
+    waited for a CPU."""
     started = [
         subprocess.Popen(
             [
@@ -81,10 +84,15 @@ def judge(names: list[str], folder: Path) -> Samples:
             each.kill()
     scenes = [scene for scene in staging.SCENES if scene.name in names]
     staged = [(scene, number, staging.place(folder, scene, number)) for scene in scenes for number in VARIANTS]
-    return {
-        (scene.name, number): {sample.tap: sample for sample in judged}
-        for (scene, number, _), _, _, judged in judging.diagnose(staged)
+    waited = {}
+    for scene, number, capture in staged:
+        ran, _ = staging.truth(capture)
+        waited[scene.name, number] = max(ran.sender["waited_seconds"], ran.receiver["waited_seconds"])
+    judged = {
+        (scene.name, number): {sample.tap: sample for sample in samples}
+        for (scene, number, _), _, _, samples in judging.diagnose(staged)
     }
+    return judged, waited
 
 
 @pytest.mark.parametrize("number", VARIANTS)
