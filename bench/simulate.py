@@ -1,6 +1,6 @@
-"""`framegauge-agent simulate` beside ns-3 on the same networks: simulated packets per CPU second; then how it grows.
+"""`framegauge-agent simulate` beside ns-3 on the same networks: goodput, packets per CPU second; then how it grows.
 
-    .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only ns-3|growth]
+    .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only agreement|ns-3|growth]
 
 ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
 Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four
@@ -8,6 +8,9 @@ groups to one receiver, and a permutation on a fat-tree of 128 hosts (k = 8) whe
 packet is a segment's worth of payload that a receiver's application got. CPU time is each program's own, without
 building the network in ns-3's case, with it in ours. Each round runs both, in turn in another order; a figure is the
 ratio within a round. ns-3 is so much slower that it simulates a shorter time.
+
+`agreement` compares what all receivers got: as a share of what their links carry, because a full segment takes 1,538
+bytes of time on Ethernet and 1,502 on ns-3's point-to-point links.
 
 `growth` runs permutations on fat-trees of k = 4 to 32 (16 to 8,192 hosts), each for the time that carries about a
 million segments, and prints hops per second (one event per hop), peak memory, and the bytes per segment under way.
@@ -38,6 +41,12 @@ QUEUE_BYTES = 100 * 1518
 TARGET = 50.0
 # Simulated seconds: of ns-3, and of ours.
 SCENARIOS = {"many-to-one": (0.5, 10.0), "fat-tree-8": (0.01, 0.1)}
+# Bytes of time on the link per full segment: Ethernet's header, check sequence, preamble and gap; PPP's header.
+WIRE_BYTES = {"framegauge": 1500 + 38, "ns-3": 1500 + 2}
+LINE_BITS_PER_SECOND = 1e9
+# Simulated seconds, and how many receivers' links there are.
+AGREEMENT = {"many-to-one": (2.0, 1), "fat-tree-4": (0.4, 16)}
+WANTED = 0.02
 GROWTH_SECONDS = {4: 1.0, 8: 0.1, 16: 0.015, 32: 0.002}
 
 
@@ -136,6 +145,22 @@ def beside(rounds: int) -> dict[str, Any]:
     return found
 
 
+def agreement() -> dict[str, Any]:
+    """What both programs' receivers got, as shares of what their links carry."""
+    build()
+    found: dict[str, Any] = {}
+    for name, (seconds, receivers) in AGREEMENT.items():
+        packets = {"framegauge": ours(name, seconds)[0].packets, "ns-3": ns3(name, seconds).packets}
+        carried = LINE_BITS_PER_SECOND * seconds * receivers / 8
+        shares = {program: packets[program] * WIRE_BYTES[program] / carried for program in packets}
+        off = shares["framegauge"] / shares["ns-3"] - 1
+        near = "reached" if abs(off) <= WANTED else "NOT reached"
+        print(f"{name}: receivers' links {shares['framegauge']:.2%} full, in ns-3 {shares['ns-3']:.2%}")
+        print(f"    {off:+.2%}; wanted within {WANTED:.0%}: {near}")
+        found[name] = shares
+    return found
+
+
 def growth(sizes: list[int]) -> dict[str, Any]:
     """Permutations on ever larger fat-trees."""
     found: dict[str, Any] = {}
@@ -154,13 +179,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", default="4,8,16,32", help="k of the fat-trees of `growth`")
-    parser.add_argument("--only", choices=("ns-3", "growth"))
+    parser.add_argument("--only", choices=("agreement", "ns-3", "growth"))
     options = parser.parse_args()
     warn_if_busy()
     found = {}
-    if options.only != "growth":
+    if options.only in (None, "agreement"):
+        found["agreement"] = agreement()
+    if options.only in (None, "ns-3"):
         found["ns-3"] = beside(options.rounds)
-    if options.only != "ns-3":
+    if options.only in (None, "growth"):
         found["growth"] = growth([int(k) for k in options.sizes.split(",")])
     say(f"figures: {save('bench-simulate', found)}")
 
