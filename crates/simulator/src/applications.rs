@@ -206,8 +206,9 @@ impl Simulation {
 
     fn close_if_ended(&mut self, now: Picoseconds, number: u32, side: usize) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
+        let is_answered = connection.is_answered(&self.scenario.flows[connection.flow as usize]);
         let end = &mut connection.ends[side];
-        if side == 1 && end.receive.has_ended() && !end.send.is_closing {
+        if side == 1 && is_answered && end.receive.has_ended() && !end.send.is_closing {
             end.send.is_closing = true;
             end.push(now, &self.scenario.tcp, &mut self.net);
         }

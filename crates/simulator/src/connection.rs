@@ -123,7 +123,16 @@ impl Connection {
             (_, size) => size,
         };
         send.written = end.min(send.written.saturating_add(part));
+        send.is_closing |= step.closes && send.written == end;
         send.written < end
+    }
+
+    /// Whether the server has nothing more to write: it closes when the client has.
+    pub(crate) fn is_answered(&self, flow: &Flow) -> bool {
+        let is_last = self.step as usize + 1 == flow.steps.len();
+        let step = &flow.steps[self.step as usize];
+        let is_written = self.stage == Stage::Working && self.target == Some(self.ends[1].send.written);
+        self.stage == Stage::Closing || is_last && !step.from_client && is_written
     }
 
     /// What follows, now that the receiver has read.

@@ -148,6 +148,8 @@ pub struct StepSpec {
     pub think_seconds: f64,
     #[serde(default)]
     pub reader_waits_seconds: f64,
+    #[serde(default)]
+    pub closes: bool,
 }
 
 /// An end of a connection.
@@ -365,6 +367,7 @@ impl StepSpec {
             write_gap: span("write_gap_seconds", self.write_gap_seconds)?,
             think: span("think_seconds", self.think_seconds)?,
             reader_waits: span("reader_waits_seconds", self.reader_waits_seconds)?,
+            closes: self.closes,
         })
     }
 }

@@ -20,6 +20,8 @@ pub struct Step {
     pub think: Picoseconds,
     /// The reader reads nothing for so long, since the message was begun and its end of the connection was there.
     pub reader_waits: Picoseconds,
+    /// The sender writes nothing after it and says so at once (`shutdown`): a FIN follows the last byte.
+    pub closes: bool,
 }
 
 impl Step {
@@ -33,6 +35,7 @@ impl Step {
             write_gap: Picoseconds::ZERO,
             think: Picoseconds::ZERO,
             reader_waits: Picoseconds::ZERO,
+            closes: false,
         }
     }
 }

@@ -114,6 +114,23 @@ fn a_message_waits_for_its_sender_to_think() {
 }
 
 #[test]
+fn a_side_that_closes_says_so_with_its_last_segment_and_is_still_answered() {
+    const FIN: u8 = 1;
+    let greeted = Step { first_write_bytes: 48, closes: true, ..message(true, 48 + 2 * MSS + 100) };
+    let outcome = played(vec![greeted, message(false, 8)], &[], PAYLOAD);
+    let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
+    let sent: Vec<_> = data.map(|logged| (logged.bytes, logged.flags & FIN)).collect();
+    // As the rack's generator on a kernel: Nagle holds back no segment with a FIN, and the greeting has its own.
+    assert_eq!(sent, [(48, 0), (1448, 0), (1448, 0), (100, FIN)]);
+    let answers = of_server(&outcome).filter(|logged| logged.bytes > 0 || logged.flags & FIN > 0);
+    assert_eq!(
+        answers.map(|logged| (logged.bytes, logged.flags & FIN)).collect::<Vec<_>>(),
+        [(8, 0), (0, FIN)]
+    );
+    assert!(outcome.transfers.iter().all(|transfer| transfer.is_complete));
+}
+
+#[test]
 fn what_is_logged_ends_with_the_connection() {
     let outcome = played(transfer(3), &[], PAYLOAD);
     let fins = outcome.log.iter().filter(|logged| logged.flags & 1 != 0).count();

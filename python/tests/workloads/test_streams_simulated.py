@@ -41,11 +41,14 @@ def test_a_stream_of_a_size_is_a_greeting_the_data_and_a_confirmation() -> None:
     assert isinstance(stream, Known)
     work = stream.work(HOSTS)
     assert [(flow.client, flow.server) for flow in work.flows] == [("h1", "h3"), ("h2", "h3")]
-    assert work.flows[0].steps == (Step(CLIENT, 1048), Step(SERVER, 8))
+    assert work.flows[0].steps == (Step(CLIENT, 1048, 48, closes=True), Step(SERVER, 8))
     assert work.flows[0].as_json() == {
         "client": "h1",
         "server": "h3",
-        "steps": [{"from": "client", "bytes": 1048}, {"from": "server", "bytes": 8}],
+        "steps": [
+            {"from": "client", "bytes": 1048, "first_write_bytes": 48, "closes": True},
+            {"from": "server", "bytes": 8},
+        ],
         "repeat": {"new_until_seconds": 0.1},
     }
 
@@ -76,7 +79,7 @@ def test_a_transfer_without_end_is_no_result() -> None:
 def test_a_duration_counts_what_had_come_at_its_end() -> None:
     stream = Stream(duration_seconds=2.0, flows=2)
     work = stream.work(HOSTS[:2])
-    assert (len(work.flows), work.end_seconds, work.flows[0].steps) == (2, 2.0, (Step(CLIENT, None),))
+    assert (len(work.flows), work.end_seconds, work.flows[0].steps) == (2, 2.0, (Step(CLIENT, None, 48),))
     # The second flow was never connected.
     done = outcome([(0, 0, 0, 0.0, 0.001, 2.0, 5048, 0)], 2, 2.0, [(1.0, 0, 3048, 0, 10, 4.0, 0.002)])
     record, tables = stream.simulated(HOSTS[:2], done)
@@ -92,7 +95,7 @@ def test_a_duration_counts_what_had_come_at_its_end() -> None:
 def test_in_reverse_the_server_sends_after_the_greeting() -> None:
     stream = Stream(duration_seconds=1.0, bidir=True)
     forward, back = stream.work(HOSTS[:2]).flows
-    assert forward.steps == (Step(CLIENT, None),)
+    assert forward.steps == (Step(CLIENT, None, 48),)
     assert back.steps == (Step(CLIENT, 48), Step(SERVER, None))
     rows = [
         (0, 0, 0, 0.0, 0.001, 1.0, 1048, 0),

@@ -195,7 +195,8 @@ impl Sender {
         } else if room <= length {
             return true;
         }
-        !self.is_closing
+        // What ends with a FIN will not grow.
+        !(self.is_closing && length == self.unsent())
     }
 
     /// Cuts a part into segments and sends them. Returns how many.

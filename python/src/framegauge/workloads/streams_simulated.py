@@ -57,11 +57,11 @@ def flow(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None) 
     size = part.size_bytes
     steps: tuple[Step, ...]
     if part.reverse:
-        steps = (Step(CLIENT, GREETING_BYTES), Step(SERVER, size))
+        steps = (Step(CLIENT, GREETING_BYTES), Step(SERVER, size, closes=size is not None))
     elif size is None:
-        steps = (Step(CLIENT, None),)
+        steps = (Step(CLIENT, None, GREETING_BYTES),)
     else:
-        steps = (Step(CLIENT, GREETING_BYTES + size), Step(SERVER, CONFIRMATION_BYTES))
+        steps = (Step(CLIENT, GREETING_BYTES + size, GREETING_BYTES, closes=True), Step(SERVER, CONFIRMATION_BYTES))
     until = None if size is None else repeat_seconds
     return Flow(part.client, part.server, steps, new_until_seconds=until, pacing_bits_per_second=pacing_bits_per_second)
 

@@ -26,10 +26,25 @@ CLIENT, SERVER = "client", "server"
 
 @dataclass(frozen=True)
 class Step:
-    """One message over a connection, sent by `side`; `size_bytes` None: without end."""
+    """One message over a connection, sent by `side`; `size_bytes` None: without end.
+
+    Its first call writes `first_write_bytes`, such as a greeting. `closes`: its sender writes nothing after it, and
+    says so at once.
+    """
 
     side: str
     size_bytes: int | None
+    first_write_bytes: int = 0
+    closes: bool = False
+
+    def as_json(self) -> Json:
+        """The step as part of a scenario."""
+        found: Json = {"from": self.side, "bytes": self.size_bytes}
+        if self.first_write_bytes:
+            found["first_write_bytes"] = self.first_write_bytes
+        if self.closes:
+            found["closes"] = True
+        return found
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,7 @@ class Flow:
         found: Json = {
             "client": self.client,
             "server": self.server,
-            "steps": [{"from": step.side, "bytes": step.size_bytes} for step in self.steps],
+            "steps": [step.as_json() for step in self.steps],
         }
         for name in ("until_seconds", "new_until_seconds"):
             if (until := getattr(self, name)) is not None:
