@@ -8,6 +8,13 @@ use crate::net::Place;
 use crate::simulation::Event;
 use crate::work::{Flow, Repeat, Step};
 
+/// What has come to a barrier: a connection that is kept, or a flow that opens another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Arrived {
+    Connection(u32),
+    Flow { flow: u32, round: u32 },
+}
+
 impl Simulation {
     /// What the application does now that something has happened at one end, and when that end is woken next.
     pub(crate) fn progress(&mut self, now: Picoseconds, number: u32, side: usize) {
@@ -142,11 +149,13 @@ impl Simulation {
             Repeat::Never => false,
             Repeat::Rounds(most) => u64::from(round) < most,
             Repeat::Until(time) => now < time,
-            Repeat::NewUntil(time) => {
+            Repeat::NewUntil(_) => {
                 self.close(now, number);
-                match now < time {
-                    true => self.schedule(now, Event::Open { flow, round }),
-                    false => self.finish(now, flow),
+                match barrier {
+                    Some(barrier) => self.arrive(now, barrier, Arrived::Flow { flow, round }),
+                    None => {
+                        self.open_again(now, flow, round);
+                    }
                 }
                 return;
             }
@@ -161,12 +170,25 @@ impl Simulation {
                 self.finish(now, flow);
                 barrier.into_iter().for_each(|barrier| self.leave_barrier(now, barrier));
             }
-            Some(barrier) => {
-                self.arrived[barrier as usize].push(number);
-                self.open_barrier(now, barrier);
-            }
+            Some(barrier) => self.arrive(now, barrier, Arrived::Connection(number)),
             None => self.due(now, number),
         }
+    }
+
+    /// A round over a new connection, if there is time for it; whether there is.
+    fn open_again(&mut self, now: Picoseconds, flow: u32, round: u32) -> bool {
+        let goes_on =
+            matches!(self.scenario.flows[flow as usize].repeat, Repeat::NewUntil(time) if now < time);
+        match goes_on {
+            true => self.schedule(now, Event::Open { flow, round }),
+            false => self.finish(now, flow),
+        }
+        goes_on
+    }
+
+    fn arrive(&mut self, now: Picoseconds, barrier: u32, arrived: Arrived) {
+        self.arrived[barrier as usize].push(arrived);
+        self.open_barrier(now, barrier);
     }
 
     fn leave_barrier(&mut self, now: Picoseconds, barrier: u32) {
@@ -174,12 +196,23 @@ impl Simulation {
         self.open_barrier(now, barrier);
     }
 
-    /// All members have come: the next round begins.
+    /// All members have come: the next round begins. Those that open connections for it do so in the order of flows.
     fn open_barrier(&mut self, now: Picoseconds, barrier: u32) {
-        let arrived = &mut self.arrived[barrier as usize];
-        if arrived.len() as u32 == self.members[barrier as usize] {
-            for number in std::mem::take(arrived) {
-                self.due(now, number);
+        let place = barrier as usize;
+        if self.arrived[place].len() as u32 != self.members[place] {
+            return;
+        }
+        let mut arrived = std::mem::take(&mut self.arrived[place]);
+        arrived.sort_by_key(|arrived| match arrived {
+            Arrived::Connection(_) => 0,
+            Arrived::Flow { flow, .. } => *flow,
+        });
+        for arrived in arrived {
+            match arrived {
+                Arrived::Connection(number) => self.due(now, number),
+                Arrived::Flow { flow, round } => {
+                    self.members[place] -= u32::from(!self.open_again(now, flow, round));
+                }
             }
         }
     }

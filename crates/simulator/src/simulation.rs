@@ -18,6 +18,7 @@ use std::collections::BinaryHeap;
 use framegauge_fabric::{Counters, Drop, Fabric};
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
+use crate::applications::Arrived;
 use crate::capture::{Capture, Passed};
 use crate::connection::Connection;
 use crate::log::Logged;
@@ -133,9 +134,9 @@ pub struct Simulation {
     /// By flow: how many others it still waits for; and who waits for it.
     pub(crate) awaited: Vec<u32>,
     pub(crate) waiting: Vec<Vec<u32>>,
-    /// By barrier: its members, and connections that have come to it.
+    /// By barrier: its members, and what has come to it.
     pub(crate) members: Vec<u32>,
-    pub(crate) arrived: Vec<Vec<u32>>,
+    pub(crate) arrived: Vec<Vec<Arrived>>,
     pub(crate) unfinished: usize,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) counts: Vec<FlowCounts>,

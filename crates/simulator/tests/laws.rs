@@ -113,6 +113,35 @@ fn incast_collapses_to_a_block_per_timeout() {
     assert!((0.8 * collapsed..3.0 * collapsed).contains(&goodput), "{goodput} {collapsed}");
 }
 
+/// As the generator of streams: no flow opens its next connection before the last one has ended (crates/traffic).
+#[test]
+fn rounds_over_new_connections_begin_together_at_a_barrier() {
+    let network = rack(3, GIGABIT, microseconds(100), 512_000);
+    let sizes = [1_000_000, 10_000, 300_000];
+    let flows = sizes.iter().map(|bytes| Flow {
+        repeat: Repeat::NewUntil(milliseconds(100)),
+        barrier: Some(0),
+        ..Flow::transfer(host(1), host(2), Some(*bytes))
+    });
+    let alone = Flow {
+        repeat: Repeat::NewUntil(milliseconds(100)),
+        ..Flow::transfer(host(1), host(3), Some(10_000))
+    };
+    let flows: Vec<Flow> = flows.chain([alone]).collect();
+    let outcome = run(scenario(network, 1500, flows, milliseconds(1000)));
+    let of = |flow: u32| outcome.transfers.iter().filter(move |transfer| transfer.flow == flow);
+    let begun = |flow: u32| of(flow).map(|transfer| transfer.begun).collect::<Vec<_>>();
+    let rounds = begun(0).len();
+    assert!(rounds > 5 && begun(3).len() > 2 * rounds, "{rounds} {}", begun(3).len());
+    assert_eq!((begun(1), begun(2)), (begun(0), begun(0)));
+    let ends: Vec<_> = (0..rounds as u32)
+        .map(|round| outcome.transfers.iter().filter(move |one| one.flow < 3 && one.round == round))
+        .map(|round| round.map(|transfer| transfer.ended).max().unwrap())
+        .collect();
+    assert_eq!(begun(0)[1..], ends[..rounds - 1]);
+    assert!(ends[rounds - 2] < milliseconds(100) && ends[rounds - 1] >= milliseconds(100));
+}
+
 #[test]
 fn fair_queueing_shares_evenly() {
     let mut network = rack(9, GIGABIT, microseconds(100), 512_000);

@@ -53,6 +53,13 @@ def test_a_stream_of_a_size_is_a_greeting_the_data_and_a_confirmation() -> None:
     }
 
 
+def test_parallel_flows_of_a_client_begin_their_rounds_together() -> None:
+    work = Stream(size_bytes=1000, flows=2, pattern="many-to-one", repeat_seconds=0.1).work(HOSTS)
+    assert [(flow.client, flow.barrier) for flow in work.flows] == [("h1", 0), ("h1", 0), ("h2", 2), ("h2", 2)]
+    assert work.flows[3].as_json()["barrier"] == 2
+    assert [flow.barrier for flow in Stream(duration_seconds=1.0, flows=2).work(HOSTS[:2]).flows] == [None, None]
+
+
 def test_its_rounds_become_transfers() -> None:
     stream = Stream(size_bytes=1000, repeat_seconds=0.1)
     rows = [(0, 0, 0, 0.0, 0.001, 0.010, 1048, 1), (0, 0, 1, 0.010, 0.010, 0.011, 8, 1),

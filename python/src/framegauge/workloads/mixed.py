@@ -95,7 +95,7 @@ class Mixed(Phases):
     def work(self, hosts: Sequence[Host]) -> Work:
         """The connections of the requests first, then the bulk, which lasts to the end."""
         asking = self._asking().work([hosts[0], hosts[-1]])
-        bulk = [simulations.flow(part, 0.0, self._pacing) for part in self._parts(hosts) for _ in range(part.count)]
+        bulk = [flow for part in self._parts(hosts) for flow in simulations.flows(part, 0.0, self._pacing)]
         flows: list[Flow] = [*asking.flows, *bulk]
         return Work(flows, self.expected_seconds(None), nodelay=asking.nodelay)
 

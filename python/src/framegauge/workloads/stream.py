@@ -141,7 +141,7 @@ class Stream(Phases):
     def work(self, hosts: Sequence[Host]) -> Work:
         """The flows of every client; they end with their duration, or when the last round of the slowest has ended."""
         parts = self._parts(hosts)
-        flows = [simulations.flow(part, self.repeat_seconds, self._pacing) for part in parts for _ in range(part.count)]
+        flows = [flow for part in parts for flow in simulations.flows(part, self.repeat_seconds, self._pacing)]
         most = GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
         return Work(flows, most if self.duration_seconds is None else self.duration_seconds, self.sample_seconds)
 

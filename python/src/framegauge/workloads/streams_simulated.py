@@ -18,7 +18,7 @@ from framegauge.quantities import print_seconds
 from framegauge.testbeds.base import Json
 from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Step, middle
 
-__all__ = ["CONFIRMATION_BYTES", "GREETING_BYTES", "Part", "answer", "closed", "flow", "samples", "transfers"]
+__all__ = ["CONFIRMATION_BYTES", "GREETING_BYTES", "Part", "answer", "closed", "flows", "samples", "transfers"]
 
 GREETING_BYTES = 48  # crates/traffic/src/hello.rs
 CONFIRMATION_BYTES = 8
@@ -52,8 +52,8 @@ class Part:
         return 0 if self.size_bytes is None and not self.reverse else 1
 
 
-def flow(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None) -> Flow:
-    """One of the flows of a part."""
+def flows(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None) -> list[Flow]:
+    """The flows of a part; those that transfer a size begin their rounds together (crates/traffic/src/stream.rs)."""
     size = part.size_bytes
     steps: tuple[Step, ...]
     if part.reverse:
@@ -63,7 +63,13 @@ def flow(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None) 
     else:
         steps = (Step(CLIENT, GREETING_BYTES + size, GREETING_BYTES, closes=True), Step(SERVER, CONFIRMATION_BYTES))
     until = None if size is None else repeat_seconds
-    return Flow(part.client, part.server, steps, new_until_seconds=until, pacing_bits_per_second=pacing_bits_per_second)
+    one = Flow(
+        part.client, part.server, steps,
+        new_until_seconds=until,
+        pacing_bits_per_second=pacing_bits_per_second,
+        barrier=None if size is None or part.count == 1 else part.first,
+    )  # fmt: skip
+    return [one] * part.count
 
 
 def transfers(part: Part, done: Outcome) -> pa.Table:

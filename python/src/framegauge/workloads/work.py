@@ -50,7 +50,7 @@ class Step:
 @dataclass(frozen=True)
 class Flow:
     """The work of one connection. Its steps are repeated over it as long as a round begins before `until_seconds`, or
-    over new connections until `new_until_seconds`."""
+    over new connections until `new_until_seconds`. Flows of the same `barrier` begin every round together."""
 
     client: str
     server: str
@@ -58,6 +58,7 @@ class Flow:
     until_seconds: float | None = None
     new_until_seconds: float | None = None
     pacing_bits_per_second: int | None = None
+    barrier: int | None = None
 
     def as_json(self) -> Json:
         """The flow as part of a scenario."""
@@ -69,8 +70,9 @@ class Flow:
         for name in ("until_seconds", "new_until_seconds"):
             if (until := getattr(self, name)) is not None:
                 found["repeat"] = {name: until}
-        if self.pacing_bits_per_second is not None:
-            found["pacing_bits_per_second"] = self.pacing_bits_per_second
+        for name in ("pacing_bits_per_second", "barrier"):
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
         return found
 
 
