@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from framegauge.apps import store
+from framegauge.errors import AgentFailure
 from framegauge.experiment.cluster import mapreduce_of
 from framegauge.experiment.programs import command_of, programs_of, remedy
 from framegauge.experiment.web import web_of
@@ -23,7 +24,7 @@ from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_m
 from framegauge.study.sizes import at_mtu
 from framegauge.study.tunings import AS_IS, Tuning, tuned_sysctls
 from framegauge.testbeds.base import PLACES, Conditions
-from framegauge.workloads.base import Workload
+from framegauge.workloads.base import Runnable, Workload
 from framegauge.workloads.ftp import Ftp
 from framegauge.workloads.iperf3 import Iperf3
 from framegauge.workloads.mixed import Mixed
@@ -35,6 +36,7 @@ __all__ = [
     "conditions_of",
     "expected_seconds",
     "missing_programs",
+    "runnable_of",
     "searched",
     "seed_of",
     "stated_conditions",
@@ -167,6 +169,14 @@ def workload_of(study: Study, slot: Slot) -> Workload:
     return _MAKERS[key](study, slot, _factors(study, slot))
 
 
+def runnable_of(study: Study, slot: Slot) -> Runnable:
+    """The same to be run on hosts; AgentFailure for a workload that is only simulated, which a study refuses there."""
+    found = workload_of(study, slot)
+    if not isinstance(found, Runnable):
+        raise AgentFailure(f"{slot.cell.workload}: found a workload that is only simulated, expected testbed simulator")
+    return found
+
+
 def expected_seconds(study: Study, slot: Slot) -> float:
     """A first estimate of a run's duration, which the first runs correct."""
     overhead = RUN_OVERHEAD_SECONDS + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2)
@@ -226,6 +236,7 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
     needed = [
         (f"workload {name}", each.name, each.remedy)
         for name, workload in sorted(workloads.items())
+        if isinstance(workload, Runnable)
         for each in workload.needs
         if not each.is_there(places)
     ]

@@ -25,7 +25,7 @@ from framegauge.errors import (
 )
 from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
 from framegauge.evidence.aggregates import is_asked
-from framegauge.experiment.planning import conditions_of, expected_seconds, stated_conditions, workload_of
+from framegauge.experiment.planning import conditions_of, expected_seconds, runnable_of, stated_conditions
 from framegauge.experiment.standing import Standing
 from framegauge.experiment.taps import Diagnose, captured
 from framegauge.files.tables import Unfit, table
@@ -35,7 +35,7 @@ from framegauge.results.journal import Journal, Run, check_readable
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
-from framegauge.workloads.base import Workload
+from framegauge.workloads.base import Runnable
 
 __all__ = ["Event", "Outcome", "Runner", "load_failures", "utc"]
 QUIET_SECONDS = 0.03
@@ -173,7 +173,7 @@ class Runner:
         words = {**slot.cell.factors, self._study.treatment: slot.arm.level}
         text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items() if level is not None)
         self._event(slot, f"{slot.cell.workload}, {text}")
-        conditions, workload = conditions_of(self._study, slot), workload_of(self._study, slot)
+        conditions, workload = conditions_of(self._study, slot), runnable_of(self._study, slot)
         begun = self._now()
         run = Run(
             number=1 + max((each.number for each in self._journal.runs), default=0),
@@ -227,7 +227,7 @@ class Runner:
     def _measure(
         self,
         conditions: Conditions,
-        workload: Workload,
+        workload: Runnable,
         record: Json,
         bulk: dict[str, bytes],
         on_progress: Callable[[float, str], None],
@@ -315,7 +315,7 @@ def _ask(hosts: Sequence[Host], method: str, params: Mapping[str, Any] | None = 
 def _checked(
     run: Run,
     conditions: Conditions,
-    workload: Workload,
+    workload: Runnable,
     record: Json,
     bulk: Mapping[str, bytes],
     judged: Collection[str],

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from framegauge.errors import AgentFailure
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed
-from framegauge.workloads.base import Workload
+from framegauge.workloads.base import Runnable
 
 __all__ = ["Lasting", "Standing"]
 
@@ -30,7 +30,7 @@ class Lasting(Protocol):
         """Starts that part; ended when the block is left."""
         ...
 
-    def beside(self, lasting: Any, runs: int) -> Workload:
+    def beside(self, lasting: Any, runs: int) -> Runnable:
         """The workload with that part, which this many runs have used before."""
         ...
 
@@ -46,7 +46,7 @@ class Standing:
         self._part: Any = None
         self._runs, self._stays, self._is_up = 0, False, False
 
-    def up(self, conditions: Conditions, workload: Workload) -> Json:
+    def up(self, conditions: Conditions, workload: Runnable) -> Json:
         """The hosts under these conditions, as `Testbed.up`: those of the run before if they can stay."""
         if self._name is not None and self._name == workload.name:
             built = self._bed.again(conditions)
@@ -56,7 +56,7 @@ class Standing:
         self._is_up = True
         return self._bed.up(conditions)
 
-    def ready(self, workload: Workload, hosts: Sequence[Host]) -> Workload:
+    def ready(self, workload: Runnable, hosts: Sequence[Host]) -> Runnable:
         """The workload with the part that outlasts runs, which is started unless it stands already."""
         if not isinstance(workload, Lasting) or not workload.lasts:
             return workload

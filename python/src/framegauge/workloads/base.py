@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from framegauge.errors import AgentError, AgentFailure
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Pending, Progress, Requests
 
-__all__ = ["Executed", "Go", "Phases", "Program", "Spool", "Workload", "jain", "pairs", "side_by_side"]
+__all__ = ["Executed", "Go", "Phases", "Program", "Runnable", "Spool", "Workload", "jain", "pairs", "side_by_side"]
 
 ANSWER_SECONDS = 30.0
 CANCELLED = -32005
@@ -81,7 +81,7 @@ class Phases(ABC):
 
     @abstractmethod
     def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
-        """As in Workload."""
+        """As in Runnable."""
 
     def run(self, hosts: Sequence[Host], token: str, on_progress: Progress | None = None) -> Executed:
         """All phases in turn, where nothing is measured beside."""
@@ -90,27 +90,15 @@ class Phases(ABC):
 
 
 class Workload(Protocol):
-    """One workload with its parameters."""
+    """One workload with its parameters. Hosts can run it if it is `Runnable`; a simulation if it is `work.Known`."""
 
     @property
     def name(self) -> str:
         """The name in a study file."""
         ...
 
-    @property
-    def needs(self) -> Sequence[Program]:
-        """The programs that must be installed before the first run."""
-        ...
-
     def expected_seconds(self, bits_per_second: int | None) -> float:
-        """Roughly how long `run` takes, for progress and budget."""
-        ...
-
-    def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
-        """Starts what must be ready before anything is measured, such as servers; ended on every way out.
-
-        What it yields runs the workload, once, and may end the servers itself.
-        """
+        """Roughly how long a run takes, for progress and budget."""
         ...
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -119,6 +107,23 @@ class Workload(Protocol):
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """The values of metrics in base units, from the record and the fetched spools."""
+        ...
+
+
+@runtime_checkable
+class Runnable(Workload, Protocol):
+    """A workload that runs on hosts."""
+
+    @property
+    def needs(self) -> Sequence[Program]:
+        """The programs that must be installed before the first run."""
+        ...
+
+    def prepared(self, hosts: Sequence[Host], token: str) -> AbstractContextManager[Go]:
+        """Starts what must be ready before anything is measured, such as servers; ended on every way out.
+
+        What it yields runs the workload, once, and may end the servers itself.
+        """
         ...
 
 

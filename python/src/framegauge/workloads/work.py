@@ -28,29 +28,34 @@ CLIENT, SERVER = "client", "server"
 class Step:
     """One message over a connection, sent by `side`; `size_bytes` None: without end.
 
-    Its first call writes `first_write_bytes`, such as a greeting. `closes`: its sender writes nothing after it, and
-    says so at once.
+    The sender thinks before it writes, from when it has the message before, or the connection is there. Its first call
+    writes `first_write_bytes`, such as a greeting. `closes`: its sender writes nothing after it, and says so at once.
     """
 
     side: str
     size_bytes: int | None
     first_write_bytes: int = 0
     closes: bool = False
+    think_seconds: float = 0.0
 
     def as_json(self) -> Json:
         """The step as part of a scenario."""
         found: Json = {"from": self.side, "bytes": self.size_bytes}
-        if self.first_write_bytes:
-            found["first_write_bytes"] = self.first_write_bytes
-        if self.closes:
-            found["closes"] = True
+        for name in ("first_write_bytes", "closes", "think_seconds"):
+            if given := getattr(self, name):
+                found[name] = given
         return found
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The work of one connection. Its steps are repeated over it as long as a round begins before `until_seconds`, or
-    over new connections until `new_until_seconds`. Flows of the same `barrier` begin every round together."""
+    """The work of one connection, opened at `begin_seconds`, or when all flows of `after` have ended if that is later:
+    flows before it, by their place among all.
+
+    Its steps are repeated over it for so many `rounds`, or as long as a round begins before `until_seconds`, or over
+    new connections until `new_until_seconds`; one of the three at most. Flows of the same `barrier` begin every round
+    but the first together, when all of them have ended the one before.
+    """
 
     client: str
     server: str
@@ -59,6 +64,9 @@ class Flow:
     new_until_seconds: float | None = None
     pacing_bits_per_second: int | None = None
     barrier: int | None = None
+    rounds: int | None = None
+    begin_seconds: float = 0.0
+    after: tuple[int, ...] = ()
 
     def as_json(self) -> Json:
         """The flow as part of a scenario."""
@@ -67,9 +75,12 @@ class Flow:
             "server": self.server,
             "steps": [step.as_json() for step in self.steps],
         }
-        for name in ("until_seconds", "new_until_seconds"):
+        for name in ("rounds", "until_seconds", "new_until_seconds"):
             if (until := getattr(self, name)) is not None:
                 found["repeat"] = {name: until}
+        for name in ("begin_seconds", "after"):
+            if given := getattr(self, name):
+                found[name] = given
         for name in ("pacing_bits_per_second", "barrier"):
             if (value := getattr(self, name)) is not None:
                 found[name] = value
