@@ -24,22 +24,24 @@ const FIRST_SEGMENTS: u64 = 10;
 /// Smaller segments open no window.
 const LEAST_BYTES: u32 = 128;
 
-/// The window of one receiver, in bytes.
+/// The window of one receiver, in bytes of payload where nothing else is said.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveWindow {
     /// What is announced while the buffer is empty (`rcv_ssthresh`).
     pub(crate) open: u64,
-    /// What the buffer holds of payload (`window_clamp`).
-    clamp: u64,
+    /// As it is announced on the SYN (`rcv_wnd`).
+    first: u64,
     most: u64,
-    /// The buffer in memory, of which payload is a share of 256.
+    /// The buffer in memory.
     buffer: u64,
-    /// The share, once full segments have come, and what one takes in memory.
-    share: Option<(u64, u64)>,
+    /// Of 256 bytes of memory, so many are payload (`scaling_ratio`).
+    share: u64,
+    /// What a full segment takes in memory, once one has come, and its payload.
+    full: Option<(u64, u64)>,
     /// A full segment's payload (`advmss`).
     segment: u64,
     /// Since when reading is measured.
-    pub(crate) tuned_at: Picoseconds,
+    tuned_at: Picoseconds,
     tuned_from: u64,
     /// What was read in a round trip, at most (`rcvq_space`).
     space: u64,
@@ -49,28 +51,55 @@ impl ReceiveWindow {
     /// `first`: the window as it is announced on the SYN; `most`: the most that it grows to.
     pub(crate) fn new(first: u32, most: u32, mss: u32) -> ReceiveWindow {
         let whole = if first > mss { first - first % mss } else { first };
-        let segment = u64::from(mss);
+        // 65,535 is what 16 bits can say of half a buffer of 131,072.
         ReceiveWindow {
             open: whole.into(),
-            clamp: first.into(),
+            first: whole.into(),
             most: most.max(whole).into(),
-            buffer: u64::from(first) * 256 / SUPPOSED_SHARE,
-            share: None,
-            segment,
+            buffer: u64::from(first).next_multiple_of(2) * 256 / SUPPOSED_SHARE,
+            share: SUPPOSED_SHARE,
+            full: None,
+            segment: mss.into(),
             tuned_at: Picoseconds::ZERO,
             tuned_from: 1,
-            space: u64::from(whole).min(FIRST_SEGMENTS * segment),
+            space: whole.into(),
         }
+    }
+
+    /// The connection is there: a segment's worth of the buffer is kept back (`tcp_init_buffer_space`).
+    pub(crate) fn establish(&mut self, now: Picoseconds) {
+        let whole = self.payload(self.buffer);
+        if whole > 2 * self.segment {
+            self.open = self.open.min((whole - self.segment).max(2 * self.segment));
+        }
+        self.space = self.open.min(FIRST_SEGMENTS * self.segment);
+        self.tuned_at = now;
+    }
+
+    fn payload(&self, memory: u64) -> u64 {
+        memory * self.share / 256
+    }
+
+    /// What the buffer holds of payload beside what is held (`tcp_space`).
+    fn room(&self, held: u64) -> u64 {
+        let taken = match (held, self.full) {
+            (0, _) => 0,
+            (_, None) => held * 256 / self.share,
+            (_, Some((memory, bytes))) => held * (memory - DESCRIPTION) / bytes + DESCRIPTION,
+        };
+        self.payload(self.buffer.saturating_sub(taken))
     }
 
     /// A segment has come, in order or not, and so much is held, it included. Whether the window has grown.
     pub(crate) fn grow(&mut self, bytes: u32, is_full: bool, supposed_mss: u32, held: u64) -> bool {
-        if is_full && self.share.is_none() {
-            let share = (u64::from(bytes) * 256 / memory(bytes)).min(256);
-            self.share = Some((share, memory(bytes)));
-            self.clamp = (self.buffer * share / 256).min(self.most.max(self.open));
+        if is_full && self.full.is_none() {
+            let memory = memory(bytes);
+            self.full = Some((memory, bytes.into()));
+            self.share = (u64::from(bytes) * 256 / memory).min(256);
+            // `tcp_set_window_clamp`: a buffer that holds more than was thought keeps nothing back.
+            self.open = self.open.max(self.first.min(self.payload(self.buffer)));
         }
-        let room = self.clamp.saturating_sub(self.taken(held)).saturating_sub(self.open);
+        let room = self.room(held).min(self.most).saturating_sub(self.open);
         if bytes < LEAST_BYTES || room == 0 {
             return false;
         }
@@ -84,19 +113,9 @@ impl ReceiveWindow {
         1 << (2 * self.most).ilog2().saturating_sub(15).min(14)
     }
 
-    /// What so much payload takes of the window.
-    fn taken(&self, held: u64) -> u64 {
-        match (held, self.share) {
-            (0, _) | (_, None) => held,
-            (_, Some((share, memory))) => {
-                (held * (memory - DESCRIPTION) / memory) + DESCRIPTION * share / 256
-            }
-        }
-    }
-
     /// What can be announced while so much is held.
     pub(crate) fn available(&self, held: u64) -> u64 {
-        self.clamp.saturating_sub(self.taken(held)).min(self.open)
+        self.room(held).min(self.open)
     }
 
     /// The buffer grows with what is read in a round trip, twice as fast as the sender does in slow start. `read`: everything
@@ -109,7 +128,7 @@ impl ReceiveWindow {
         if copied > self.space {
             let window = 2 * copied;
             let window = window + 2 * (window * (copied - self.space) / self.space) + beyond;
-            self.clamp = self.clamp.max(window.min(self.most));
+            self.buffer = self.buffer.max(window.min(self.most) * 256 / self.share);
             self.space = copied;
         }
         self.tuned_at = now;
@@ -128,8 +147,9 @@ mod tests {
 
     #[test]
     fn every_full_segment_opens_it_by_two_up_to_what_the_buffer_holds() {
-        let mut window = ReceiveWindow::new(65_535, 16_000_000, 1448);
+        let mut window = ReceiveWindow::new(65_535, 16_777_216, 1448);
         assert_eq!(window.available(0), 65_160);
+        window.establish(Picoseconds::ZERO);
         let steps: Vec<u64> = (0..9)
             .map(|_| {
                 window.grow(1448, true, 1448, 0);
@@ -137,20 +157,27 @@ mod tests {
             })
             .collect();
         // As the kernel announces them, before they are rounded up to 1024.
-        assert_eq!(steps, [68_056, 70_952, 73_848, 76_744, 79_640, 82_536, 85_432, 87_038, 87_038]);
+        assert_eq!(steps, [68_056, 70_952, 73_848, 76_744, 79_640, 82_536, 85_432, 87_040, 87_040]);
         assert!(!window.grow(1448, true, 1448, 0));
         // A segment that waits takes its memory; those behind it are put together with it.
-        assert_eq!([1448, 14_480].map(|held| window.available(held)), [85_591, 74_092]);
+        assert_eq!([1448, 14_480].map(|held| window.available(held)), [85_595, 74_120]);
     }
 
     #[test]
     fn what_is_read_in_a_round_trip_makes_the_buffer_larger() {
-        let mut window = ReceiveWindow::new(65_535, 16_000_000, 1448);
         let at = |ms: u64| Picoseconds::from_nanoseconds(ms * 1_000_000);
-        window.tune(at(10), at(10), 1 + 28_960, 0);
-        // Twice what was read, and as it has doubled, twice that again.
-        assert_eq!(window.clamp, 57_920 + 2 * 57_920);
-        window.tune(at(15), at(10), 1 + 1_000_000, 0);
-        assert_eq!(window.clamp, 57_920 + 2 * 57_920);
+        let read = |mss: u32, bytes: u64| {
+            let mut window = ReceiveWindow::new(65_535, 16_777_216, mss);
+            window.establish(at(10));
+            window.grow(mss, true, mss, 0);
+            let first = (window.space, window.open);
+            window.tune(at(20), at(10), 1 + bytes, 0);
+            window.tune(at(25), at(10), 1 + 1_000_000, 0);
+            (first, window.buffer)
+        };
+        // `rcv_space`, and `sk_rcvbuf` once so much was read, of Linux 6.18 on the rack.
+        assert_eq!(read(8948, 71_584), ((56_588, 80_532), 308_108));
+        assert_eq!(read(8948, 62_684), ((56_588, 80_532), 214_333));
+        assert_eq!(read(1448, 14_528), ((14_480, 68_056), 131_072));
     }
 }

@@ -121,7 +121,7 @@ impl Receiver {
 
     /// The connection is there (`tcp_init_buffer_space`).
     pub(crate) fn establish(&mut self, now: Picoseconds) {
-        self.window.tuned_at = now;
+        self.window.establish(now);
     }
 
     /// Whether the peer's FIN has come, and all before it.
