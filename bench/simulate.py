@@ -1,6 +1,6 @@
 """`framegauge-agent simulate` beside ns-3 on the same networks: goodput, packets per CPU second; then how it grows.
 
-    .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only agreement|ns-3|growth]
+    .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only agreement|ns-3|growth|seeds]
 
 ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
 Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four
@@ -13,7 +13,9 @@ ratio within a round. ns-3 is so much slower that it simulates a shorter time.
 their links carry, because a full segment takes 1,538 bytes of time on Ethernet and 1,502 on ns-3's links.
 
 `growth` runs permutations on fat-trees of k = 4 to 32 (16 to 8,192 hosts), each for the time that carries about a
-million segments, and prints hops per second (one event per hop), peak memory, and the bytes per segment under way.
+million segments, and prints hops per second, events per hop (of the network and of hosts), and peak memory.
+
+`seeds` runs a study with eight seeds, one process at a time and two: how much sooner two are done.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -24,7 +26,9 @@ import argparse
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +51,9 @@ LINE_BITS_PER_SECOND = 1e9
 # Simulated seconds, and how many receivers' links there are.
 AGREEMENT = {"many-to-one": (2.0, 1), "fat-tree-4": (0.6, 16)}
 WANTED = 0.02
+STUDY = Path(__file__).resolve().parent / "validation/many-to-one.yaml"
+TWO_CORES = 1.8
+NOTHING_JUDGED = 3
 GROWTH_SECONDS = {4: 1.0, 8: 0.1, 16: 0.015, 32: 0.002}
 
 
@@ -171,31 +178,60 @@ def agreement() -> dict[str, Any]:
 def growth(sizes: list[int]) -> dict[str, Any]:
     """Permutations on ever larger fat-trees."""
     found: dict[str, Any] = {}
-    print(f"{'hosts':>6} {'hops/CPU s':>11} {'segments/CPU s':>15} {'memory':>9}")
+    print(f"{'hosts':>6} {'hops/CPU s':>11} {'events/hop':>11} {'segments/CPU s':>15} {'memory':>9}")
     for k in sizes:
         _, result = ours(f"fat-tree-{k}", GROWTH_SECONDS[k])
         peak = result["peak_bytes"]
-        hops = sum(port["sent_frames"] for port in result["ports"]) / result["cpu_seconds"]
+        frames = sum(port["sent_frames"] for port in result["ports"])
+        hops, events = frames / result["cpu_seconds"], (frames + result["interrupts"] + result["events"]) / frames
         segments = result["segments"] / result["cpu_seconds"]
-        found[str(k**3 // 4)] = {"hops_per_cpu_second": hops, "segments_per_cpu_second": segments, "peak_bytes": peak}
-        print(f"{k**3 // 4:>6} {hops / 1e6:>9.2f} M {segments / 1e6:>13.2f} M {peak / 2**20:>5.0f} MiB")
+        found[str(k**3 // 4)] = {
+            "hops_per_cpu_second": hops, "segments_per_cpu_second": segments, "events_per_hop": events,
+            "peak_bytes": peak,
+        }  # fmt: skip
+        told = f"{hops / 1e6:>9.2f} M {events:>11.2f} {segments / 1e6:>13.2f} M {peak / 2**20:>5.0f} MiB"
+        print(f"{k**3 // 4:>6} {told}")
     return found
+
+
+def seeds(rounds: int) -> list[float]:
+    """By how much two processes are faster than one, with eight seeds of a study: one run of each per round."""
+    found = []
+    for number in range(rounds):
+        took = {jobs: _took(jobs) for jobs in ((1, 2) if number % 2 else (2, 1))}
+        found.append(took[1] / took[2])
+    reached = "reached" if statistics.median(found) >= TWO_CORES else "NOT reached"
+    print(f"eight seeds by two processes: {spread(found, '.2f')} times one; wanted {TWO_CORES}: {reached}")
+    return found
+
+
+def _took(jobs: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        told = ["--seeds", "8", "--jobs", str(jobs), "--out", f"{folder}/out"]
+        command = [sys.executable, "-m", "framegauge", "simulate", str(STUDY), *told]
+        begun = time.monotonic()
+        ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+        if ended not in (0, NOTHING_JUDGED):
+            raise SystemExit(f"bench.simulate: framegauge simulate {STUDY} has failed")
+        return time.monotonic() - begun
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", default="4,8,16,32", help="k of the fat-trees of `growth`")
-    parser.add_argument("--only", choices=("agreement", "ns-3", "growth"))
+    parser.add_argument("--only", choices=("agreement", "ns-3", "growth", "seeds"))
     options = parser.parse_args()
     warn_if_busy()
-    found = {}
+    found: dict[str, Any] = {}
     if options.only in (None, "agreement"):
         found["agreement"] = agreement()
     if options.only in (None, "ns-3"):
         found["ns-3"] = beside(options.rounds)
     if options.only in (None, "growth"):
         found["growth"] = growth([int(k) for k in options.sizes.split(",")])
+    if options.only in (None, "seeds"):
+        found["seeds"] = seeds(options.rounds)
     say(f"figures: {save('bench-simulate', found)}")
 
 

@@ -32,7 +32,7 @@ import yaml
 from bench.common import say, warn_if_busy
 from bench.validation import drops
 
-from framegauge.quantities import parse_seconds
+from framegauge.quantities import parse_seconds, print_seconds
 from framegauge.study.testbed import JITTER_SECONDS
 
 HERE = Path(__file__).resolve().parent
@@ -120,9 +120,12 @@ def run(verb: str, study: Path) -> Path:
 
 def words(run: Mapping[str, Any]) -> Iterator[str]:
     """What tells the cell and the arm of a run from others: conditions that are no constants, and its level."""
-    for name, value in run["conditions"].items():
-        if name in ("rtt_seconds", "congestion_control", "size_bytes"):
-            yield f"{name.removesuffix('_seconds').removesuffix('_bytes')} {value}"
+    given = run["conditions"]
+    if "size_bytes" in given:
+        yield f"{given['size_bytes'] / 1e6:g} MB"
+    if "rtt_seconds" in given:
+        yield f"RTT {print_seconds(given['rtt_seconds'])}"
+    yield str(given["congestion_control"])
     yield run["arm"] if run["level"] is None else str(run["level"])
 
 

@@ -76,6 +76,8 @@ pub struct Outcome {
     pub passed: Vec<Passed>,
     /// See there.
     pub passed_left_out: u64,
+    /// What happened at hosts by the clock; frames and interrupts in the network are in the counters.
+    pub events: u64,
     /// Segments that endpoints have sent.
     pub segments: u64,
     /// Of these, segments that hosts have got.
@@ -377,6 +379,7 @@ impl Simulation {
                 passed
             },
             passed_left_out: self.net.capture.left_out,
+            events: self.numbered - self.events.len() as u64,
             segments: self.net.segments,
             delivered: self.net.delivered,
             under_way: self.net.slab.len() as u64,

@@ -110,6 +110,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
     json!({
         "end_seconds": outcome.end.as_seconds_f64(),
         "received_bytes": outcome.transfers.iter().map(|transfer| transfer.bytes).sum::<u64>(),
+        "events": outcome.events,
         "segments": outcome.segments,
         "delivered": outcome.delivered,
         "under_way": outcome.under_way,
