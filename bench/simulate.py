@@ -1,6 +1,7 @@
 """`framegauge-agent simulate` beside ns-3 on the same networks: goodput, packets per CPU second; then how it grows.
 
     .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only agreement|ns-3|growth|seeds]
+        [--plot docs/images/simulate.svg]
 
 ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
 Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four
@@ -29,10 +30,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 from bench.common import save, say, spread, warn_if_busy
 
 from framegauge.agents.binary import find_agent
@@ -194,6 +197,23 @@ def growth(sizes: list[int]) -> dict[str, Any]:
     return found
 
 
+def plot(found: Mapping[str, Mapping[str, float]], path: Path) -> None:
+    """Hops per CPU second and peak memory against hosts, both axes logarithmic."""
+    rows = [{"hosts": int(hosts), **figures} for hosts, figures in found.items()]
+    for row in rows:
+        row |= {"hops": row["hops_per_cpu_second"] / 1e6, "memory": row["peak_bytes"] / 2**20}
+    hosts = alt.X(
+        "hosts:Q", title="hosts", scale=alt.Scale(type="log"), axis=alt.Axis(values=[r["hosts"] for r in rows])
+    )
+    panels = [
+        alt.Chart(alt.Data(values=rows), width=300, height=200)
+        .mark_line(point=True, color="#1f5fa8")
+        .encode(x=hosts, y=alt.Y(f"{name}:Q", title=title, scale=alt.Scale(type="log")))
+        for name, title in (("hops", "million hops per CPU second"), ("memory", "peak memory (MiB)"))
+    ]
+    alt.hconcat(*panels).save(str(path))
+
+
 def seeds(rounds: int) -> list[float]:
     """By how much two processes are faster than one, with eight seeds of a study: one run of each per round."""
     found = []
@@ -220,6 +240,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", default="4,8,16,32", help="k of the fat-trees of `growth`")
+    parser.add_argument("--plot", type=Path, help="where the picture of `growth` goes, such as growth.svg")
     parser.add_argument("--only", choices=("agreement", "ns-3", "growth", "seeds"))
     options = parser.parse_args()
     warn_if_busy()
@@ -230,6 +251,8 @@ def main() -> None:
         found["ns-3"] = beside(options.rounds)
     if options.only in (None, "growth"):
         found["growth"] = growth([int(k) for k in options.sizes.split(",")])
+        if options.plot:
+            plot(found["growth"], options.plot)
     if options.only in (None, "seeds"):
         found["seeds"] = seeds(options.rounds)
     say(f"figures: {save('bench-simulate', found)}")
