@@ -21,7 +21,10 @@ impl Simulation {
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let flow = &self.scenario.flows[connection.flow as usize];
         if connection.is_waiting_for_peer(side, flow) {
-            self.think(now, number);
+            match flow.repeat {
+                Repeat::Requests(client) => self.begin_requests(now, client, number),
+                _ => self.think(now, number),
+            }
         } else if connection.is_working() {
             match connection.look(flow) {
                 Next::Nothing => {}
@@ -149,6 +152,7 @@ impl Simulation {
             Repeat::Never => false,
             Repeat::Rounds(most) => u64::from(round) < most,
             Repeat::Until(time) => now < time,
+            Repeat::Requests(client) => return self.end_request(now, client, number),
             Repeat::NewUntil(_) => {
                 self.close(now, number);
                 match barrier {
@@ -217,7 +221,7 @@ impl Simulation {
         }
     }
 
-    fn finish(&mut self, now: Picoseconds, flow: u32) {
+    pub(crate) fn finish(&mut self, now: Picoseconds, flow: u32) {
         self.unfinished -= 1;
         for next in std::mem::take(&mut self.waiting[flow as usize]) {
             self.awaited[next as usize] -= 1;
@@ -229,7 +233,7 @@ impl Simulation {
     }
 
     /// The client closes; the server does when it has read that.
-    fn close(&mut self, now: Picoseconds, number: u32) {
+    pub(crate) fn close(&mut self, now: Picoseconds, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
         connection.stage = Stage::Closing;
         connection.ends[0].send.is_closing = true;

@@ -16,6 +16,7 @@ mod memory;
 mod net;
 mod receive_window;
 mod receiver;
+mod requests;
 mod rtt;
 mod scenario;
 mod segment;
@@ -30,13 +31,15 @@ mod work;
 pub use capture::{Passed, Side};
 pub use error::SimulationError;
 pub use log::Logged;
+pub use requests::{RequestCounts, Requests};
 pub use scenario::Scenario;
 pub use sender::SenderCounts;
 pub use series::PortSample;
 pub use settings::{Algorithm, Nagle, TcpSettings};
 pub use simulation::{FlowCounts, Outcome, Sample, Simulation};
 pub use spec::{
-    FlowSpec, HostSpec, LinkSpec, NicSpec, RepeatSpec, ScenarioSpec, ShaperSpec, SideSpec, StepSpec, TcpSpec,
+    FlowSpec, HostSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec, SideSpec,
+    StepSpec, TcpSpec,
 };
 pub use work::{Flow, Repeat, Step, Transfer};
 
@@ -57,6 +60,12 @@ mod error {
             found: usize,
             /// How many hosts there are.
             expected: usize,
+        },
+        /// Requests cannot.
+        #[error("requests {number} have no rate above 0")]
+        Rate {
+            /// Their position.
+            number: usize,
         },
         /// A flow cannot.
         #[error("flow {number} {problem}")]

@@ -3,7 +3,7 @@
 use framegauge_fabric::{FabricConfig, HostIndex, PortIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
-use crate::{Flow, SimulationError, TcpSettings};
+use crate::{Flow, Repeat, Requests, SimulationError, TcpSettings};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct Scenario {
     pub tcp: TcpSettings,
     /// The work.
     pub flows: Vec<Flow>,
+    /// What is requested at a rate, by client ([`crate::Repeat::Requests`]).
+    pub requests: Vec<Requests>,
     /// When it ends, whatever is under way.
     pub end: Picoseconds,
     /// A host takes up to so long to handle what its NIC hands over: an even draw for each, in order.
@@ -43,6 +45,9 @@ impl Scenario {
         if self.mtus.len() != hosts {
             return Err(SimulationError::Mtus { found: self.mtus.len(), expected: hosts });
         }
+        for (number, requests) in self.requests.iter().enumerate() {
+            requests.check(number)?;
+        }
         for (number, flow) in self.flows.iter().enumerate() {
             let wrong = |problem: &'static str| Err(SimulationError::Flow { number, problem });
             if usize::from(flow.client.0) >= hosts || usize::from(flow.server.0) >= hosts {
@@ -53,6 +58,9 @@ impl Scenario {
             }
             if flow.steps.is_empty() || flow.steps.iter().any(|step| step.bytes == Some(0)) {
                 return wrong("has no message, or one of no bytes");
+            }
+            if matches!(flow.repeat, Repeat::Requests(client) if client as usize >= self.requests.len()) {
+                return wrong("is for requests that are not there");
             }
             if flow.after.iter().any(|before| *before as usize >= number) {
                 return wrong("waits for one that does not come before it");

@@ -23,6 +23,7 @@ use crate::capture::{Capture, Passed};
 use crate::connection::Connection;
 use crate::log::Logged;
 use crate::net::{Inbox, Net};
+use crate::requests::{Asking, RequestCounts};
 use crate::series::{PortSample, Series};
 use crate::work::Transfer;
 use crate::{Scenario, SenderCounts, SimulationError};
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub transfers: Vec<Transfer>,
     /// By flow.
     pub flows: Vec<FlowCounts>,
+    /// By client with requests at a rate.
+    pub requests: Vec<RequestCounts>,
     /// In the order of time and flow.
     pub samples: Vec<Sample>,
     /// Segments in the order in which they were sent, if the scenario asks for them.
@@ -118,6 +121,10 @@ pub(crate) enum Event {
         /// It was not merged with one that follows.
         settles: bool,
     },
+    /// A client's requests are due.
+    Requests {
+        client: u32,
+    },
     Sample,
 }
 
@@ -139,6 +146,8 @@ pub struct Simulation {
     /// By barrier: its members, and what has come to it.
     pub(crate) members: Vec<u32>,
     pub(crate) arrived: Vec<Vec<Arrived>>,
+    /// By client with requests at a rate.
+    pub(crate) asking: Vec<Asking>,
     pub(crate) unfinished: usize,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) counts: Vec<FlowCounts>,
@@ -187,6 +196,7 @@ impl Simulation {
             waiting,
             members,
             arrived: vec![Vec::new(); barriers],
+            asking: Asking::of(&scenario.flows, scenario.requests.len()),
             unfinished: flows,
             transfers: Vec::new(),
             counts: vec![FlowCounts::default(); flows],
@@ -259,6 +269,7 @@ impl Simulation {
             Event::Read { connection, side } => self.read_again(now, connection, usize::from(side)),
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
             Event::Arrival { segment, settles } => self.take(now, segment, settles),
+            Event::Requests { client } => self.wake_requests(now, client),
             Event::Sample => self.sample(now),
         }
     }
@@ -363,6 +374,7 @@ impl Simulation {
         Outcome {
             transfers: self.transfers,
             flows: self.counts,
+            requests: self.asking.iter().map(Asking::counts).collect(),
             samples: self.samples,
             log: self.net.log.take().map_or_else(Vec::new, |log| log.segments),
             counters: {

@@ -1,16 +1,20 @@
 //! A scenario as `framegauge-agent simulate` reads it: the network in the words of `rack.up`, the hosts' TCP, the work.
 
+mod tcp;
+
 use std::collections::BTreeMap;
 
 use framegauge_fabric::{HostIndex, PortIndex};
-use framegauge_frames::{BitRate, Family, Mtu, Picoseconds};
+use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,
 };
+use framegauge_traffic::Arrivals;
 use serde::Deserialize;
 
-use crate::{Algorithm, Flow, Nagle, Repeat, Scenario, Step, TcpSettings};
+pub use self::tcp::TcpSpec;
+use crate::{Flow, Repeat, Requests, Scenario, Step};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
 const LONGEST_SECONDS: f64 = 9_000_000.0;
@@ -41,6 +45,8 @@ pub struct ScenarioSpec {
     #[serde(default)]
     pub tcp: TcpSpec,
     pub flows: Vec<FlowSpec>,
+    #[serde(default)]
+    pub requests: Vec<RequestsSpec>,
     pub end_seconds: f64,
     #[serde(default)]
     pub jitter_seconds: f64,
@@ -87,31 +93,6 @@ pub struct NicSpec {
 #[allow(missing_docs, reason = "the names of the documentation of the pipe")]
 pub struct ShaperSpec {
     pub factor: f64,
-}
-
-/// The hosts' TCP; what is left out is as in Linux 6.18.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub struct TcpSpec {
-    pub congestion_control: Option<String>,
-    pub family: Option<u8>,
-    pub initial_window_segments: Option<u32>,
-    pub sack: Option<bool>,
-    pub timestamps: Option<bool>,
-    pub ecn: Option<bool>,
-    pub nagle: Option<String>,
-    pub minimum_rto_seconds: Option<f64>,
-    pub initial_rto_seconds: Option<f64>,
-    pub delayed_ack_seconds: Option<f64>,
-    pub quick_acks: Option<u32>,
-    pub hystart: Option<bool>,
-    pub slow_start_after_idle: Option<bool>,
-    pub gso_bytes: Option<u32>,
-    pub tso_rtt_log: Option<u32>,
-    pub output_limit_bytes: Option<u64>,
-    pub receive_window_bytes: Option<(u32, u32)>,
-    pub tick_seconds: Option<f64>,
 }
 
 /// The work of a connection.
@@ -169,6 +150,19 @@ pub enum RepeatSpec {
     Rounds(u64),
     UntilSeconds(f64),
     NewUntilSeconds(f64),
+    Requests(u32),
+}
+
+/// Requests at a rate; arrivals are `uniform` or `poisson`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct RequestsSpec {
+    pub rate_per_second: f64,
+    pub arrivals: String,
+    #[serde(default)]
+    pub seed: u64,
+    pub duration_seconds: f64,
 }
 
 const fn one() -> u64 {
@@ -204,6 +198,7 @@ impl ScenarioSpec {
             mtus,
             tcp: self.tcp.settings(self.nic.coalesces)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
+            requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,
             end: span("end_seconds", self.end_seconds)?,
             jitter: span("jitter_seconds", self.jitter_seconds)?,
             sample_interval: span("sample_seconds", self.sample_seconds)?,
@@ -271,68 +266,6 @@ impl ScenarioSpec {
     }
 }
 
-impl TcpSpec {
-    fn family(&self) -> Result<Family, String> {
-        match self.family {
-            None | Some(4) => Ok(Family::V4),
-            Some(6) => Ok(Family::V6),
-            Some(found) => Err(format!("tcp.family: found {found}, expected 4 or 6")),
-        }
-    }
-
-    fn settings(&self, coalesces: bool) -> Result<TcpSettings, String> {
-        let usual = TcpSettings::default();
-        let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
-            asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
-        };
-        let initial = self.initial_window_segments.unwrap_or(usual.initial_window_segments);
-        if !(1..=1000).contains(&initial) {
-            return Err(format!("tcp.initial_window_segments: found {initial}, expected 1 to 1000"));
-        }
-        Ok(TcpSettings {
-            algorithm: self.algorithm()?,
-            initial_window_segments: initial,
-            sack: self.sack.unwrap_or(usual.sack),
-            timestamps: self.timestamps.unwrap_or(usual.timestamps),
-            ecn: self.ecn.unwrap_or(usual.ecn),
-            nagle: self.nagle()?,
-            minimum_rto: time("minimum_rto_seconds", self.minimum_rto_seconds, usual.minimum_rto)?,
-            initial_rto: time("initial_rto_seconds", self.initial_rto_seconds, usual.initial_rto)?,
-            delayed_ack: time("delayed_ack_seconds", self.delayed_ack_seconds, usual.delayed_ack)?,
-            quick_acks: self.quick_acks.unwrap_or(usual.quick_acks),
-            hystart: self.hystart.unwrap_or(usual.hystart),
-            slow_start_after_idle: self.slow_start_after_idle.unwrap_or(usual.slow_start_after_idle),
-            gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
-            tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
-            output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
-            coalesces,
-            receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
-            tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
-            family: self.family()?,
-        })
-    }
-
-    fn algorithm(&self) -> Result<Algorithm, String> {
-        match self.congestion_control.as_deref() {
-            Some("reno") => Ok(Algorithm::Reno),
-            None | Some("cubic") => Ok(Algorithm::Cubic),
-            Some("dctcp") => Ok(Algorithm::Dctcp),
-            Some(found) => {
-                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic or dctcp"))
-            }
-        }
-    }
-
-    fn nagle(&self) -> Result<Nagle, String> {
-        match self.nagle.as_deref() {
-            Some("off") => Ok(Nagle::Off),
-            None | Some("on") => Ok(Nagle::Minshall),
-            Some("classic") => Ok(Nagle::Classic),
-            Some(found) => Err(format!("tcp.nagle: found {found:?}, expected on, off or classic")),
-        }
-    }
-}
-
 impl FlowSpec {
     fn flow(&self, places: &BTreeMap<&str, HostIndex>) -> Result<Flow, String> {
         let place = |role: &str, name: &String| {
@@ -349,11 +282,24 @@ impl FlowSpec {
                 None => Repeat::Never,
                 Some(RepeatSpec::Rounds(rounds)) => Repeat::Rounds(rounds),
                 Some(RepeatSpec::UntilSeconds(time)) => Repeat::Until(span("until_seconds", time)?),
+                Some(RepeatSpec::Requests(client)) => Repeat::Requests(client),
                 Some(RepeatSpec::NewUntilSeconds(time)) => Repeat::NewUntil(span("new_until_seconds", time)?),
             },
             barrier: self.barrier,
             pacing_bits_per_second: self.pacing_bits_per_second,
         })
+    }
+}
+
+impl RequestsSpec {
+    fn requests(&self) -> Result<Requests, String> {
+        let arrivals = match self.arrivals.as_str() {
+            "uniform" => Arrivals::Uniform,
+            "poisson" => Arrivals::Poisson { seed: self.seed },
+            found => return Err(format!("requests.arrivals: found {found:?}, expected uniform or poisson")),
+        };
+        let duration = span("requests.duration_seconds", self.duration_seconds)?;
+        Ok(Requests { rate_per_second: self.rate_per_second, arrivals, duration })
     }
 }
 

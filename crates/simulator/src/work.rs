@@ -52,6 +52,8 @@ pub enum Repeat {
     Until(Picoseconds),
     /// Each round over a new connection, as long as it begins before that time.
     NewUntil(Picoseconds),
+    /// Over the same connection, whenever a request of the client with that number is due ([`crate::Requests`]).
+    Requests(u32),
 }
 
 /// The work of one connection, or of several one after the other.
@@ -100,7 +102,7 @@ pub struct Transfer {
     pub round: u32,
     /// From 0.
     pub step: u32,
-    /// When the connection was begun to be opened, or the message was due over one that was open.
+    /// When the connection was begun to be opened, or the message was due: over one that was open, or at a rate.
     pub begun: Picoseconds,
     /// When the first byte could be written.
     pub connected: Picoseconds,

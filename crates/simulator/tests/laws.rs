@@ -5,7 +5,8 @@ mod common;
 use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
 use framegauge_fabric::{Impairments, QueueConfig};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Algorithm, Flow, Nagle, Outcome, Repeat, Scenario, Simulation, Step};
+use framegauge_simulator::{Algorithm, Flow, Nagle, Outcome, Repeat, Requests, Scenario, Simulation, Step};
+use framegauge_traffic::Arrivals;
 
 fn run(scenario: Scenario) -> Outcome {
     let outcome = Simulation::new(scenario).unwrap().run();
@@ -87,6 +88,74 @@ fn small_writes_wait_for_the_delayed_acknowledgement_unless_nagle_is_off() {
     let (waits, goes) = (request(Nagle::Classic), request(Nagle::Off));
     assert!(waits > 0.030, "{waits}");
     assert!(goes < 0.001, "{goes}");
+}
+
+/// Two connections, whose transactions take 10 ms each: at a rate below 200 per second they keep up with it, and a request
+/// that finds none idle waits, which its latency counts.
+#[test]
+fn requests_at_a_rate_are_due_by_the_schedule_and_wait_for_an_idle_connection() {
+    let asked = |rate_per_second, arrivals, duration| {
+        let network = rack(2, GIGABIT, milliseconds(10), 512_000);
+        let steps = vec![Step::whole(true, Some(100)), Step::whole(false, Some(1000))];
+        let flow = Flow { steps, repeat: Repeat::Requests(0), ..Flow::transfer(host(1), host(2), None) };
+        let mut scenario = scenario(network, 1500, vec![flow; 2], milliseconds(20_000));
+        scenario.requests = vec![Requests { rate_per_second, arrivals, duration }];
+        run(scenario)
+    };
+    let answers = |outcome: &Outcome| {
+        let ends = outcome.transfers.iter().filter(|transfer| transfer.step == 1).map(|one| one.ended);
+        let mut due: Vec<_> =
+            outcome.transfers.iter().filter(|transfer| transfer.step == 0).map(|one| one.begun).collect();
+        due.sort();
+        (due, ends.collect::<Vec<_>>())
+    };
+    let outcome = asked(100.0, Arrivals::Uniform, milliseconds(2000));
+    let started = outcome.requests[0].started.unwrap();
+    let (due, ends) = answers(&outcome);
+    let known: Vec<_> = (0..200).map(|count| started + milliseconds(10 * count)).collect();
+    assert_eq!((due.len(), ends.len()), (200, 200));
+    // The schedule counts nanoseconds.
+    assert!(due.iter().zip(&known).all(|(due, known)| known.get() - due.get() < 1000));
+    assert_eq!((outcome.requests[0].late, outcome.requests[0].unfinished), (0, 0));
+
+    // Twice what they can: half is answered, and the wait grows by a gap with every second request.
+    let outcome = asked(400.0, Arrivals::Uniform, milliseconds(2000));
+    let (due, ends) = answers(&outcome);
+    near(ends.len() as f64, 800.0, 0.02);
+    let waits: Vec<f64> =
+        due.iter().zip(&ends).map(|(due, end)| end.as_seconds_f64() - due.as_seconds_f64()).collect();
+    near(waits[780] - waits[380], 400.0 * (0.005 - 0.0025), 0.02);
+    assert!(outcome.requests[0].late > 790, "{:?}", outcome.requests);
+    let outcome = asked(4000.0, Arrivals::Uniform, milliseconds(2000));
+    near(outcome.requests[0].unfinished as f64, 8000.0 - 4.0 * 200.0, 0.01);
+    // A Poisson process of a rate: the count's variance is its mean.
+    let outcome = asked(150.0, Arrivals::Poisson { seed: 3 }, milliseconds(10_000));
+    let count = answers(&outcome).1.len() as f64;
+    assert!((count - 1500.0).abs() < 4.0 * 1500.0f64.sqrt() && outcome.requests[0].late > 10, "{count}");
+    assert_eq!(
+        asked(150.0, Arrivals::Poisson { seed: 3 }, milliseconds(10_000)).transfers,
+        outcome.transfers
+    );
+}
+
+/// Header and rest of every message in a write of their own: with Nagle's algorithm the rest waits for the acknowledgement of
+/// the header, which is delayed by 40 ms, and with the tick of 4 ms up to 44, on the way there and on the way back.
+#[test]
+fn the_rest_of_a_message_waits_for_the_acknowledgement_of_its_header() {
+    let seconds = |nagle, header: u64| {
+        let network = rack(2, GIGABIT, microseconds(200), 512_000);
+        let step =
+            |from_client, bytes| Step { first_write_bytes: header, ..Step::whole(from_client, Some(bytes)) };
+        let steps = vec![step(true, 300), step(false, 300)];
+        let flow = Flow { steps, repeat: Repeat::Rounds(50), ..Flow::transfer(host(1), host(2), None) };
+        let mut scenario = scenario(network, 1500, vec![flow], milliseconds(10_000));
+        scenario.tcp.nagle = nagle;
+        run(scenario).end.as_seconds_f64() / 50.0
+    };
+    let waits = seconds(Nagle::Minshall, 100);
+    println!("{waits}");
+    assert!((0.040..0.092).contains(&waits), "{waits}");
+    assert!(seconds(Nagle::Off, 100) < 0.001 && seconds(Nagle::Minshall, 0) < 0.001);
 }
 
 /// Phanishayee et al., "Measurement and analysis of TCP throughput collapse in cluster-based storage systems", FAST 2008:

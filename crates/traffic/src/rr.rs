@@ -66,6 +66,7 @@ struct Outstanding {
 }
 
 /// The client's side of request and response, as decisions.
+#[derive(Debug, Clone)]
 pub struct Rr {
     duration: u64,
     started: u64,
@@ -137,6 +138,11 @@ impl Rr {
         self.in_flight -= 1;
         self.idle.push_back((connection, end));
         self.transactions.push(Transaction { connection, due, sent, end });
+    }
+
+    /// When the request that is under way on `connection` became due, since the start.
+    pub fn due(&self, connection: u32) -> Option<u64> {
+        self.outstanding[connection as usize].map(|request| request.due)
     }
 
     /// When `next_request` or `ended` has to be asked again though nothing happened.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -133,6 +135,36 @@ def test_requests_are_due_when_the_connection_is_open_and_then_at_once() -> None
     assert table.column("end_seconds").to_pylist() == [0.4, 0.6]
     assert record["nodelay"] == {"h1": [True], "h2": [True]}
     assert rr.metrics(dict(record), tables)["transactions"] == pytest.approx(2.0)
+
+
+def test_requests_at_a_rate_are_due_by_the_schedule_of_their_client() -> None:
+    rr = RequestResponse(100, 1000, 150, 2, 50.0, "poisson", pattern="many-to-one", seed=7)
+    work = rr.work(HOSTS)
+    assert [(flow.client, flow.requests, flow.until_seconds) for flow in work.flows] == [
+        ("h1", 0, None), ("h1", 0, None), ("h2", 1, None), ("h2", 1, None)
+    ]  # fmt: skip
+    assert work.flows[0].steps == (Step(CLIENT, 100), Step(SERVER, 1000, 150))
+    assert [requests.as_json() for requests in work.requests] == [
+        {"rate_per_second": 50.0, "arrivals": "poisson", "seed": seed, "duration_seconds": 1.0} for seed in (7, 8)
+    ]
+    # Due at 0.02, sent at 0.05 of the client's time, which began at 0.1.
+    rows = [(0, 0, 0, 0.12, 0.15, 0.2, 100, 1), (0, 0, 1, 0.2, 0.2, 0.4, 1000, 1), (1, 0, 0, 0.5, 0.5, 0.9, 100, 0)]
+    one = replace(rr, pattern="one-to-one")
+    told = {"started_seconds": 0.1, "late": 1, "unfinished": 1}
+    record, tables = one.simulated(HOSTS[:2], replace(outcome(rows, 2, 1.2), requests=[told]))
+    assert tables["transactions"].to_pylist() == [
+        {
+            "connection": 0,
+            "due_seconds": pytest.approx(0.02),
+            "sent_seconds": pytest.approx(0.05),
+            "end_seconds": pytest.approx(0.3),
+        }
+    ]
+    answer = record["clients"][0]["result"]
+    assert (answer["started_seconds"], answer["late_requests"], answer["unfinished_requests"]) == (0.1, 1, 1)
+    unopened = replace(outcome([], 2, 1.2), requests=[told | {"started_seconds": None}])
+    with pytest.raises(ProgramFailure, match=r"found connections that were not open after 1\.2 s, expected 2"):
+        one.simulated(HOSTS[:2], unopened)
 
 
 def test_mixed_is_requests_beside_bulk_that_lasts_longer() -> None:

@@ -107,6 +107,12 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
             "undone": sender.undone, "marks": sender.marks, "lost_retransmits": sender.lost_resends,
         })
     });
+    let requests = outcome.requests.iter().map(|requests| {
+        json!({
+            "started_seconds": requests.started.map(Picoseconds::as_seconds_f64),
+            "late": requests.late, "unfinished": requests.unfinished,
+        })
+    });
     json!({
         "end_seconds": outcome.end.as_seconds_f64(),
         "received_bytes": outcome.transfers.iter().map(|transfer| transfer.bytes).sum::<u64>(),
@@ -116,6 +122,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "under_way": outcome.under_way,
         "cpu_seconds": cpu_seconds,
         "peak_bytes": peak_bytes(),
+        "requests": requests.collect::<Vec<_>>(),
         "flows": flows.collect::<Vec<_>>(),
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,

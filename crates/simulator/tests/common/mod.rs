@@ -32,6 +32,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         network,
         tcp: TcpSettings::default(),
         flows,
+        requests: Vec::new(),
         end,
         jitter: Picoseconds::ZERO,
         sample_interval: Picoseconds::ZERO,

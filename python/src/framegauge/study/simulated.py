@@ -62,16 +62,7 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
             yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")
         if parameters.sizes != [None]:
             yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
-    elif isinstance(parameters, RequestResponse | Mixed):
-        asking = parameters.rr if isinstance(parameters, Mixed) else parameters
-        inside = (*where, "rr") if isinstance(parameters, Mixed) else where
-        if asking.rate != [None]:
-            expected = f"null: only requests in a closed loop are simulated ({_RACK})"
-            yield Problem((*inside, "rate"), asking.rate[-1], expected)
-        if asking.header != [0]:
-            expected = f"0: messages in two writes are not simulated ({_RACK})"
-            yield Problem((*inside, "header"), max(asking.header), expected)
-    else:
+    elif not isinstance(parameters, RequestResponse | Mixed):
         expected = "stream, rr or mixed on testbed simulator, which runs no programs (testbed rack does)"
         yield Problem(where, parameters.key, expected)
 

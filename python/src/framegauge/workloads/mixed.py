@@ -97,7 +97,7 @@ class Mixed(Phases):
         asking = self._asking().work([hosts[0], hosts[-1]])
         bulk = [flow for part in self._parts(hosts) for flow in simulations.flows(part, 0.0, self._pacing)]
         flows: list[Flow] = [*asking.flows, *bulk]
-        return Work(flows, self.expected_seconds(None), nodelay=asking.nodelay)
+        return Work(flows, self.expected_seconds(None), nodelay=asking.nodelay, requests=asking.requests)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, the transactions, and the transfers of each host with bulk."""

@@ -16,15 +16,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from framegauge.errors import ProgramFailure
+from framegauge.quantities import print_seconds
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, pairs, side_by_side
-from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Step, Work
+from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Requests, Step, Work
 
 __all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
 
 GRACE_SECONDS = 30.0
 AWAITED_SECONDS = 2.0  # for which responses are awaited after the duration (crates/traffic/src/rr.rs)
+COLUMNS = ("connection", "due_seconds", "sent_seconds", "end_seconds")  # of the table of transactions
 QUANTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p999": 0.999}
 
 
@@ -142,14 +145,26 @@ class RequestResponse(Phases):
             yield go
 
     def work(self, hosts: Sequence[Host]) -> Work:
-        """A closed loop on each connection of each client."""
-        steps = (Step(CLIENT, self.request_bytes), Step(SERVER, self.response_bytes))
+        """A closed loop on each connection of each client, or its requests at the rate."""
+        sizes = ((CLIENT, self.request_bytes), (SERVER, self.response_bytes))
+        steps = tuple(Step(side, size, self.header_bytes if size > self.header_bytes else 0) for side, size in sizes)
+        planned = pairs(self.pattern, hosts)
+        closed, end = self.rate_per_second is None, self.duration_seconds + AWAITED_SECONDS
         flows = [
             Flow(client.name, server.name, steps, until_seconds=self.duration_seconds)
-            for client, server in pairs(self.pattern, hosts)
+            if closed
+            else Flow(client.name, server.name, steps, requests=index)
+            for index, (client, server) in enumerate(planned)
             for _ in range(self.connections)
         ]
-        return Work(flows, self.duration_seconds + AWAITED_SECONDS, nodelay=self.nodelay)
+        if self.rate_per_second is None:
+            return Work(flows, end, nodelay=self.nodelay)
+        requests = [
+            Requests(self.rate_per_second, self.arrivals, self.seed + index, self.duration_seconds)
+            for index in range(len(planned))
+        ]
+        # The duration begins when all connections are open.
+        return Work(flows, end + AWAITED_SECONDS, nodelay=self.nodelay, requests=requests)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the transactions of each client."""
@@ -157,7 +172,7 @@ class RequestResponse(Phases):
         answers, tables = [], {}
         for index, (client, _) in enumerate(planned):
             first = index * self.connections
-            answer, table = self.simulated_client(done, range(first, first + self.connections))
+            answer, table = self.simulated_client(done, range(first, first + self.connections), index)
             answers.append(answer)
             tables["transactions" if len(planned) == 1 else f"transactions-{client.name}"] = table
         clients, server = [client for client, _ in planned], planned[0][1]
@@ -167,18 +182,25 @@ class RequestResponse(Phases):
         """The answer of `rr.close`, as far as a record has it."""
         return {"congestion_control": [done.congestion_control], "nodelay": [self.nodelay], "refused": 0}
 
-    def simulated_client(self, done: Outcome, numbers: Sequence[int]) -> tuple[Json, pa.Table]:
-        """The answer of `rr.run`, without spools, and its transactions, of these flows. The first request of a
-        connection is due once it is open."""
-        parts: dict[str, list[np.ndarray]] = {"connection": [], "due_seconds": [], "end_seconds": []}
+    def simulated_client(self, done: Outcome, numbers: Sequence[int], index: int = 0) -> tuple[Json, pa.Table]:
+        """The answer of `rr.run`, without spools, and its transactions, of the client with this index and these flows.
+        In a closed loop the first request of a connection is due once it is open."""
+        is_open = self.rate_per_second is not None
+        told = done.requests[index] if is_open else {"started_seconds": 0.0, "late": 0, "unfinished": 0}
+        if (started := told["started_seconds"]) is None:
+            waited = print_seconds(done.end_seconds)
+            raise ProgramFailure(f"rr: found connections that were not open after {waited}, expected {len(numbers)}")
+        due = "start_seconds" if is_open else "connected_seconds"
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
         for place, number in enumerate(numbers):
             rows = done.of_flow(number)
             whole = rows["complete"] == 1
             asked, ended = (whole & (rows["step"] == step) for step in (0, 1))
             count = int(ended.sum())
             parts["connection"].append(np.full(count, place, np.uint32))
-            parts["due_seconds"].append(rows["connected_seconds"][asked][:count])
-            parts["end_seconds"].append(rows["end_seconds"][ended])
+            parts["due_seconds"].append(rows[due][asked][:count] - started)
+            parts["sent_seconds"].append(rows["connected_seconds"][asked][:count] - started)
+            parts["end_seconds"].append(rows["end_seconds"][ended] - started)
         columns = {name: np.concatenate(values) for name, values in parts.items()}
         order = np.argsort(columns["end_seconds"], kind="stable")
         found = {name: values[order] for name, values in columns.items()}
@@ -188,16 +210,13 @@ class RequestResponse(Phases):
             "requests": requests,
             "bytes": requests * (self.request_bytes + self.response_bytes),
             "active_seconds": max(self.duration_seconds, last),
-            "started_seconds": 0.0,
+            "started_seconds": started,
             "congestion_control": [done.congestion_control],
             "nodelay": [self.nodelay],
-            "late_requests": 0,
-            "unfinished_requests": 0,
+            "late_requests": told["late"],
+            "unfinished_requests": told["unfinished"],
         }
-        table = {**found, "sent_seconds": found["due_seconds"]}
-        return answer, pa.table(
-            {name: table[name] for name in ("connection", "due_seconds", "sent_seconds", "end_seconds")}
-        )
+        return answer, pa.table(found)
 
     def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> RequestRecord:
         total = self.request_bytes + self.response_bytes

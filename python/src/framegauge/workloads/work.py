@@ -8,7 +8,7 @@ the outcome into the record and the tables that it has on real hosts, from which
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.base import Workload
 
-__all__ = ["CLIENT", "SERVER", "Flow", "Known", "Outcome", "Step", "Work", "middle"]
+__all__ = ["CLIENT", "SERVER", "Flow", "Known", "Outcome", "Requests", "Step", "Work", "middle"]
 
 CLIENT, SERVER = "client", "server"
 
@@ -53,8 +53,9 @@ class Flow:
     flows before it, by their place among all.
 
     Its steps are repeated over it for so many `rounds`, or as long as a round begins before `until_seconds`, or over
-    new connections until `new_until_seconds`; one of the three at most. Flows of the same `barrier` begin every round
-    but the first together, when all of them have ended the one before.
+    new connections until `new_until_seconds`, or whenever one of the work's `requests` with that number is due; one of
+    the four at most. Flows of the same `barrier` begin every round but the first together, when all of them have ended
+    the one before.
     """
 
     client: str
@@ -65,6 +66,7 @@ class Flow:
     pacing_bits_per_second: int | None = None
     barrier: int | None = None
     rounds: int | None = None
+    requests: int | None = None
     begin_seconds: float = 0.0
     after: tuple[int, ...] = ()
 
@@ -75,7 +77,7 @@ class Flow:
             "server": self.server,
             "steps": [step.as_json() for step in self.steps],
         }
-        for name in ("rounds", "until_seconds", "new_until_seconds"):
+        for name in ("rounds", "until_seconds", "new_until_seconds", "requests"):
             if (until := getattr(self, name)) is not None:
                 found["repeat"] = {name: until}
         for name in ("begin_seconds", "after"):
@@ -88,6 +90,20 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Requests:
+    """Requests of a client at a rate: its flows' connections carry them, once all of these are open, for a duration."""
+
+    rate_per_second: float
+    arrivals: str
+    seed: int
+    duration_seconds: float
+
+    def as_json(self) -> Json:
+        """The requests as part of a scenario."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Work:
     """All flows of a run. It ends with the last of them, at `end_seconds` at the latest. `nodelay`: of all sockets."""
 
@@ -95,6 +111,7 @@ class Work:
     end_seconds: float
     sample_seconds: float = 0.0
     nodelay: bool = False
+    requests: Sequence[Requests] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +120,8 @@ class Outcome:
 
     `transfers` has a row for each message (flow, round, step, start, connected, end, bytes, complete), `samples` the
     state of each flow's connection in turn, `counts` the counters of each flow. `mtu` is that of each host, `headers`
-    what IP, TCP and its options take of it.
+    what IP, TCP and its options take of it. `requests` are those of the work: `started_seconds`, and how many were
+    `late` and `unfinished`.
     """
 
     transfers: pa.Table
@@ -113,6 +131,7 @@ class Outcome:
     congestion_control: str
     mtu: Mapping[str, int]
     headers_bytes: int
+    requests: Sequence[Mapping[str, Any]] = ()
 
     def payload(self, one: str, other: str) -> int:
         """The payload of a full segment between two hosts."""

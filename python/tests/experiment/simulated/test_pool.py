@@ -48,7 +48,7 @@ def invented(scenario: Mapping[str, Any], _: Progress = lambda _: None) -> Simul
     ceiling = {"mtu": mtu, "frame_bytes": mtu + 18, "goodput_bits_per_second": 9.9e8}
     counts = {"connections": 1, "segments": 9, "retransmits": 0, "timeouts": 0}
     result = {
-        "end_seconds": 1.0, "segments": 10, "under_way": 0, "flows": [counts], "ports": [], "drops_left_out": 0,
+        "end_seconds": 1.0, "segments": 10, "under_way": 0, "flows": [counts], "requests": [], "ports": [], "drops_left_out": 0,
         "ceilings": [ceiling], "network": {"ports": []},
     }  # fmt: skip
     transfers = pa.table(

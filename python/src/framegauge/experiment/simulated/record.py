@@ -68,7 +68,7 @@ def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
     headers = HEADERS_BYTES[conditions.family] + (TIMESTAMPS_BYTES if has_timestamps(conditions) else 0)
     return Outcome(
         transfers, samples, found.result["flows"], found.result["end_seconds"],
-        str(conditions.congestion_control), conditions.mtu, headers,
+        str(conditions.congestion_control), conditions.mtu, headers, found.result["requests"],
     )  # fmt: skip
 
 

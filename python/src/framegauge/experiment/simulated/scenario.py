@@ -31,6 +31,7 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
         "shaper": {"factor": conditions.shaper_factor} if conditions.shaping else None,
         "tcp": _tcp(conditions, work),
         "flows": [flow.as_json() for flow in work.flows],
+        "requests": [requests.as_json() for requests in work.requests],
         "end_seconds": work.end_seconds,
         "jitter_seconds": jitter_seconds,
         "sample_seconds": _sampling(work),

@@ -1,0 +1,94 @@
+//! The hosts' TCP as a scenario tells it.
+
+use framegauge_frames::{Family, Picoseconds};
+use serde::Deserialize;
+
+use super::span;
+use crate::{Algorithm, Nagle, TcpSettings};
+
+/// The hosts' TCP; what is left out is as in Linux 6.18.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub struct TcpSpec {
+    pub congestion_control: Option<String>,
+    pub family: Option<u8>,
+    pub initial_window_segments: Option<u32>,
+    pub sack: Option<bool>,
+    pub timestamps: Option<bool>,
+    pub ecn: Option<bool>,
+    pub nagle: Option<String>,
+    pub minimum_rto_seconds: Option<f64>,
+    pub initial_rto_seconds: Option<f64>,
+    pub delayed_ack_seconds: Option<f64>,
+    pub quick_acks: Option<u32>,
+    pub hystart: Option<bool>,
+    pub slow_start_after_idle: Option<bool>,
+    pub gso_bytes: Option<u32>,
+    pub tso_rtt_log: Option<u32>,
+    pub output_limit_bytes: Option<u64>,
+    pub receive_window_bytes: Option<(u32, u32)>,
+    pub tick_seconds: Option<f64>,
+}
+
+impl TcpSpec {
+    pub(super) fn family(&self) -> Result<Family, String> {
+        match self.family {
+            None | Some(4) => Ok(Family::V4),
+            Some(6) => Ok(Family::V6),
+            Some(found) => Err(format!("tcp.family: found {found}, expected 4 or 6")),
+        }
+    }
+
+    pub(super) fn settings(&self, coalesces: bool) -> Result<TcpSettings, String> {
+        let usual = TcpSettings::default();
+        let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
+            asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
+        };
+        let initial = self.initial_window_segments.unwrap_or(usual.initial_window_segments);
+        if !(1..=1000).contains(&initial) {
+            return Err(format!("tcp.initial_window_segments: found {initial}, expected 1 to 1000"));
+        }
+        Ok(TcpSettings {
+            algorithm: self.algorithm()?,
+            initial_window_segments: initial,
+            sack: self.sack.unwrap_or(usual.sack),
+            timestamps: self.timestamps.unwrap_or(usual.timestamps),
+            ecn: self.ecn.unwrap_or(usual.ecn),
+            nagle: self.nagle()?,
+            minimum_rto: time("minimum_rto_seconds", self.minimum_rto_seconds, usual.minimum_rto)?,
+            initial_rto: time("initial_rto_seconds", self.initial_rto_seconds, usual.initial_rto)?,
+            delayed_ack: time("delayed_ack_seconds", self.delayed_ack_seconds, usual.delayed_ack)?,
+            quick_acks: self.quick_acks.unwrap_or(usual.quick_acks),
+            hystart: self.hystart.unwrap_or(usual.hystart),
+            slow_start_after_idle: self.slow_start_after_idle.unwrap_or(usual.slow_start_after_idle),
+            gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
+            tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
+            output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
+            coalesces,
+            receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
+            tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
+            family: self.family()?,
+        })
+    }
+
+    fn algorithm(&self) -> Result<Algorithm, String> {
+        match self.congestion_control.as_deref() {
+            Some("reno") => Ok(Algorithm::Reno),
+            None | Some("cubic") => Ok(Algorithm::Cubic),
+            Some("dctcp") => Ok(Algorithm::Dctcp),
+            Some(found) => {
+                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic or dctcp"))
+            }
+        }
+    }
+
+    fn nagle(&self) -> Result<Nagle, String> {
+        match self.nagle.as_deref() {
+            Some("off") => Ok(Nagle::Off),
+            None | Some("on") => Ok(Nagle::Minshall),
+            Some("classic") => Ok(Nagle::Classic),
+            Some(found) => Err(format!("tcp.nagle: found {found:?}, expected on, off or classic")),
+        }
+    }
+}
