@@ -164,16 +164,13 @@ impl Simulation {
                 return;
             }
         };
-        connection.round = round;
-        connection.step = 0;
-        connection.stage = Stage::Waiting;
+        if !goes_on {
+            self.close(now, number);
+            self.finish(now, flow);
+            return barrier.into_iter().for_each(|barrier| self.leave_barrier(now, barrier));
+        }
+        connection.begin_round();
         match barrier {
-            _ if !goes_on => {
-                connection.round -= 1;
-                self.close(now, number);
-                self.finish(now, flow);
-                barrier.into_iter().for_each(|barrier| self.leave_barrier(now, barrier));
-            }
             Some(barrier) => self.arrive(now, barrier, Arrived::Connection(number)),
             None => self.due(now, number),
         }

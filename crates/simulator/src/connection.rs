@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     from: u64,
     target: Option<u64>,
     pub(crate) stage: Stage,
+    /// What each end had sent again when the round began.
+    resent: [u64; 2],
     /// A side that does not read, for so long from when it is connected.
     pub(crate) pause: Option<(usize, Picoseconds)>,
     /// The wake-up that each end has in the event set.
@@ -73,6 +75,7 @@ impl Connection {
             from: 1,
             target: None,
             stage: Stage::Opening,
+            resent: [0; 2],
             pause: None,
             woken: [Picoseconds::MAX; 2],
         }
@@ -97,6 +100,18 @@ impl Connection {
 
     pub(crate) fn is_working(&self) -> bool {
         self.stage == Stage::Working
+    }
+
+    fn resends(&self, side: usize) -> u64 {
+        self.ends[side].send.counts.resends
+    }
+
+    /// Another round follows over the same connection.
+    pub(crate) fn begin_round(&mut self) {
+        self.round += 1;
+        self.step = 0;
+        self.stage = Stage::Waiting;
+        self.resent = [0, 1].map(|side| self.resends(side));
     }
 
     /// Begins the present message; whether more of it is left to be written.
@@ -158,6 +173,7 @@ impl Connection {
             connected: self.started,
             ended: now,
             bytes: read.saturating_sub(self.from),
+            resends: [0, 1].map(|side| self.resends(side) - self.resent[side]),
             is_complete: self.target.is_some_and(|target| read >= target),
         }
     }

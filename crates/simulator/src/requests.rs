@@ -108,9 +108,7 @@ impl Simulation {
     /// The response on a connection has come.
     pub(crate) fn end_request(&mut self, now: Picoseconds, client: u32, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        connection.round += 1;
-        connection.step = 0;
-        connection.stage = Stage::Waiting;
+        connection.begin_round();
         let asking = &mut self.asking[client as usize];
         if let (Some(place), Some(rr)) = (asking.place(connection.flow), &mut asking.rr) {
             rr.answered(place as u32, now.as_nanoseconds());

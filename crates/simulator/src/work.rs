@@ -110,6 +110,8 @@ pub struct Transfer {
     pub ended: Picoseconds,
     /// Bytes that the receiver read.
     pub bytes: u64,
+    /// Segments that the client and the server have sent again in this round, until then; the first has the SYNs.
+    pub resends: [u64; 2],
     /// Whether that was all.
     pub is_complete: bool,
 }

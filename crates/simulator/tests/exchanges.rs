@@ -4,7 +4,7 @@ mod common;
 
 use common::{host, milliseconds, rack, scenario};
 use framegauge_fabric::{Act, PortIndex, Rule, Script};
-use framegauge_simulator::{Flow, Logged, Outcome, Simulation, Step};
+use framegauge_simulator::{Flow, Logged, Outcome, Repeat, Simulation, Step};
 
 const MSS: u64 = 1448;
 const RATE: u64 = 50_000_000;
@@ -50,6 +50,23 @@ fn a_lost_segment_is_sent_again_when_three_behind_it_have_come() {
     assert_eq!((sent.len(), outcome.flows[0].sender.recoveries), (31, 1));
     let last = outcome.log.iter().rfind(|logged| logged.from_client).unwrap();
     assert_eq!((last.cwnd_segments, last.ssthresh_segments), (9, 8));
+}
+
+#[test]
+fn resends_are_counted_by_round() {
+    for repeat in [Repeat::Rounds(3), Repeat::NewUntil(milliseconds(400))] {
+        let mut network = rack(2, RATE, milliseconds(20), 4_000_000);
+        // The second of the second round's three segments.
+        let rules = vec![Rule { frames: vec![5], at_least_bytes: PAYLOAD, act: Act::Lose }];
+        network.scripts = vec![Script { port: PortIndex(0), rules }];
+        let flow = Flow { steps: transfer(3), repeat, ..Flow::transfer(host(1), host(2), None) };
+        let outcome = Simulation::new(scenario(network, 1500, vec![flow], milliseconds(1000))).unwrap().run();
+        let ends: Vec<_> = outcome.transfers.iter().filter(|one| one.step == 1).collect();
+        assert!(ends.len() >= 3, "{repeat:?}");
+        for end in ends {
+            assert_eq!(end.resends, [u64::from(end.round == 1), 0], "{repeat:?}, round {}", end.round);
+        }
+    }
 }
 
 #[test]

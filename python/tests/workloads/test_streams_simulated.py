@@ -20,11 +20,17 @@ MTU = {"h1": 1500, "h2": 9000, "h3": 1500}
 
 
 def outcome(rows: list[tuple[float, ...]], flows: int, end: float, samples: list[tuple[float, ...]] = ()) -> Outcome:  # type: ignore[assignment]
-    names = ("flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "complete")
+    """Rows may end with what the client and the server have sent again; none if they do not."""
+    names = (
+        "flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "complete",
+        "client_retransmits", "server_retransmits",
+    )  # fmt: skip
+    rows = [(*row, *(0,) * (len(names) - len(row))) for row in rows]
     sampled = (
         "time_seconds", "flow", "server_bytes", "client_bytes", "cwnd_segments", "in_flight_segments", "srtt_seconds",
     )  # fmt: skip
     whole = {"flow", "round", "step", "bytes", "complete", "server_bytes", "client_bytes", "cwnd_segments"}
+    whole |= {"client_retransmits", "server_retransmits"}
 
     def table(columns: tuple[str, ...], values: list[tuple[float, ...]]) -> pa.Table:
         return pa.table(
@@ -65,13 +71,14 @@ def test_parallel_flows_of_a_client_begin_their_rounds_together() -> None:
 def test_its_rounds_become_transfers() -> None:
     stream = Stream(size_bytes=1000, repeat_seconds=0.1)
     rows = [(0, 0, 0, 0.0, 0.001, 0.010, 1048, 1), (0, 0, 1, 0.010, 0.010, 0.011, 8, 1),
-            (0, 1, 0, 0.011, 0.012, 0.030, 1048, 1), (0, 1, 1, 0.030, 0.030, 0.031, 8, 1)]  # fmt: skip
+            (0, 1, 0, 0.011, 0.012, 0.030, 1048, 1), (0, 1, 1, 0.030, 0.030, 0.031, 8, 1, 2, 1)]  # fmt: skip
     record, tables = stream.simulated(HOSTS[:2], outcome(rows, 1, 0.04))
     assert tables["transfers"].column("start_seconds").to_pylist() == [0.0, 0.011]
     assert tables["transfers"].column("end_seconds").to_pylist() == [0.011, 0.031]
     assert tables["transfers"].column("bytes").to_pylist() == [1000, 1000]
-    assert tables["transfers"].column("retransmits").to_pylist() == [None, None]  # of which round, nobody counts
+    assert tables["transfers"].column("retransmits").to_pylist() == [0, 2]
     assert (record["senders"], record["receivers"], record["bytes"]) == (["h1"], ["h2"], 2000)
+    assert record["retransmits"] == 2
     assert record["mean_segment_payload_bytes"] == pytest.approx(2112 / 10)
     found = {**record, **stream.evidence(dict(record), tables)}
     metrics = stream.metrics(found, tables)

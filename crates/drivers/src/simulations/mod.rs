@@ -225,6 +225,8 @@ fn transfers(outcome: &Outcome) -> Vec<(&'static str, Column)> {
         ),
         ("end_seconds", Column::Float(all.iter().map(|transfer| seconds(transfer.ended)).collect())),
         ("bytes", Column::Long(all.iter().map(|transfer| transfer.bytes).collect())),
+        ("client_retransmits", Column::Long(all.iter().map(|transfer| transfer.resends[0]).collect())),
+        ("server_retransmits", Column::Long(all.iter().map(|transfer| transfer.resends[1]).collect())),
         ("complete", Column::Word(all.iter().map(|transfer| u32::from(transfer.is_complete)).collect())),
     ]
 }

@@ -47,6 +47,11 @@ class Part:
         return 1 if self.reverse else 0
 
     @property
+    def retransmits(self) -> str:
+        """The column with what the sender of the data sent again, from the begin of a round to the end of a step."""
+        return "server_retransmits" if self.reverse else "client_retransmits"
+
+    @property
     def last_step(self) -> int:
         """The step whose end is that of the transfer."""
         return 0 if self.size_bytes is None and not self.reverse else 1
@@ -78,11 +83,9 @@ def transfers(part: Part, done: Outcome) -> pa.Table:
     found = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
     order = np.argsort(found["end_seconds"], kind="stable")
     whole = {name: values[order] for name, values in found.items()}
-    resent = whole.pop("retransmits")
     return pa.table(
         {
             **{name: pa.array(values) for name, values in whole.items()},
-            "retransmits": pa.array(resent.astype(np.int64), pa.int64(), mask=resent < 0),
             "counted_seconds": whole["end_seconds"],
             "counted_bytes": whole["bytes"],
         }
@@ -102,7 +105,6 @@ def _transfers(part: Part, done: Outcome, place: int, number: int) -> dict[str, 
         expected = f"{part.size_bytes} bytes within {print_seconds(done.end_seconds)} of simulated time"
         raise ProgramFailure(f"{part.client} to {part.server}: found a transfer without end, expected {expected}")
     rounds = len(last["round"])
-    resent = done.counts[number]["retransmits"] if rounds == 1 else -1  # counted by flow, not by round
     return {
         "round": first["round"].astype(np.uint32),
         "flow": np.full(rounds, place, np.uint32),
@@ -110,7 +112,7 @@ def _transfers(part: Part, done: Outcome, place: int, number: int) -> dict[str, 
         "connected_seconds": first["connected_seconds"],
         "end_seconds": last["end_seconds"],
         "bytes": np.full(rounds, part.size_bytes, np.uint64),
-        "retransmits": np.full(rounds, resent),
+        "retransmits": last[part.retransmits],
     }
 
 
@@ -132,7 +134,7 @@ def _lasting(
         "connected_seconds": np.array([connected]),
         "end_seconds": np.array([done.end_seconds]),
         "bytes": np.array([max(0, came - (0 if part.reverse else GREETING_BYTES))], np.uint64),
-        "retransmits": np.array([done.counts[number]["retransmits"]]),
+        "retransmits": data[part.retransmits][:1] if len(data["bytes"]) else np.zeros(1, np.uint64),
     }
 
 
@@ -193,6 +195,12 @@ def closed(parts: Sequence[Part], done: Outcome) -> dict[str, Json]:
     }
 
 
+def _resent(part: Part, done: Outcome) -> int:
+    """What the sender of the data sent again until its transfers ended, as a kernel's sockets tell it then."""
+    flows = [done.of_flow(number) for number in part.numbers]
+    return sum(int(rows[part.retransmits][rows["step"] == part.last_step].sum()) for rows in flows)
+
+
 def _sender(parts: Sequence[Part], done: Outcome) -> Json:
     """What sending sockets say. Segments are counted at both ends, so greetings and confirmations are in the mean."""
     numbers = [number for part in parts for number in part.numbers]
@@ -201,7 +209,7 @@ def _sender(parts: Sequence[Part], done: Outcome) -> Json:
     came = sum(int(done.of_flow(number)["bytes"].sum()) for number in numbers)
     times = np.concatenate([done.sampled(number)["srtt_seconds"] for number in numbers])
     return {
-        "retransmits": resent,
+        "retransmits": sum(_resent(part, done) for part in parts),
         "srtt_median_seconds": middle(times[times > 0]),
         "mean_segment_payload_bytes": came / new if new > 0 and came else None,
     }

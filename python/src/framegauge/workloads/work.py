@@ -118,7 +118,8 @@ class Work:
 class Outcome:
     """What a simulation made of a `Work`.
 
-    `transfers` has a row for each message (flow, round, step, start, connected, end, bytes, complete), `samples` the
+    `transfers` has a row for each message (flow, round, step, start, connected, end, bytes, complete, and what
+    each end has sent again in the round), `samples` the
     state of each flow's connection in turn, `counts` the counters of each flow. `mtu` is that of each host, `headers`
     what IP, TCP and its options take of it. `requests` are those of the work: `started_seconds`, and how many were
     `late` and `unfinished`.
