@@ -31,7 +31,10 @@ blocks: 3
 """
 SOURCE = Source(FILE, "s.yaml")
 PLAN = {"question": "?", "scope": "simulated", "treatment": "mtu", "margins": {"goodput": 0.01}}
-NAMES = ("flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "complete")
+NAMES = (
+    "flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "client_retransmits",
+    "server_retransmits", "complete",
+)  # fmt: skip
 
 
 def arrow(table: pa.Table) -> bytes:
@@ -48,11 +51,11 @@ def invented(scenario: Mapping[str, Any], _: Progress = lambda _: None) -> Simul
     ceiling = {"mtu": mtu, "frame_bytes": mtu + 18, "goodput_bits_per_second": 9.9e8}
     counts = {"connections": 1, "segments": 9, "retransmits": 0, "timeouts": 0}
     result = {
-        "end_seconds": 1.0, "segments": 10, "under_way": 0, "flows": [counts], "requests": [], "ports": [], "drops_left_out": 0,
-        "ceilings": [ceiling], "network": {"ports": []},
+        "end_seconds": 1.0, "segments": 10, "under_way": 0, "flows": [counts], "requests": [], "ports": [],
+        "drops_left_out": 0, "ceilings": [ceiling], "network": {"ports": []},
     }  # fmt: skip
     transfers = pa.table(
-        {name: [value] for name, value in zip(NAMES, (0, 0, 0, 0.0, 0.0, 1.0, amount, 0), strict=True)}
+        {name: [value] for name, value in zip(NAMES, (0, 0, 0, 0.0, 0.0, 1.0, amount, 0, 0, 0), strict=True)}
     )
     sampled = (
         "time_seconds",
