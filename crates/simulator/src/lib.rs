@@ -14,6 +14,7 @@ mod endpoint;
 mod log;
 mod memory;
 mod net;
+mod outcome;
 mod receive_window;
 mod receiver;
 mod requests;
@@ -31,12 +32,13 @@ mod work;
 pub use capture::{Passed, Side};
 pub use error::SimulationError;
 pub use log::Logged;
+pub use outcome::{FlowCounts, Outcome, Sample};
 pub use requests::{RequestCounts, Requests};
 pub use scenario::Scenario;
 pub use sender::SenderCounts;
 pub use series::PortSample;
 pub use settings::{Algorithm, Nagle, TcpSettings};
-pub use simulation::{FlowCounts, Outcome, Sample, Simulation};
+pub use simulation::Simulation;
 pub use spec::{
     FlowSpec, HostSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec, SideSpec,
     StepSpec, TcpSpec,
