@@ -15,11 +15,6 @@ _PIECES = (
     "PSH decides whether a reader acknowledges, and the rest follows. Likely because the kernel cuts what is written "
     "into buffers by half the window (`tcp_bound_to_half_wnd`), and sends while the program still writes."
 )
-_OLD = (
-    "An acknowledgement comes after one that was sent later. The kernel answers it with a duplicate of its own, "
-    "because its timestamp is the older (PAWS, RFC 7323 section 5; `PAWSEstab` counts them); the model does not look "
-    "at the age of timestamps."
-)
 _CLOSED = (
     "The last few hundred bytes of a window that closes. Likely the memory that waiting segments take, which the "
     "kernel puts together as they come, and a delayed acknowledgement that is a tick earlier."
@@ -42,7 +37,6 @@ REASONS: Mapping[str, str] = {
     ),
     **{f"MTU 9000, segment {number} of 20 lost": _PIECES for number in (1, 3, 15, 20)},
     "MTU 9000, nothing lost": _PIECES,
-    **dict.fromkeys(("an acknowledgement held for 8 ms", "all acknowledgements held for 60 ms"), _OLD),
     **dict.fromkeys(
         ("reader pauses until the window is closed", "reader pauses for 1 s with the window closed"), _CLOSED
     ),

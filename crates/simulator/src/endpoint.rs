@@ -206,6 +206,17 @@ impl Endpoint {
         if self.phase == Phase::Opening && segment.acknowledged >= 1 {
             self.establish(now, segment);
         }
+        if let Some(age) = self.receive.excess_age(segment)
+            && !self.send.tolerates(segment, age, self.receive.next)
+        {
+            if self.receive.refuse(now, segment, settings) {
+                self.send_acknowledgement(now, settings, wire);
+            }
+            return;
+        }
+        if (self.send.unacknowledged..=self.send.next).contains(&segment.acknowledged) {
+            self.receive.note_stamp(segment);
+        }
         if self.receive.changes_mark(segment) && self.receive.decide(now, settings) == Answer::Nothing {
             self.acknowledge_if_waiting(now, settings, wire);
         }
@@ -261,6 +272,7 @@ impl Endpoint {
         self.phase = Phase::Established;
         self.receive.establish(now);
         self.send.peer_window = segment.window_bytes;
+        self.send.window_sequence = segment.sequence;
         self.send.window_end = segment.acknowledged + u64::from(segment.window_bytes);
     }
 

@@ -1,13 +1,13 @@
 //! The receiving half of an endpoint: reassembly, acknowledgements and when they wait, the window
 //! (Linux' `tcp_data_queue`, `__tcp_ack_snd_check`, `tcp_rcv_space_adjust`).
 
+mod age;
 mod marks;
 
 use framegauge_frames::Picoseconds;
 
 use crate::TcpSettings;
 use crate::beyond::Beyond;
-use crate::endpoint::stamp;
 use crate::receive_window::ReceiveWindow;
 use crate::segment::{Blocks, Flags, Segment};
 
@@ -57,6 +57,8 @@ pub(crate) struct Receiver {
     pub(crate) together_until: Option<Picoseconds>,
     /// The peer's timestamp that is echoed.
     pub(crate) stamp: u32,
+    /// When an acknowledgement was answered that was too old.
+    refused_at: Option<Picoseconds>,
     /// The window's right edge, as announced, and its size.
     edge: u64,
     window: ReceiveWindow,
@@ -95,6 +97,7 @@ impl Receiver {
             single_at: 0,
             together_until: None,
             stamp: 0,
+            refused_at: None,
             edge: 0,
             window: ReceiveWindow::new(window, most, mss),
             rtt: Picoseconds::ZERO,
@@ -139,9 +142,6 @@ impl Receiver {
         let (begin, end) = (segment.sequence, segment.end());
         if segment.flags.has(Flags::FIN) {
             self.fin = Some(end - 1);
-        }
-        if segment.sequence <= self.answered {
-            self.stamp = self.stamp.max(segment.stamp);
         }
         self.is_pending = true;
         if end <= self.next {
@@ -220,20 +220,6 @@ impl Receiver {
             }
         }
         self.last_received = Some(now);
-    }
-
-    /// `tcp_rcv_rtt_measure_ts`: of full segments, once for each timestamp that is echoed.
-    fn note_echo(&mut self, now: Picoseconds, segment: &Segment) {
-        if segment.bytes < self.peer_mss || segment.echo == 0 || segment.echo == self.measured_by {
-            return;
-        }
-        self.measured_by = segment.echo;
-        let sample = 1000 * u64::from(stamp(now).saturating_sub(segment.echo).max(1));
-        if self.measured == 0 || sample << 3 < self.measured {
-            self.measured = sample << 3;
-        } else if self.unread() == 0 {
-            self.measured = self.measured - (self.measured >> 3) + sample;
-        }
     }
 
     fn quick_count(&self, most: u32) -> u32 {
@@ -426,6 +412,33 @@ mod tests {
         }
         // 16 quick ones and 8 that tell of a larger window, as the kernel; then one in two.
         assert_eq!(acknowledged, 24 + 46);
+    }
+
+    /// RFC 7323 section 5: what is older than what came in order before is a duplicate of an earlier connection, or of this one
+    /// long ago; it is not taken, and the peer is told what is expected.
+    #[test]
+    fn a_segment_with_an_older_timestamp_is_refused() {
+        let (mut receiver, settings) = (receiver(), TcpSettings::default());
+        let (at, sent) = (Picoseconds::ZERO, |sequence, stamp| Segment { stamp, ..segment(sequence, 1000) });
+        for segment in [sent(1, 10), sent(1001, 20)] {
+            assert_eq!(receiver.excess_age(&segment), None);
+            receiver.note_stamp(&segment);
+            receiver.take(at, &segment, &settings);
+            receiver.answer(&mut Segment::default(), &settings);
+        }
+        assert_eq!([19, 18].map(|stamp| receiver.excess_age(&sent(2001, stamp))), [None, Some(2)]);
+        // Data is always answered, as a duplicate where it came before; acknowledgements twice a second at most.
+        assert!(receiver.refuse(at, &sent(2001, 18), &settings));
+        assert!(receiver.refuse(at, &sent(1001, 10), &settings));
+        let mut answer = Segment::default();
+        receiver.answer(&mut answer, &settings);
+        assert_eq!(answer.blocks.ranges(answer.acknowledged).collect::<Vec<_>>(), [(1001, 2001)]);
+        let answers = |receiver: &mut Receiver, ms: u64, sequence| {
+            let at = Picoseconds::from_nanoseconds(ms * 1_000_000);
+            receiver.refuse(at, &segment(sequence, 0), &settings)
+        };
+        assert_eq!([0, 499, 500].map(|ms| answers(&mut receiver, ms, 2001)), [true, false, true]);
+        assert!(!answers(&mut receiver, 2000, 1001));
     }
 
     #[test]

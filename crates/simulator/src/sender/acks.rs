@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use super::queue::Sent;
-use super::{Sender, Timer};
+use super::{MILLISECOND, Sender, Timer};
 use crate::congestion::State;
 use crate::endpoint::Tick;
 use crate::segment::{Flags, Segment};
@@ -56,21 +56,22 @@ impl Sender {
         let mut found = Found { is_no_duplicate: segment.bytes > 0, echo: segment.echo, ..Found::default() };
         let prior = self.unacknowledged;
         let lost_before = self.lost;
-        if acknowledged >= prior {
-            self.take_window(segment, &mut found);
+        if acknowledged < prior {
+            return self.take_old(tick, segment, found);
         }
+        self.take_window(segment, &mut found);
         if acknowledged > prior {
             self.timeouts = 0;
             found.advances = true;
         }
         let delivered_before = self.delivered;
         if self.queue.is_empty() {
-            self.unacknowledged = self.unacknowledged.max(acknowledged);
+            self.unacknowledged = acknowledged;
             self.look_at_closed_window();
             return;
         }
         self.take_blocks(tick, segment, prior, &mut found);
-        self.unacknowledged = prior.max(acknowledged);
+        self.unacknowledged = acknowledged;
         self.clean(tick, &mut found);
         found.delivered = (self.delivered - delivered_before) as u32;
         self.take_mark(segment, &mut found);
@@ -96,9 +97,43 @@ impl Sender {
         self.resend_after(tick, then);
     }
 
+    /// One that was overtaken by another: what it says of segments beyond a hole may still be news.
+    fn take_old(&mut self, tick: &mut impl Tick, segment: &Segment, mut found: Found) {
+        if segment.blocks.len() > 0 {
+            let delivered_before = self.delivered;
+            self.take_blocks(tick, segment, self.unacknowledged, &mut found);
+            found.delivered = (self.delivered - delivered_before) as u32;
+            let then = self.judge(tick, &mut found);
+            self.resend_after(tick, then);
+        }
+    }
+
+    /// `tcp_may_update_window`.
+    fn may_update_window(&self, segment: &Segment) -> bool {
+        let is_other = segment.window_bytes > self.peer_window || segment.window_bytes == 0;
+        segment.acknowledged > self.unacknowledged
+            || segment.sequence > self.window_sequence
+            || segment.sequence == self.window_sequence && is_other
+    }
+
+    /// Whether an acknowledgement that is too old, by so many milliseconds, is taken all the same: it says what is known
+    /// already (`tcp_disordered_ack_check`). `next` is what is expected of the peer.
+    pub(crate) fn tolerates(&self, segment: &Segment, age: u32, next: u64) -> bool {
+        let replay = self.rtt.timeout().get() / MILLISECOND.get() * 12 / 10;
+        segment.sequence == segment.end()
+            && segment.sequence == next
+            && segment.acknowledged == self.unacknowledged
+            && !self.may_update_window(segment)
+            && u64::from(age) <= replay
+    }
+
     fn take_window(&mut self, segment: &Segment, found: &mut Found) {
+        if !self.may_update_window(segment) {
+            return;
+        }
         let end = segment.acknowledged + u64::from(segment.window_bytes);
-        found.is_no_duplicate |= segment.window_bytes != self.peer_window;
+        found.is_no_duplicate = true;
+        self.window_sequence = segment.sequence;
         self.peer_window = segment.window_bytes;
         self.window_end = self.window_end.max(end);
     }

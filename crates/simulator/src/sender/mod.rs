@@ -67,6 +67,8 @@ mod counts {
 /// What probes and the wait for what was overtaken add to a time (`TCP_TIMEOUT_MIN_US`).
 const LEAST_TIMEOUT: Picoseconds = Picoseconds::from_nanoseconds(2_000_000);
 
+const MILLISECOND: Picoseconds = Picoseconds::from_nanoseconds(1_000_000);
+
 /// The one timer of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {
@@ -157,6 +159,8 @@ pub(crate) struct Sender {
     /// The peer's window ends here.
     pub(crate) window_end: u64,
     pub(crate) peer_window: u32,
+    /// Of the segment that said so (`snd_wl1`).
+    pub(crate) window_sequence: u64,
     pub(crate) queue: Queue,
     pub(crate) window: Window,
     control: Control,
@@ -205,6 +209,7 @@ impl Sender {
             is_closing: false,
             window_end: 1,
             peer_window: 0,
+            window_sequence: 0,
             queue: Queue::default(),
             window: Window::new(settings.initial_window_segments),
             control: Control::new(settings),

@@ -4,7 +4,7 @@ use framegauge_frames::Picoseconds;
 
 use super::acks::Then;
 use super::queue::Sent;
-use super::{Sender, Timer};
+use super::{MILLISECOND, Sender, Timer};
 use crate::Nagle;
 use crate::congestion::State;
 use crate::endpoint::{Outgoing, Tick};
@@ -13,7 +13,6 @@ use crate::endpoint::{Outgoing, Tick};
 const LEAST_SEGMENTS: u64 = 2;
 /// A third of a window is enough to be sent at once (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-const MILLISECOND: Picoseconds = Picoseconds::from_nanoseconds(1_000_000);
 
 /// Why the sender stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
