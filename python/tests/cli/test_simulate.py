@@ -169,7 +169,7 @@ def test_what_cannot_be_is_one_line(
 @agent
 def test_an_example_that_starts_programs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(ROOT / "examples/ftp.yaml") == 2
-    assert 'workloads.0.ftp: found "ftp", expected stream, rr or mixed' in capsys.readouterr().err
+    assert 'workloads.0.ftp: found "ftp", expected stream, rr, mixed, or' in capsys.readouterr().err
 
 
 def test_without_an_agent_it_is_said_how_to_get_one(

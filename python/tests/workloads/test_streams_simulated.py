@@ -4,44 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
+from helpers.outcomes import hosts, outcome
 
 from framegauge.errors import ProgramFailure
-from framegauge.experiment.simulated.pool import nobody
-from framegauge.testbeds.base import Host
 from framegauge.workloads.mixed import Mixed
 from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
-from framegauge.workloads.work import CLIENT, SERVER, Known, Outcome, Step
+from framegauge.workloads.work import CLIENT, SERVER, Known, Step
 
-HOSTS = [Host(f"h{number}", f"h{number}", nobody()) for number in (1, 2, 3)]
-MTU = {"h1": 1500, "h2": 9000, "h3": 1500}
-
-
-def outcome(rows: list[tuple[float, ...]], flows: int, end: float, samples: list[tuple[float, ...]] = ()) -> Outcome:  # type: ignore[assignment]
-    """Rows may end with what the client and the server have sent again; none if they do not."""
-    names = (
-        "flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "complete",
-        "client_retransmits", "server_retransmits",
-    )  # fmt: skip
-    rows = [(*row, *(0,) * (len(names) - len(row))) for row in rows]
-    sampled = (
-        "time_seconds", "flow", "server_bytes", "client_bytes", "cwnd_segments", "in_flight_segments", "srtt_seconds",
-    )  # fmt: skip
-    whole = {"flow", "round", "step", "bytes", "complete", "server_bytes", "client_bytes", "cwnd_segments"}
-    whole |= {"client_retransmits", "server_retransmits"}
-
-    def table(columns: tuple[str, ...], values: list[tuple[float, ...]]) -> pa.Table:
-        return pa.table(
-            {
-                name: pa.array([row[at] for row in values], pa.uint64() if name in whole else pa.float64())
-                for at, name in enumerate(columns)
-            }
-        )
-
-    counts = [{"connections": 1, "segments": 12, "retransmits": 2, "timeouts": 0}] * flows
-    return Outcome(table(names, rows), table(sampled, list(samples)), counts, end, "cubic", MTU, 52)
+HOSTS = hosts(3)
 
 
 def test_a_stream_of_a_size_is_a_greeting_the_data_and_a_confirmation() -> None:

@@ -23,6 +23,7 @@ _MORE = """\
 FILE is a study file. Its network and its workloads are simulated, every packet of them, with the switches of the
 emulated rack and hosts whose TCP follows Linux 6.18. It needs no root, no network and no quiet machine. A file for
 testbed rack is simulated as it is; what a simulation does not have is one clear line (docs/how-to/simulate.md).
+The traffic of applications is simulated for networks of any size: incast, shuffle (docs/reference/workloads.md).
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
 --sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
@@ -32,6 +33,7 @@ of a Dask cluster that you have; its workers need nothing of framegauge.
 examples:
   framegauge simulate examples/simulate.yaml
   framegauge simulate rack.yaml --seeds 20 --out results/simulated
+  framegauge simulate examples/simulate-incast.yaml --sweep testbed.link.buffer=64KiB,256KiB
   framegauge simulate rack.yaml --sweep testbed.link.buffer=64KiB,256KiB,1MiB --sweep factors.queue=taildrop,sfq
   framegauge simulate rack.yaml --sweep workloads.0.stream.size=100kB,1MB --html sizes.html
   framegauge simulate --resume --out results/simulated      go on after Ctrl-C

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from framegauge.apps import store
 from framegauge.errors import AgentFailure
+from framegauge.experiment import traffic
 from framegauge.experiment.cluster import mapreduce_of
 from framegauge.experiment.programs import command_of, programs_of, remedy
 from framegauge.experiment.web import web_of
@@ -160,6 +161,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "command": command_of,
     "mapreduce": mapreduce_of,
     "web": lambda study, slot, factors: web_of(study, slot, factors, seed_of(study, slot)),
+    **traffic.MAKERS,
 }
 
 

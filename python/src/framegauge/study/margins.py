@@ -81,7 +81,8 @@ def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margin
     """The margins for a study that declares none, by its workloads and the metrics that these declare; `cpu`: whether
     CPU cost is metered."""
     metrics = {
-        "goodput": not {"stream", "iperf3", "ftp", "mixed"}.isdisjoint(workloads),
+        "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast"}.isdisjoint(workloads),
+        "completion_time": "shuffle" in workloads,
         "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),
         "latency_p99": not {"rr", "mixed"}.isdisjoint(workloads),
         **dict.fromkeys(own, True),

@@ -282,6 +282,13 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.web.misfits(study.testbed.host_names, study.testbed.family):
                 problem.path = ("workloads", index, "web", *problem.path)
                 yield problem
+        if parameters.only_simulated and not able.is_virtual:
+            expected = f"simulator for {parameters.key}, which is only simulated (framegauge simulate)"
+            yield Problem(("testbed", "kind"), study.testbed.kind, expected)
+        if workload.shuffle is not None:
+            for problem in workload.shuffle.misfits(hosts):
+                problem.path = ("workloads", index, "shuffle", *problem.path)
+                yield problem
         if able.is_invented and (workload.command is not None or parameters.starts_programs):
             beds = "rack, veth or ssh" if workload.command is not None else "rack or veth"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"

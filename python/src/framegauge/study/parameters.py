@@ -21,6 +21,7 @@ class Parameters(Model):
     starts_programs: ClassVar[bool] = False  # of this machine, under names that are known before
     apps: ClassVar[tuple[str, ...]] = ()  # that `framegauge apps fetch` gets
     needs_rack: ClassVar[bool] = False  # hosts with names, and with file systems of their own
+    only_simulated: ClassVar[bool] = False  # no host runs it
 
     @property
     def label(self) -> str:

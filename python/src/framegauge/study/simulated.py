@@ -15,7 +15,7 @@ from framegauge.metrics import METRICS
 from framegauge.study.factors import Factors, Meters
 from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning
-from framegauge.study.workloads import Mixed, Parameters, RequestResponse, Stream
+from framegauge.study.workloads import WORKLOADS, Mixed, Parameters, RequestResponse, Stream
 
 __all__ = ["ALGORITHMS", "IGNORED_SYSCTLS", "SYSCTLS", "left_out", "simulation_problems", "unmeasured_problems"]
 
@@ -62,8 +62,9 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
             yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")
         if parameters.sizes != [None]:
             yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
-    elif not isinstance(parameters, RequestResponse | Mixed):
-        expected = "stream, rr or mixed on testbed simulator, which runs no programs (testbed rack does)"
+    elif not isinstance(parameters, RequestResponse | Mixed) and not parameters.only_simulated:
+        own = ", ".join(key for key, each in WORKLOADS.items() if each.only_simulated)
+        expected = f"stream, rr, mixed, or {own} on testbed simulator, which runs no programs (testbed rack does)"
         yield Problem(where, parameters.key, expected)
 
 

@@ -27,6 +27,7 @@ from framegauge.study.command import Command
 from framegauge.study.mapreduce import MapReduce
 from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.sizes import SizesLevels, sizes_problems
+from framegauge.study.traffic import TRAFFIC, Incast, Shuffle
 from framegauge.study.web import Web
 
 __all__ = [
@@ -261,9 +262,8 @@ class Ftp(Parameters):
         return grid({"size_bytes": self.size, "pattern": self.pattern}, {"repeat_seconds": self.repeat})
 
 
-WORKLOADS: Mapping[str, type[Parameters]] = {
-    each.key: each for each in (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
-}
+_OF_HOSTS: tuple[type[Parameters], ...] = (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
+WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *TRAFFIC)}
 
 
 class Workload(Model):
@@ -279,6 +279,8 @@ class Workload(Model):
     command: Command | None = None
     mapreduce: MapReduce | None = None
     web: Web | None = None
+    incast: Incast | None = None
+    shuffle: Shuffle | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -155,5 +155,7 @@ def _conditions(chosen: Mapping[Path, Sequence[str]]) -> Iterator[str]:
     """Levels of conditions in words: "RTT 200 us or 1.2 ms", "TSO off"."""
     for path, levels in chosen.items():
         if path not in (_TREATMENT, _WORKLOAD):
-            said = [words.condition(path[1], json.loads(each)) if each else f"no {path[1]}" for each in levels]
+            said = [
+                words.condition(path[1], json.loads(each)) if each else f"no {words.factor(path[1])}" for each in levels
+            ]
             yield words.alternatives(said)

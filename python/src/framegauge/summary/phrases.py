@@ -12,6 +12,7 @@ __all__ = ["does", "names_workload", "sizes"]
 _WHAT = {
     "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
     "mixed": "requests alongside bulk transfers", "mapreduce": "MapReduce jobs",
+    "incast": "reads from many servers at once", "shuffle": "shuffles",
 }  # fmt: skip
 # By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
 _PHRASES = {

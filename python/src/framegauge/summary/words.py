@@ -8,6 +8,7 @@ from typing import Any
 
 from framegauge import quantities
 from framegauge.networks import disciplines
+from framegauge.summary import amounts
 from framegauge.summary.units import figure, quantity
 
 __all__ = [
@@ -224,6 +225,8 @@ def condition(name: str, value: Any) -> str:
     """One condition at one level: "RTT 1.2 ms", "size 1 MB", "TSO off"."""
     if name in ("buffer_bytes", "skew_ppm", *_AGGREGATES):
         return f"{word(name)} {'-' if value is None else _of(name, value)}"
+    if name in amounts.OF_TRAFFIC:
+        return amounts.of_traffic(name, value)
     if name == "nics":
         return f"{value} NIC{'' if value == 1 else 's'}"
     if name == "sizes" and value is None:
@@ -242,27 +245,7 @@ def condition(name: str, value: Any) -> str:
 
 def conditions(given: Mapping[str, Any]) -> str:
     """The conditions that both sides shared, without the usual values; the summary lists all of them."""
-    return ", ".join(text for part in (_amounts, _shape, _surroundings) for text in part(given))
-
-
-def _amounts(given: Mapping[str, Any]) -> Iterator[str]:
-    if "test" in given:
-        yield str(given["test"])
-    if "users" in given:
-        yield "users until saturation" if given["users"] == "saturate" else f"{given['users']} users"
-    if "job" in given:
-        yield str(given["job"])
-    if "size_bytes" in given:
-        yield quantities.print_bytes(given["size_bytes"])
-    if "request_bytes" in given:
-        yield " / ".join(quantities.print_bytes(given.get(f"{name}_bytes", 0)) for name in ("request", "response"))
-    if given.get("header_bytes"):
-        yield f"header {quantities.print_bytes(given['header_bytes'])} written separately"
-    if "rate_per_second" in given:
-        rate = given["rate_per_second"]
-        yield "closed loop" if rate is None else f"{rate:g}/s {given.get('arrivals', '')}"
-    if "duration_seconds" in given:
-        yield quantities.print_seconds(given["duration_seconds"])
+    return ", ".join(text for part in (amounts.amounts, _shape, _surroundings) for text in part(given))
 
 
 def _shape(given: Mapping[str, Any]) -> Iterator[str]:

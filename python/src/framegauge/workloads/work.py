@@ -138,6 +138,11 @@ class Outcome:
         """The payload of a full segment between two hosts."""
         return min(self.mtu[one], self.mtu[other]) - self.headers_bytes
 
+    @property
+    def all_transfers(self) -> Mapping[str, np.ndarray]:
+        """The transfers of all flows, by column, in the order of flows, rounds and steps."""
+        return self._transfers[0]
+
     def of_flow(self, number: int) -> Mapping[str, np.ndarray]:
         """The transfers of a flow, by column, in the order of rounds and steps."""
         return _part(self._transfers, number)

@@ -1,0 +1,44 @@
+"""How much a workload does, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge import quantities
+
+__all__ = ["OF_TRAFFIC", "amounts", "of_traffic"]
+
+# The conditions of workloads that are only simulated.
+OF_TRAFFIC = ("unit_bytes", "block_bytes", "servers", "at_once")
+
+
+def of_traffic(name: str, value: Any) -> str:
+    """One of these conditions: "unit 256 kB", "8 servers"."""
+    if name.endswith("_bytes"):
+        return f"{name.removesuffix('_bytes')} {quantities.print_bytes(value)}"
+    if name == "servers":
+        return f"{value} server{'' if value == 1 else 's'}"
+    return f"{value} {name.replace('_', ' ')}"
+
+
+def amounts(given: Mapping[str, Any]) -> Iterator[str]:
+    """The amounts among the conditions that both sides shared: "10 MB", "100 B / 1 kB", "closed loop"."""
+    if "test" in given:
+        yield str(given["test"])
+    if "users" in given:
+        yield "users until saturation" if given["users"] == "saturate" else f"{given['users']} users"
+    if "job" in given:
+        yield str(given["job"])
+    if "size_bytes" in given:
+        yield quantities.print_bytes(given["size_bytes"])
+    yield from (of_traffic(name, given[name]) for name in OF_TRAFFIC if name in given)
+    if "response_bytes" in given:
+        yield " / ".join(quantities.print_bytes(given.get(f"{name}_bytes", 0)) for name in ("request", "response"))
+    if given.get("header_bytes"):
+        yield f"header {quantities.print_bytes(given['header_bytes'])} written separately"
+    if "rate_per_second" in given:
+        rate = given["rate_per_second"]
+        yield "closed loop" if rate is None else f"{rate:g}/s {given.get('arrivals', '')}"
+    if "duration_seconds" in given:
+        yield quantities.print_seconds(given["duration_seconds"])

@@ -1,0 +1,15 @@
+"""How much a workload does, as people read it."""
+
+from __future__ import annotations
+
+from framegauge.summary import words
+
+
+def test_traffic_is_said_and_told_apart() -> None:
+    assert words.conditions({"unit_bytes": 256_000, "servers": 8, "rounds": 20}) == "unit 256 kB, 8 servers"
+    assert words.condition("servers", 1) == "1 server"
+    assert words.conditions({"size_bytes": 1_000_000, "at_once": 5}) == "1 MB, 5 at once"
+    cells = [{"workload": "incast", "conditions": {"block_bytes": 10**6, "servers": count}} for count in (2, 4)]
+    found = words.Cells(cells)
+    assert [found.name(each) for each in cells] == ["2 servers", "4 servers"]
+    assert found.common == "incast, block 1 MB"
