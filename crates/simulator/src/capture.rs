@@ -6,8 +6,8 @@ use crate::Logged;
 use crate::net::Place;
 use crate::segment::Slab;
 
-/// Segments that are kept of all ports together; more are counted.
-const MOST: usize = 5_000_000;
+/// Segments that are kept of all ports together, which as frames take at most 256 MiB of files; more are counted.
+const MOST: usize = 1_400_000;
 
 /// What a segment did at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -135,6 +135,7 @@ def test_interrupted_it_ends_its_processes_and_resumes(file: Path, tmp_path: Pat
         (["FILE", "--json", "--html", "-"], "--json and --html: found several outputs"),
         (["FILE", "--resume"], "--resume: found no --out"),
         (["--resume", "--seeds", "3", "--out", "x"], "--seeds: found no FILE"),
+        (["--resume", "--pcap-runs", "3", "--out", "x"], "--pcap-runs: found no FILE"),
         (["FILE", "--sweep", "nothing"], '--sweep: found "nothing", expected KEY=VALUE'),
     ],
 )
@@ -201,7 +202,9 @@ def scheduler() -> Iterator[str]:
 @agent
 @pytest.mark.thorough
 def test_a_cluster_gives_the_same_bytes(scheduler: str, file: Path, tmp_path: Path) -> None:
-    assert simulate(file, "--out", tmp_path / "here") == 0
-    assert simulate(file, "--out", tmp_path / "there", "--engine", scheduler) == 0
+    words = (file, "--pcap", "switch:h4")
+    assert simulate(*words, "--out", tmp_path / "here") == 0
+    assert simulate(*words, "--out", tmp_path / "there", "--engine", scheduler) == 0
     assert content(tmp_path / "here") == content(tmp_path / "there")
+    assert "runs/1/switch-h4.pcapng" in content(tmp_path / "there")
     assert json.loads((tmp_path / "there/environment.json").read_text())["simulation"]["jobs"] == 2

@@ -35,33 +35,38 @@ impl Watched {
     }
 }
 
-/// What passed the ports that were watched, as a pcapng file with three interfaces for each, as a rack's own capture has
-/// them: what came there, what left, and what was dropped, with the reason as its comment. Times count from the beginning.
-pub(super) fn pcapng(
-    outcome: &Outcome,
-    scenario: &Watched,
+/// What passed each port that was watched: the name of its file, and the file, pcapng with three interfaces, as a rack's
+/// own capture has them: what came there, what left, and what was dropped, with the reason as its comment. Times count from
+/// the beginning.
+pub(super) fn pcapng<'a>(
+    outcome: &'a Outcome,
+    scenario: &'a Watched,
     network: &FabricConfig,
-) -> Result<Vec<u8>, String> {
+) -> impl Iterator<Item = Result<(String, Vec<u8>), String>> + 'a {
+    let names = network.port_names();
+    scenario.ports.iter().map(move |port| {
+        let name = &names[usize::from(port.0)];
+        Ok((format!("{}.pcapng", name.replace(['>', '#'], "-")), of_port(outcome, scenario, *port, name)?))
+    })
+}
+
+fn of_port(outcome: &Outcome, scenario: &Watched, port: PortIndex, name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut section = Section::begin(&mut bytes);
-    let names = network.port_names();
-    for port in &scenario.ports {
-        for side in SIDES {
-            section.interface(&mut bytes, &format!("{} {side}", names[usize::from(port.0)]), SNAP_BYTES);
-        }
+    for side in SIDES {
+        section.interface(&mut bytes, &format!("{name} {side}"), SNAP_BYTES);
     }
-    for passed in &outcome.passed {
-        let interface = scenario.ports.iter().position(|port| *port == passed.port).unwrap_or(0);
+    for passed in outcome.passed.iter().filter(|passed| passed.port == port) {
         let mut frame = frame(&passed.segment, passed.hosts, scenario);
         let original_bytes = frame.len() as u32;
         frame.truncate(SNAP_BYTES as usize);
-        let (side, comment) = match passed.side {
+        let (interface, comment) = match passed.side {
             Side::In => (0, None),
             Side::Out => (1, None),
             Side::Dropped(reason) => (2, Some(format!("dropped: {}", reason.name()))),
         };
         let captured = Captured {
-            interface: (SIDES.len() * interface + side) as u32,
+            interface,
             time_nanoseconds: passed.segment.time.as_nanoseconds(),
             original_bytes,
             bytes: &frame,

@@ -176,8 +176,8 @@ impl From<&PortCounters> for Port {
     }
 }
 
-/// Writes `transfers.arrow`, `queues.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder.
-/// and, if ports were watched, `capture.pcapng`.
+/// Writes `transfers.arrow`, `queues.arrow`, `samples.arrow`, `segments.arrow` and `drops.arrow` into the folder,
+/// and a capture of each port that was watched: `switch-h1.pcapng` of `switch>h1`.
 pub fn write(
     outcome: &Outcome,
     network: &FabricConfig,
@@ -197,9 +197,9 @@ pub fn write(
         keep(file, &folder.join(name))
             .map_err(|error| format!("{}: {error}", folder.join(name).display()))?;
     }
-    if let Some(watched) = watched {
-        let path = folder.join("capture.pcapng");
-        let bytes = capture::pcapng(outcome, watched, network)?;
+    for capture in watched.into_iter().flat_map(|watched| capture::pcapng(outcome, watched, network)) {
+        let (name, bytes) = capture?;
+        let path = folder.join(name);
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())

@@ -50,17 +50,15 @@ def answer(
         )
 
 
-def simulate(
-    agent: bytes, machine: str, scenario: bytes, tables: list[str]
-) -> tuple[int, bytes, str, dict[str, bytes]]:
-    """The exit code of the agent's simulation, the last line that it printed, its complaint, and its tables."""
+def simulate(agent: bytes, machine: str, scenario: bytes, files: list[str]) -> tuple[int, bytes, str, dict[str, bytes]]:
+    """The exit code of the agent's simulation, the last line that it printed, its complaint, and its files."""
     if complaint := _stranger(machine):
         return 1, b"", complaint, {}
     with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
         done = _run(agent, folder, ["simulate", folder], scenario)
         found = {}
         if done.returncode == 0:
-            found = {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in tables}
+            found = {name: (Path(folder) / name).read_bytes() for name in files}
         lines = done.stdout.splitlines()
         return done.returncode, lines[-1] if lines else b"", done.stderr.decode(errors="replace"), found
 

@@ -12,16 +12,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from framegauge.errors import AgentFailure, InputError
+from framegauge.networks.ports import capture_file
 from framegauge.printable import one_line
 
-__all__ = ["TABLES", "Processes", "Progress", "Simulated", "checked"]
+__all__ = ["Processes", "Progress", "Simulated", "checked", "files"]
 
 TABLES = ("transfers", "samples", "drops", "queues")
+ARROW = ".arrow"
 MOST_SHOWN = 300
 PREFIX = "framegauge-agent simulate: "
 
@@ -31,10 +33,16 @@ Progress = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Simulated:
-    """A result, and the tables as Arrow files."""
+    """A result, the tables as Arrow files, and the captures as pcapng files, by their names."""
 
     result: Json
     tables: Mapping[str, bytes]
+    captures: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def files(scenario: Mapping[str, Any]) -> list[str]:
+    """The names of the files that a simulation leaves: its tables, and a capture of each port that it watches."""
+    return [*(f"{name}{ARROW}" for name in TABLES), *map(capture_file, scenario.get("capture", ()))]
 
 
 class Processes:
@@ -57,7 +65,7 @@ class Processes:
             asked.write_text(json.dumps(scenario), "utf-8")
             result, code, said = self._listen(asked, Path(folder), on_progress)
             return checked(
-                result, code, said, lambda: {name: (Path(folder) / f"{name}.arrow").read_bytes() for name in TABLES}
+                result, code, said, lambda: {name: (Path(folder) / name).read_bytes() for name in files(scenario)}
             )
 
     def stop(self) -> None:
@@ -107,14 +115,16 @@ class Processes:
             self._running.discard(process)
 
 
-def checked(result: Json | None, code: int, said: str, tables: Callable[[], Mapping[str, bytes]]) -> Simulated:
+def checked(result: Json | None, code: int, said: str, left: Callable[[], Mapping[str, bytes]]) -> Simulated:
     """What a process came to, by its exit code and what it said on standard error; errors as for `Processes.run`."""
     complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
     if code == 2:
         raise InputError(f"simulation: {complaint}")
     if code != 0 or result is None:
         raise AgentFailure(f"the simulation ended with {code}: {complaint or 'without a word'}")
-    return Simulated(result, tables())
+    found = dict(left())
+    tables = {name.removesuffix(ARROW): found.pop(name) for name in list(found) if name.endswith(ARROW)}
+    return Simulated(result, tables, found)
 
 
 def _told(line: bytes) -> Json:

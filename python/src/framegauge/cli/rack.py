@@ -11,6 +11,7 @@ from typing import Any
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb, add_verb, verb_parser
 from framegauge.errors import InputError, QuantityError
+from framegauge.networks import ports
 from framegauge.rack import hand
 
 __all__ = ["SUMMARY", "asked", "parser", "run"]
@@ -251,8 +252,8 @@ def _watch(options: argparse.Namespace) -> None:
 
 
 def _capture(options: argparse.Namespace) -> None:
-    port = options.port.replace(":", ">", 1)
-    path = options.write or Path(port.replace(">", "-").replace("#", "-") + ".pcapng")
+    port = ports.named(options.port)
+    path = options.write or Path(ports.capture_file(port))
     if path != output.STANDARD_OUTPUT and path.exists():
         raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
     output.check_file("rack capture: --write", path)

@@ -30,12 +30,19 @@ Each seed is a block of the study: all arms of a block have the same seed, so wh
 of a list. Results are the same bytes at any number of --jobs and with any --engine. dask://HOST:PORT is the scheduler
 of a Dask cluster that you have; its workers need nothing of framegauge.
 
+--pcap keeps what passed a port in the folders of runs, as runs/N/switch-h1.pcapng, for Wireshark and for
+`framegauge diagnose`: what came, left and was dropped, 128 bytes of each frame, at most 256 MiB for each run. PORT is
+FROM>TO, which a shell needs quoted, or FROM:TO. Of all runs, it takes those of the first block unless --pcap-runs names
+others.
+
 examples:
   framegauge simulate examples/simulate.yaml
   framegauge simulate rack.yaml --seeds 20 --out results/simulated
   framegauge simulate examples/simulate-incast.yaml --sweep testbed.link.buffer=64KiB,256KiB
   framegauge simulate rack.yaml --sweep testbed.link.buffer=64KiB,256KiB,1MiB --sweep factors.queue=taildrop,sfq
   framegauge simulate rack.yaml --sweep workloads.0.stream.size=100kB,1MB --html sizes.html
+  framegauge simulate examples/simulate.yaml --pcap switch:h9 --out results/incast
+  framegauge diagnose results/incast/runs/1/switch-h9.pcapng
   framegauge simulate --resume --out results/simulated      go on after Ctrl-C
   framegauge compare results/rack results/simulated         is the model right?
 
@@ -56,6 +63,13 @@ def parser() -> Verb:
         "--engine", default="local", metavar="ENGINE",
         help="where simulations run: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
     )  # fmt: skip
+    whole.add_argument(
+        "--pcap", action="append", default=[], metavar="PORT",
+        help="keep a capture (pcapng) of this port, such as switch:h1; may be repeated",
+    )  # fmt: skip
+    whole.add_argument(
+        "--pcap-runs", metavar="N,...", help="numbers of the runs to capture (default: those of the first block)"
+    )
     whole.add_argument("--jobs", type=int, metavar="N", help="simulations at a time (default: as many as CPUs)")
     whole.add_argument(
         "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
@@ -101,16 +115,20 @@ def _asked(options: argparse.Namespace) -> Asked | None:
     if options.file is None:
         if not options.resume:
             return None
-        for name in ("seeds", "sweep"):
+        for name in ("seeds", "sweep", "pcap", "pcap_runs"):
             if getattr(options, name):
-                raise InputError(f"--{name}: found no FILE, expected one: what is resumed has its own")
+                raise InputError(
+                    f"--{name.replace('_', '-')}: found no FILE, expected one: what is resumed has its own"
+                )
         return None
     from framegauge.cli.simulations import Asked
+    from framegauge.experiment.simulated import captures
     from framegauge.files import yaml as yaml_file
     from framegauge.study.sweep import Source, axes
 
     text = yaml_file.read(options.file, "a study file")
-    return Asked(Source(text, str(options.file), options.seeds), axes(options.sweep))
+    source = Source(text, str(options.file), options.seeds)
+    return Asked(source, axes(options.sweep), captures.asked(options.pcap, options.pcap_runs))
 
 
 def run_simulation(

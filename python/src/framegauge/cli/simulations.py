@@ -6,7 +6,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from framegauge.agents import binary
 from framegauge.cli import commands, documents
 from framegauge.errors import CorruptResults, InputError
 from framegauge.experiment.runner import Event, Outcome
-from framegauge.experiment.simulated import plan as planning
+from framegauge.experiment.simulated import captures, plan as planning
+from framegauge.experiment.simulated.captures import Captures
 from framegauge.experiment.simulated.engines import Engine
 from framegauge.experiment.simulated.pool import Pool
+from framegauge.results import spools
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
 from framegauge.study.simulated import left_out
@@ -35,12 +37,16 @@ class Asked:
 
     source: Source
     axes: Sequence[Axis] = ()
+    captures: Captures = field(default_factory=Captures)
 
     def as_json(self) -> dict[str, Any]:
         """As results.json has it."""
         source = self.source
         sweep = {axis.key: list(axis.values) for axis in self.axes}
-        return {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
+        found: dict[str, Any] = {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
+        if self.captures.ports:
+            found["captures"] = {"ports": list(self.captures.ports), "runs": list(self.captures.runs)}
+        return found
 
 
 def resumed(folder: Path, given: Asked | None) -> Asked:
@@ -50,12 +56,14 @@ def resumed(folder: Path, given: Asked | None) -> Asked:
         raise InputError(f"{folder}: found no simulation, expected one to resume (a study: framegauge study --resume)")
     try:
         sweep = [Axis(str(key), tuple(map(str, values))) for key, values in found["sweep"].items()]
-        asked = Asked(Source(str(found["file"]), str(found["name"]), found["seeds"]), sweep)
-    except (KeyError, TypeError, AttributeError):
+        taken = found.get("captures", {"ports": [], "runs": []})
+        kept = Captures(tuple(map(str, taken["ports"])), tuple(map(int, taken["runs"])))
+        asked = Asked(Source(str(found["file"]), str(found["name"]), found["seeds"]), sweep, kept)
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
-    if given is not None and (given.source.text, given.source.seeds, list(given.axes)) != (
-        asked.source.text, asked.source.seeds, asked.axes,
-    ):  # fmt: skip
+    if given is not None and (
+        given.source.text, given.source.seeds, list(given.axes), given.captures,
+    ) != (asked.source.text, asked.source.seeds, asked.axes, asked.captures):  # fmt: skip
         raise InputError(
             f"{folder}: found another simulation, expected the one given: leave the file and its options away, or "
             "choose another --out"
@@ -77,14 +85,21 @@ def run(
     if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
     blocks = planning.blocks(found)
+    taken = captures.planned(asked.captures, blocks)
+    captures.check(asked.captures, taken, engine.simulate)
+    if taken:
+        say(captures.told(asked.captures, taken, sum(map(len, blocks))))
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: asked.as_json()}
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(base), plan)
     with journal:
         try:
-            outcome = _fill(found, blocks, journal, plan, engine, on_event)
+            outcome = _fill(found, blocks, journal, plan, engine, on_event, asked.captures)
         except BaseException:
             journal.discard()
             raise
+        for each in taken:
+            if lost := spools.dig(spools.record(folder, each.number), "simulation", "captured_left_out"):
+                say(f"run {each.number}: {lost} frames at the end did not fit into its captures")
         write_tables(journal)
         saved = read(folder)
         told = summary.summarise(saved)
@@ -100,6 +115,7 @@ def _fill(
     plan: Mapping[str, Any],
     engine: Engine,
     on_event: Callable[[Event], None],
+    taken: Captures,
 ) -> Outcome:
     python = f"{platform.python_implementation()} {platform.python_version()}"
     about = {
@@ -110,7 +126,7 @@ def _fill(
     begun = time.monotonic()
     pool = Pool(
         blocks, journal, engine.simulate, engine.jobs, stop=engine.stop, on_event=on_event,
-        settled=partial(judging.is_settled, plan),
+        settled=partial(judging.is_settled, plan), captured=taken.of,
     )  # fmt: skip
     try:
         return pool.run(found[0].study.stop == "settled")

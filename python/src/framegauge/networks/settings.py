@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from framegauge.errors import InputError, QuantityError
-from framegauge.networks import topologies
+from framegauge.networks import ports, topologies
 from framegauge.quantities import (
     exact_bits_per_second,
     exact_bytes,
@@ -22,7 +21,6 @@ __all__ = ["described", "params", "place_of", "together", "unknown", "unknown_ho
 
 Json = dict[str, Any]
 
-MOST_NAMES = 6
 MOST_TOGETHER = 3
 _PORT = re.compile(r"([^>:]+)[>:]([^>:]+)")
 # By option: the key in `rack.set`, and the parser of its value.
@@ -115,6 +113,4 @@ def unknown_host(name: str, hosts: Sequence[str]) -> str:
 
 def unknown(verb: str, kind: str, name: str, names: Sequence[str]) -> str:
     """The error for an unknown port or host in a verb of `rack`, with the most similar names."""
-    near = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
-    more = f" ({len(names)} {kind}s in all)" if len(names) > len(near) else ""
-    return f'rack {verb}: found no {kind} "{name}", expected one such as {", ".join(near)}{more}'
+    return f"rack {verb}: {ports.unknown(kind, name, names)}"

@@ -4,7 +4,7 @@
     study.yaml         the resolved study file; running it again is the same study
     environment.json   versions, kernel, readings that hold for every run
     runs.jsonl         one line per finished run, synced to disk before the next run begins
-    runs/<number>/     record.json (everything that was read), evidence of the network (Parquet), samples (Arrow IPC)
+    runs/<number>/     record.json (everything that was read), the network (Parquet, pcapng), samples (Arrow IPC)
     runs.parquet, runs.csv   derived from runs.jsonl, rewritten whole
     summary.json       the verdicts
     report.html        the same as a page, with charts
@@ -42,6 +42,7 @@ __all__ = ["SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
 EVIDENCE = ("drops", "events", "queues")
+CAPTURE = ".pcapng"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -313,8 +314,10 @@ def _line(run: Run) -> bytes:
 
 
 def _kept(spool: tuple[str, bytes]) -> tuple[str, bytes]:
-    """The name and the bytes of the file for a spool; a spool that is not an Arrow file is kept unchanged."""
+    """The name and the bytes of the file for a spool; captures, and what is no Arrow file, are kept unchanged."""
     name, data = spool
+    if name.endswith(CAPTURE):
+        return name, data
     if name in EVIDENCE:
         with contextlib.suppress(pa.ArrowException, OSError):
             table = pyarrow.ipc.open_file(pa.BufferReader(data)).read_all()

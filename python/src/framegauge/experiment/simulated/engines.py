@@ -13,7 +13,7 @@ from typing import Any
 
 from framegauge.agents import cluster, remote
 from framegauge.agents.binary import find_agent
-from framegauge.agents.simulator import TABLES, Processes, Progress, Simulated, checked
+from framegauge.agents.simulator import Processes, Progress, Simulated, checked, files
 from framegauge.errors import AgentFailure
 from framegauge.experiment.simulated.pool import Simulate
 
@@ -65,14 +65,14 @@ class _Cluster:
             if self._stopped:
                 raise AgentFailure("the simulation was stopped")
             future = self._client.submit(
-                remote.simulate, self._agent, platform.machine(), data, list(TABLES), pure=False, retries=1
+                remote.simulate, self._agent, platform.machine(), data, files(scenario), pure=False, retries=1
             )
             self._running.append(future)
-        code, line, said, tables = cluster.result(future, "the simulation")
+        code, line, said, left = cluster.result(future, "the simulation")
         with self._lock:
             if future in self._running:
                 self._running.remove(future)
-        return checked(json.loads(line).get("result") if line else None, code, said, lambda: tables)
+        return checked(json.loads(line).get("result") if line else None, code, said, lambda: left)
 
     def stop(self) -> None:
         """Cancels all."""

@@ -27,10 +27,10 @@ from framegauge.experiment.simulated.record import Judged, judged
 from framegauge.experiment.simulated.scenario import scenario
 from framegauge.results.journal import Journal, Run
 from framegauge.study.model import level_text
-from framegauge.testbeds.base import Host, Pending
-from framegauge.workloads.work import Known
+from framegauge.testbeds.base import Conditions, Host, Json, Pending
+from framegauge.workloads.work import Known, Work
 
-__all__ = ["Pool", "Simulate", "nobody", "simulated"]
+__all__ = ["Pool", "Simulate", "nobody", "scenario_of", "simulated"]
 
 LOOK_SECONDS = 0.2
 
@@ -53,15 +53,27 @@ def nobody() -> Requests:
     return _Nobody()
 
 
-def simulated(planned: Planned, simulate: Simulate, on_progress: Progress) -> Judged:
-    """One run: its line, its record, and its tables."""
+def scenario_of(planned: Planned) -> Json:
+    """The scenario of a run."""
+    return _prepared(planned)[-1]
+
+
+def _prepared(planned: Planned) -> tuple[Conditions, Known, list[Host], Work, Json]:
     study, slot = planned.study, planned.slot
     conditions, workload = conditions_of(study, slot), workload_of(study, slot)
     if not isinstance(workload, Known):
         raise AgentFailure(f"{slot.cell.workload}: found a workload that cannot be simulated")
     hosts = [Host(name, name, nobody()) for name in conditions.hosts]
     work = workload.work(hosts)
-    found = simulate(scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot)), on_progress)
+    asked = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
+    return conditions, workload, hosts, work, asked
+
+
+def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, capture: Sequence[str] = ()) -> Judged:
+    """One run: its line, its record, its tables, and captures of these ports."""
+    slot = planned.slot
+    conditions, workload, hosts, work, asked = _prepared(planned)
+    found = simulate({**asked, "capture": list(capture)} if capture else asked, on_progress)
     run = Run(
         number=planned.number,
         block=slot.block,
@@ -110,10 +122,12 @@ class Pool:
         stop: Callable[[], None] = lambda: None,
         on_event: Callable[[Event], None] = lambda _: None,
         settled: Callable[[int, Sequence[Run]], bool] = lambda _blocks, _runs: False,
+        captured: Callable[[Planned], Sequence[str]] = lambda _: (),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._blocks, self._journal, self._simulate, self._jobs = blocks, journal, simulate, jobs
         self._stop, self._on_event, self._settled, self._now = stop, on_event, settled, now
+        self._captured = captured
         self._costs = _Costs()
         self._lock = threading.Lock()
         self._shares: dict[int, tuple[float, float]] = {}  # of runs under way: when each began, and how far it is
@@ -177,7 +191,7 @@ class Pool:
         with self._lock:
             self._shares[planned.number] = begun, 0.0
         try:
-            found = simulated(planned, self._simulate, heard)
+            found = simulated(planned, self._simulate, heard, self._captured(planned))
         finally:
             with self._lock:
                 del self._shares[planned.number]

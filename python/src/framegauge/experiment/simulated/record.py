@@ -43,7 +43,7 @@ def judged(
     """The run with its metrics and the reasons to exclude it, its record, and its tables as files."""
     done = _outcome(conditions, found)
     record = _record(conditions, work, found.result)
-    bulk = {"drops": found.tables["drops"]}
+    bulk = {"drops": found.tables["drops"], **found.captures}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
     try:
@@ -75,6 +75,7 @@ def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
 def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Json:
     ceilings = {each["mtu"]: each for each in result["ceilings"]}
     mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in conditions.mtu.items()}
+    more = ("captured_left_out",) if result.get("captured_left_out") else ()
     ends = dict.fromkeys(name for flow in work.flows for name in (flow.client, flow.server))
     return {
         "conditions": conditions.as_json(),
@@ -89,7 +90,7 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
             # Waiting times are not recorded.
             "fabric": {"ports": result["ports"], "waits": [], "drops_left_out": result["drops_left_out"]},
         },
-        "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds")},
+        "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds", *more)},
     }
 
 
