@@ -41,7 +41,7 @@ __all__ = ["SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal
 
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
-EVIDENCE = ("drops", "events", "queues")
+EVIDENCE = ("drops", "events", "queues", "flows", "completions")
 CAPTURE = ".pcapng"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -18,6 +18,7 @@ from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
 from framegauge.evidence import conservation, steady, waits
 from framegauge.experiment.runner import load_failures
+from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
 from framegauge.files.tables import Unfit, table
 from framegauge.printable import one_line
@@ -43,7 +44,10 @@ def judged(
     """The run with its metrics and the reasons to exclude it, its record, and its tables as files."""
     done = _outcome(conditions, found)
     record = _record(conditions, work, found.result)
-    bulk = {"drops": found.tables["drops"], **found.captures}
+    rounds = completions(done)
+    network = found.result["network"]
+    kept = {"completions": rounds, "flows": flows(work, done, rounds, network)}
+    bulk = {"drops": found.tables["drops"], **found.captures, **{name: _file(each) for name, each in kept.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
     try:
