@@ -49,10 +49,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Segments in the order in which they were sent, if the scenario asks for them.
     pub log: Vec<Logged>,
-    /// Of ports, in the order of time and port, and how many were not kept.
+    /// Of ports, in the order of time and port, the last at the end.
     pub port_samples: Vec<PortSample>,
-    /// See there.
-    pub port_samples_left_out: u64,
     /// Of the network at the end.
     pub counters: Counters,
     /// The first million of drops and marks.

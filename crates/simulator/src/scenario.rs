@@ -24,6 +24,8 @@ pub struct Scenario {
     pub jitter: Picoseconds,
     /// How often samples are taken; zero: never.
     pub sample_interval: Picoseconds,
+    /// How often samples of ports are taken at first, which becomes less often if there are too many; zero: as of flows.
+    pub port_interval: Picoseconds,
     /// Every segment is written down ([`crate::Outcome::log`]).
     pub logs_segments: bool,
     /// Ports of which all that passes is kept.

@@ -63,6 +63,7 @@ pub(crate) enum Event {
         client: u32,
     },
     Sample,
+    SamplePorts,
 }
 
 /// A simulation under way.
@@ -138,7 +139,7 @@ impl Simulation {
             transfers: Vec::new(),
             counts: vec![FlowCounts::default(); flows],
             samples: Vec::new(),
-            series: Series::default(),
+            series: Series::new(scenario.port_interval, scenario.sample_interval),
             scenario,
         };
         for flow in 0..flows as u32 {
@@ -149,6 +150,9 @@ impl Simulation {
         }
         if simulation.scenario.sample_interval > Picoseconds::ZERO {
             simulation.schedule(Picoseconds::ZERO, Event::Sample);
+        }
+        if simulation.series.interval > Picoseconds::ZERO {
+            simulation.schedule(Picoseconds::ZERO, Event::SamplePorts);
         }
         Ok(simulation)
     }
@@ -208,6 +212,12 @@ impl Simulation {
             Event::Arrival { segment, settles } => self.take(now, segment, settles),
             Event::Requests { client } => self.wake_requests(now, client),
             Event::Sample => self.sample(now),
+            Event::SamplePorts => {
+                let next = self.series.take(now, &mut self.net.fabric);
+                if next <= self.scenario.end {
+                    self.schedule(next, Event::SamplePorts);
+                }
+            }
         }
     }
 
@@ -270,7 +280,6 @@ impl Simulation {
     }
 
     fn sample(&mut self, now: Picoseconds) {
-        self.series.take(now, &mut self.net.fabric);
         for connection in self.connections.iter().flatten().filter(|connection| connection.is_working()) {
             let step = &self.scenario.flows[connection.flow as usize].steps[connection.step as usize];
             let send = &connection.ends[connection.sending_side(step)].send;
@@ -300,6 +309,9 @@ impl Simulation {
         let end = self.now();
         let (fabric, mut sink) = self.net.parts(&mut self.inbox);
         fabric.advance(end, &mut sink);
+        if self.series.interval > Picoseconds::ZERO {
+            self.series.take(end, &mut self.net.fabric);
+        }
         for number in 0..self.connections.len() as u32 {
             let Some(connection) = self.connections[number as usize].take() else { continue };
             let flow = &self.scenario.flows[connection.flow as usize];
@@ -320,7 +332,6 @@ impl Simulation {
                 counters
             },
             port_samples: self.series.samples,
-            port_samples_left_out: self.series.left_out,
             drops: self.net.fabric.take_drops(),
             passed: {
                 let mut passed = std::mem::take(&mut self.net.capture.passed);

@@ -53,6 +53,8 @@ pub struct ScenarioSpec {
     #[serde(default)]
     pub sample_seconds: f64,
     #[serde(default)]
+    pub port_sample_seconds: f64,
+    #[serde(default)]
     pub capture: Vec<String>,
     #[serde(default)]
     pub log: bool,
@@ -202,6 +204,7 @@ impl ScenarioSpec {
             end: span("end_seconds", self.end_seconds)?,
             jitter: span("jitter_seconds", self.jitter_seconds)?,
             sample_interval: span("sample_seconds", self.sample_seconds)?,
+            port_interval: span("port_sample_seconds", self.port_sample_seconds)?,
             logs_segments: self.log,
             watch: self.watched(&network)?,
             seed: self.seed,

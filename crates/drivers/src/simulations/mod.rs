@@ -127,7 +127,6 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
         "captured_left_out": outcome.passed_left_out,
-        "queues_left_out": outcome.port_samples_left_out,
         "drops_left_out": outcome.counters.unrecorded_drops,
     })
 }

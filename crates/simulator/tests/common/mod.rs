@@ -36,6 +36,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         end,
         jitter: Picoseconds::ZERO,
         sample_interval: Picoseconds::ZERO,
+        port_interval: Picoseconds::ZERO,
         logs_segments: false,
         watch: Vec::new(),
         seed: 1,

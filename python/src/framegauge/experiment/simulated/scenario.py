@@ -13,6 +13,7 @@ HEADERS_BYTES = {4: 40, 6: 60}
 TIMESTAMPS_BYTES = 12
 # What the rack sets in its hosts where a shaper bounds their queues (docs/why/sender-queue.md).
 RACK_TCP: Mapping[str, int] = {"tso_rtt_log": 0, "output_limit_bytes": 32768}
+PORT_SAMPLE_SECONDS = 10e-6  # at first; further apart in longer runs (crates/simulator/src/series.rs)
 MOST_SAMPLES = 2_000_000  # of all flows together: more flows are sampled less often
 USUAL_WINDOWS = (65_535, 16_777_216)  # the receive window at first and at most, as crates/simulator/src/settings.rs
 
@@ -35,6 +36,7 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
         "end_seconds": work.end_seconds,
         "jitter_seconds": jitter_seconds,
         "sample_seconds": _sampling(work),
+        "port_sample_seconds": PORT_SAMPLE_SECONDS if work.sample_seconds else 0.0,
     }
 
 
