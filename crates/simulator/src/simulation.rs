@@ -148,11 +148,11 @@ impl Simulation {
                 simulation.schedule(begin, Event::Open { flow, round: 0 });
             }
         }
-        if simulation.scenario.sample_interval > Picoseconds::ZERO {
-            simulation.schedule(Picoseconds::ZERO, Event::Sample);
-        }
-        if simulation.series.interval > Picoseconds::ZERO {
-            simulation.schedule(Picoseconds::ZERO, Event::SamplePorts);
+        let intervals = [simulation.scenario.sample_interval, simulation.series.interval];
+        for (interval, event) in intervals.into_iter().zip([Event::Sample, Event::SamplePorts]) {
+            if interval > Picoseconds::ZERO {
+                simulation.schedule(Picoseconds::ZERO, event);
+            }
         }
         Ok(simulation)
     }
