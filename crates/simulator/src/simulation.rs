@@ -148,13 +148,17 @@ impl Simulation {
                 simulation.schedule(begin, Event::Open { flow, round: 0 });
             }
         }
-        let intervals = [simulation.scenario.sample_interval, simulation.series.interval];
+        simulation.begin_sampling();
+        Ok(simulation)
+    }
+
+    fn begin_sampling(&mut self) {
+        let intervals = [self.scenario.sample_interval, self.series.interval];
         for (interval, event) in intervals.into_iter().zip([Event::Sample, Event::SamplePorts]) {
             if interval > Picoseconds::ZERO {
-                simulation.schedule(Picoseconds::ZERO, event);
+                self.schedule(Picoseconds::ZERO, event);
             }
         }
-        Ok(simulation)
     }
 
     pub(crate) fn schedule(&mut self, time: Picoseconds, event: Event) {
