@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.exchanges.cases import SHAPER_FACTOR, Case
+from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, SERVER, Exchange, Segment
 
 from framegauge.testbeds.base import Conditions, Host
@@ -40,7 +40,7 @@ def conditions(case: Case) -> Conditions:
         testbed="fabric", mtu={"h1": case.mtu, "h2": case.mtu}, rtt_seconds=link["rtt_seconds"],
         bits_per_second=link["bits_per_second"], buffer_bytes=link["buffer_bytes"], port_mtu=link["port_mtu"],
         tso=False, lro=False, gro=False, checksum=False, congestion_control=case.congestion,
-        moderation_seconds=0.0, aggregate_bytes=10_000, shaper_factor=SHAPER_FACTOR,
+        moderation_seconds=0.0, aggregate_bytes=AGGREGATE_BYTES, shaper_factor=SHAPER_FACTOR,
         shaper_burst_bytes=max(2000, case.mtu + 100),
         family=4, network={"links": case.links()},
         sysctls={

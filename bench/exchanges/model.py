@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from bench.exchanges.cases import SHAPER_FACTOR, Case
+from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
 
 # The model's names, and the kernel's counters that say the same.
@@ -28,7 +28,7 @@ def scenario(case: Case) -> dict[str, Any]:
         "shaper": {"factor": SHAPER_FACTOR},
         "tcp": {
             "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,
-            "nagle": "off" if case.nodelay else "on",
+            "nagle": "off" if case.nodelay else "on", "gso_bytes": AGGREGATE_BYTES,
         },
         "flows": [{"client": "h1", "server": "h2", "steps": [dict(step) for step in case.steps]}],
         "end_seconds": 100.0,

@@ -10,14 +10,13 @@ _READS = (
     "window further is acknowledged at once (`tcp_grow_window`)."
 )
 _LIKELY_READS = "Likely when the reader's program wakes up, as for segments 3 to 4."
-_PIECES = (
-    "The kernel's super-segments, and with them PSH, end after segments 2, 4, 5 and 7, the model's after 2, 4 and 6; "
-    "PSH decides whether a reader acknowledges, and the rest follows. Likely because the kernel cuts what is written "
-    "into buffers by half the window (`tcp_bound_to_half_wnd`), and sends while the program still writes."
+_PUSHED = (
+    "A segment has PSH where half of the largest window was written (`forced_push`), and a reader that gets PSH "
+    "acknowledges at once. At which segment that is depends on how many leave while the program still writes."
 )
 _CLOSED = (
-    "The last few hundred bytes of a window that closes. Likely the memory that waiting segments take, which the "
-    "kernel puts together as they come, and a delayed acknowledgement that is a tick earlier."
+    "The reader wakes up at the same time as the probe of the last segment comes: one acknowledgement more, or fewer, "
+    "and cwnd by it."
 )
 _HOLE = "Open: one acknowledgement more, or fewer, is sent at once around the time at which the hole is filled."
 _MARKS = "Open: an acknowledgement covers one segment more, or fewer, while cwnd shrinks."
@@ -31,12 +30,13 @@ REASONS: Mapping[str, str] = {
         _HOLE,
     ),
     "segments 3 to 4 lost": _READS,
+    "segments 5 to 7 lost": _PUSHED,
     **dict.fromkeys(
         ("segment 2 of 30 lost", "resend lost again", "RTT 50 ms, nothing lost", "RTT 1 ms, last segment lost"),
         _LIKELY_READS,
     ),
-    **{f"MTU 9000, segment {number} of 20 lost": _PIECES for number in (1, 3, 15, 20)},
-    "MTU 9000, nothing lost": _PIECES,
+    **{f"MTU 9000, segment {number} of 20 lost": _PUSHED for number in (1, 3, 15, 20)},
+    "MTU 9000, nothing lost": _PUSHED,
     **dict.fromkeys(
         ("reader pauses until the window is closed", "reader pauses for 1 s with the window closed"), _CLOSED
     ),

@@ -273,6 +273,7 @@ impl Endpoint {
         self.receive.establish(now);
         self.send.peer_window = segment.window_bytes;
         self.send.window_sequence = segment.sequence;
+        self.send.note_window(segment.window_bytes);
         self.send.window_end = segment.acknowledged + u64::from(segment.window_bytes);
     }
 

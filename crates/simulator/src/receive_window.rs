@@ -113,9 +113,35 @@ impl ReceiveWindow {
         1 << (2 * self.most).ilog2().saturating_sub(15).min(14)
     }
 
-    /// What can be announced while so much is held.
-    pub(crate) fn available(&self, held: u64) -> u64 {
-        self.room(held).min(self.open)
+    /// What the buffer holds of payload (`window_clamp`).
+    pub(crate) fn whole(&self) -> u64 {
+        self.payload(self.buffer)
+    }
+
+    /// What is announced while so much is held, and whether less than half of the buffer is free (`__tcp_select_window`). Then
+    /// it closes in time: silly windows are not announced (RFC 9293 section 3.8.6.2.2), and none below a sixteenth.
+    pub(crate) fn select(&self, held: u64, segment: u64) -> (u64, bool) {
+        let (whole, free, unit) = (self.whole(), self.room(held), self.unit());
+        let is_short = free < whole / 2;
+        let free = if is_short { free - free % unit } else { free };
+        if is_short && (free < whole / 16 || free < segment.min(whole)) {
+            return (0, true);
+        }
+        (free.min(self.open).next_multiple_of(unit), is_short)
+    }
+
+    /// Something came that lies beyond a hole, and what is beyond it reaches so far: that has to have room until the hole is
+    /// filled (`tcp_data_queue_ofo`).
+    pub(crate) fn make_room(&mut self, beyond: u64) {
+        self.grow_buffer(self.space, beyond);
+    }
+
+    /// `tcp_rcvbuf_grow`.
+    fn grow_buffer(&mut self, space: u64, beyond: u64) {
+        let window = 2 * space;
+        let window = window + 2 * (window * (space - self.space) / self.space) + beyond;
+        self.buffer = self.buffer.max(window.min(self.most) * 256 / self.share);
+        self.space = space;
     }
 
     /// The buffer grows with what is read in a round trip, twice as fast as the sender does in slow start. `read`: everything
@@ -126,10 +152,7 @@ impl ReceiveWindow {
         }
         let copied = read - self.tuned_from;
         if copied > self.space {
-            let window = 2 * copied;
-            let window = window + 2 * (window * (copied - self.space) / self.space) + beyond;
-            self.buffer = self.buffer.max(window.min(self.most) * 256 / self.share);
-            self.space = copied;
+            self.grow_buffer(copied, beyond);
         }
         self.tuned_at = now;
         self.tuned_from = read;
@@ -148,19 +171,22 @@ mod tests {
     #[test]
     fn every_full_segment_opens_it_by_two_up_to_what_the_buffer_holds() {
         let mut window = ReceiveWindow::new(65_535, 16_777_216, 1448);
-        assert_eq!(window.available(0), 65_160);
+        assert_eq!(window.open, 65_160);
         window.establish(Picoseconds::ZERO);
         let steps: Vec<u64> = (0..9)
             .map(|_| {
                 window.grow(1448, true, 1448, 0);
-                window.available(0)
+                window.select(0, 1448).0
             })
             .collect();
-        // As the kernel announces them, before they are rounded up to 1024.
-        assert_eq!(steps, [68_056, 70_952, 73_848, 76_744, 79_640, 82_536, 85_432, 87_040, 87_040]);
+        // As the kernel announces them, in units of 1024.
+        assert_eq!(steps, [68_608, 71_680, 74_752, 76_800, 79_872, 82_944, 86_016, 87_040, 87_040]);
         assert!(!window.grow(1448, true, 1448, 0));
         // A segment that waits takes its memory; those behind it are put together with it.
-        assert_eq!([1448, 14_480].map(|held| window.available(held)), [85_595, 74_120]);
+        assert_eq!([1448, 14_480].map(|held| window.room(held)), [85_595, 74_120]);
+        // Below half it closes in whole units, and for less than a segment or a sixteenth altogether.
+        let closing = [50_000, 85_000, 93_000].map(|held| window.select(held, 1448));
+        assert_eq!(closing, [(41_984, true), (11_264, true), (0, true)]);
     }
 
     #[test]

@@ -164,6 +164,7 @@ impl Receiver {
             if settings.sack {
                 self.open_window(segment.bytes, held);
             }
+            self.window.make_room(self.beyond.reach(self.next));
             return;
         }
         self.note_size(segment);
@@ -240,7 +241,7 @@ impl Receiver {
         }
         let received = self.next - self.answered;
         let is_quick = self.quick > 0 && !self.is_interactive;
-        let full = received > u64::from(self.peer_mss) && (!self.is_paused || self.could_announce());
+        let full = received > u64::from(self.peer_mss) && (self.unread() == 0 || self.could_announce());
         let read_small = self.is_pushed && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
         if full || is_quick || self.is_urgent || read_small || settings.delayed_ack == Picoseconds::ZERO {
             return Answer::Now;
@@ -281,8 +282,8 @@ impl Receiver {
     }
 
     /// Whether as large a window can be announced as the last time (`__tcp_select_window(sk) >= tp->rcv_wnd`).
-    fn could_announce(&self) -> bool {
-        u64::from(self.available()) >= self.edge.saturating_sub(self.answered)
+    fn could_announce(&mut self) -> bool {
+        self.select_window() >= self.edge.saturating_sub(self.answered)
     }
 
     /// Unread, or beyond a hole.
@@ -290,8 +291,13 @@ impl Receiver {
         self.unread() + self.beyond.bytes()
     }
 
-    fn available(&self) -> u32 {
-        self.window.available(self.held()) as u32
+    /// A buffer of which less than half is free ends quick acknowledgements.
+    fn select_window(&mut self) -> u64 {
+        let (window, is_short) = self.window.select(self.held(), self.peer_mss.into());
+        if is_short {
+            self.quick = 0;
+        }
+        window
     }
 
     /// An acknowledgement waits no longer (`tcp_delack_timer_handler`, `tcp_compressed_ack_kick`). Whether it is sent.
@@ -324,8 +330,11 @@ impl Receiver {
             self.read += unread;
             self.tune(now);
         }
-        let after = u64::from(self.available());
-        after >= 2 * before && after > before && self.edge > 0
+        if self.edge == 0 || 2 * before > self.window.whole() {
+            return false;
+        }
+        let after = self.select_window();
+        after > 0 && after >= 2 * before
     }
 
     /// The window grows with what is read per RTT.
@@ -342,14 +351,11 @@ impl Receiver {
         segment.acknowledged = self.next;
         segment.flags = segment.flags.with(Flags::ACK);
         let kept = self.edge.saturating_sub(self.next);
-        let mut window = u64::from(self.available());
-        // Silly windows are not announced (RFC 9293 section 3.8.6.2.2).
-        if window < u64::from(self.mss).min(self.window.open / 2) {
-            window = 0;
-        }
-        // It is told in units (`__tcp_select_window` rounds it up to these), on a SYN in bytes.
-        let unit = if segment.flags.has(Flags::SYN) { 1 } else { self.window.unit() };
-        let window = window.next_multiple_of(unit).max(kept);
+        // What was announced is never taken back (`tcp_select_window`). A SYN tells bytes, not units.
+        let window = match segment.flags.has(Flags::SYN) {
+            true => self.window.open,
+            false => self.select_window().max(kept).next_multiple_of(self.window.unit()),
+        };
         self.edge = self.next + window;
         segment.window_bytes = window.min(u64::from(u32::MAX)) as u32;
         segment.echo = self.stamp;

@@ -52,6 +52,25 @@ fn a_lost_segment_is_sent_again_when_three_behind_it_have_come() {
     assert_eq!((last.cwnd_segments, last.ssthresh_segments), (9, 8));
 }
 
+/// Sizes and acknowledgements as a kernel had them: what is sent ends where the window does, and the sixth segment, which no
+/// super-segment ends with, is acknowledged with the seventh.
+#[test]
+fn large_segments_go_out_as_they_are_written() {
+    let network = rack(2, RATE, milliseconds(20), 4_000_000);
+    let steps = vec![message(true, 20 * 8948), message(false, 1)];
+    let flow = Flow { steps, ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 9000, vec![flow], milliseconds(1000));
+    scenario.tcp.gso_bytes = 10_000;
+    scenario.logs_segments = true;
+    let outcome = Simulation::new(scenario).unwrap().run();
+    let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
+    let sizes: Vec<u32> = data.map(|logged| logged.bytes).collect();
+    let known = [vec![8948; 12], vec![4460], vec![8948; 7], vec![4488]].concat();
+    assert_eq!(sizes, known);
+    let told: Vec<_> = of_server(&outcome).map(|logged| logged.acknowledged).take(10).collect();
+    assert_eq!(told, [1, 8949, 17_897, 26_845, 35_793, 44_741, 62_637, 80_533, 89_481, 98_429]);
+}
+
 #[test]
 fn resends_are_counted_by_round() {
     for repeat in [Repeat::Rounds(3), Repeat::NewUntil(milliseconds(400))] {

@@ -67,7 +67,12 @@ impl Sender {
         let delivered_before = self.delivered;
         if self.queue.is_empty() {
             self.unacknowledged = acknowledged;
+            self.take_blocks(tick, segment, prior, &mut found);
+            if found.has_duplicate {
+                self.judge(tick, &mut found);
+            }
             self.look_at_closed_window();
+            self.take_probe_answer(tick, acknowledged, &found);
             return;
         }
         self.take_blocks(tick, segment, prior, &mut found);
@@ -135,6 +140,7 @@ impl Sender {
         found.is_no_duplicate = true;
         self.window_sequence = segment.sequence;
         self.peer_window = segment.window_bytes;
+        self.note_window(segment.window_bytes);
         self.window_end = self.window_end.max(end);
     }
 
@@ -288,7 +294,7 @@ impl Sender {
     }
 
     fn note_delivery(&mut self, tick: &mut impl Tick, found: &Found) {
-        let acked = self.acked(tick.now(), found.last_rtt);
+        let acked = self.acked(tick, found.last_rtt);
         self.control.note(&mut self.window, &acked);
     }
 
@@ -313,7 +319,7 @@ impl Sender {
         if self.is_reducing() {
             self.reduce(found);
         } else if found.has_acked_data || self.rack.has_seen_reordering && found.has_sacked_data {
-            let acked = self.acked(tick.now(), found.last_rtt);
+            let acked = self.acked(tick, found.last_rtt);
             // `tcp_cong_avoid` stamps it, whether cwnd grows or not.
             self.usage.since = tick.now();
             let limited = self.usage.is_limited

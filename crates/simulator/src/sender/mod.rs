@@ -18,12 +18,15 @@ mod output;
 mod queue;
 mod recovery;
 mod timers;
+mod writing;
 
 use framegauge_frames::Picoseconds;
 
 use self::queue::Queue;
+use self::writing::{Writing, gso_payload};
 use crate::TcpSettings;
 use crate::congestion::{Acked, Control, State, Window};
+use crate::endpoint::Tick;
 use crate::rtt::Rtt;
 
 pub use self::counts::SenderCounts;
@@ -156,6 +159,7 @@ pub(crate) struct Sender {
     pub(crate) written: u64,
     /// The application has no more; the FIN follows.
     pub(crate) is_closing: bool,
+    writing: Writing,
     /// The peer's window ends here.
     pub(crate) window_end: u64,
     pub(crate) peer_window: u32,
@@ -189,6 +193,8 @@ pub(crate) struct Sender {
     pub(crate) held: crate::small_queue::SmallQueue,
     /// The end of the last segment that was not full (`snd_sml`).
     last_small: u64,
+    /// The begin of the last super-segment.
+    last_part: u64,
     pub(crate) last_sent: Picoseconds,
     delivered: u64,
     delivered_marked: u64,
@@ -207,6 +213,7 @@ impl Sender {
             next: 0,
             written: 1,
             is_closing: false,
+            writing: Writing::default(),
             window_end: 1,
             peer_window: 0,
             window_sequence: 0,
@@ -230,6 +237,7 @@ impl Sender {
             pace: Pace::default(),
             held: crate::small_queue::SmallQueue::default(),
             last_small: 0,
+            last_part: 0,
             last_sent: Picoseconds::ZERO,
             delivered: 0,
             delivered_marked: 0,
@@ -253,14 +261,14 @@ impl Sender {
         }
     }
 
-    fn acked(&self, now: Picoseconds, rtt: Option<Picoseconds>) -> Acked {
+    fn acked(&self, tick: &impl Tick, rtt: Option<Picoseconds>) -> Acked {
         let rate = self.pacing_rate().unwrap_or(0);
         let burst = match rate {
             0 => Picoseconds::ZERO,
-            rate => Picoseconds::from_nanoseconds(65_536 * 4 * 1_000_000_000 / rate),
+            rate => Picoseconds::from_nanoseconds(gso_payload(tick.settings()) * 4 * 1_000_000_000 / rate),
         };
         Acked {
-            now,
+            now: tick.now(),
             rtt,
             unacknowledged: self.unacknowledged,
             next: self.next,

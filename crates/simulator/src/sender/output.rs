@@ -4,6 +4,7 @@ use framegauge_frames::Picoseconds;
 
 use super::acks::Then;
 use super::queue::Sent;
+use super::writing::gso_payload;
 use super::{MILLISECOND, Sender, Timer};
 use crate::Nagle;
 use crate::congestion::State;
@@ -14,9 +15,22 @@ const LEAST_SEGMENTS: u64 = 2;
 /// A third of a window is enough to be sent at once (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// What may be.
+    All,
+    /// The same, while the application still writes: nothing of it waits for more (`TCP_NAGLE_PUSH`).
+    Pushed,
+    /// One super-segment (`tcp_push_one`).
+    One,
+    /// One segment, whatever cwnd says.
+    Probe,
+}
+
 /// Why the sender stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+pub(super) enum Stop {
     /// It has nothing more.
     Empty,
     Cwnd,
@@ -27,13 +41,13 @@ enum Stop {
 }
 
 impl Sender {
-    /// Bytes that were written and not sent.
+    /// Bytes that were taken from the application and not sent.
     fn unsent(&self) -> u64 {
-        self.written.saturating_sub(self.next)
+        self.writing.accepted.saturating_sub(self.next)
     }
 
     fn owes_fin(&self) -> bool {
-        self.is_closing && self.next <= self.written
+        self.is_closing && self.next <= self.written && self.writing.accepted == self.written
     }
 
     pub(super) fn has_data(&self) -> bool {
@@ -54,22 +68,22 @@ impl Sender {
 
     /// Sends what may be sent now. Returns when the NIC or pacing lets it go on, if that is what it waits for.
     pub(crate) fn output(&mut self, tick: &mut impl Tick) -> Option<Picoseconds> {
-        let stop = self.send_new(tick, false);
+        self.take_in(tick);
+        let stop = self.send_new(tick, How::All);
         match stop {
             Stop::Nic(time) => Some(time),
             _ => None,
         }
     }
 
-    /// `is_probe`: one segment, whatever cwnd says.
-    fn send_new(&mut self, tick: &mut impl Tick, is_probe: bool) -> Stop {
+    pub(super) fn send_new(&mut self, tick: &mut impl Tick, how: How) -> Stop {
         let mut sent = 0;
         let mut is_cwnd_limited = false;
         let stop = loop {
-            if is_probe && sent > 0 {
+            if matches!(how, How::One | How::Probe) && sent > 0 {
                 break Stop::Waits;
             }
-            match self.next_part(tick, is_probe, &mut is_cwnd_limited) {
+            match self.next_part(tick, how, &mut is_cwnd_limited) {
                 Err(stop) => break stop,
                 Ok(bytes) => sent += self.send_part(tick, bytes),
             }
@@ -83,7 +97,7 @@ impl Sender {
             if self.is_reducing() {
                 self.reduction.out += sent;
             }
-            if !is_probe {
+            if how != How::Probe {
                 self.set_probe(tick, false);
             }
         } else if self.queue.is_empty() && self.has_data() && stop == Stop::Window && self.timer.is_none() {
@@ -93,7 +107,7 @@ impl Sender {
     }
 
     /// The size of the next super-segment, or why there is none.
-    fn next_part(&mut self, tick: &mut impl Tick, is_probe: bool, limited: &mut bool) -> Result<u64, Stop> {
+    fn next_part(&mut self, tick: &mut impl Tick, how: How, limited: &mut bool) -> Result<u64, Stop> {
         if !self.has_data() {
             return Err(Stop::Empty);
         }
@@ -106,7 +120,7 @@ impl Sender {
         let (in_flight, cwnd) = (self.queue.in_flight(), self.window.cwnd);
         let quota = match cwnd.checked_sub(in_flight).filter(|left| *left > 0) {
             Some(left) => u64::from((cwnd >> 1).max(1).min(left)),
-            None if is_probe => 1,
+            None if how == How::Probe => 1,
             None => return Err(Stop::Cwnd),
         };
         if !self.has_room_for_one() {
@@ -116,16 +130,16 @@ impl Sender {
         let burst = self.burst_segments(tick);
         let largest = unsent.min(burst * mss);
         let is_partial = |bytes: u64| !bytes.is_multiple_of(mss);
-        let holds = !is_probe && self.holds_small(tick);
+        let holds = how == How::All && self.holds_small(tick);
         if largest <= mss {
             if is_partial(unsent) && holds && !self.is_closing {
                 return Err(Stop::Waits);
             }
-        } else if !is_probe && self.defers(tick, largest, room, burst, limited) {
+        } else if matches!(how, How::All | How::Pushed) && self.defers(tick, largest, room, burst, limited) {
             return Err(Stop::Waits);
         }
         let mut bytes = largest.min(room).min(quota * mss);
-        if is_probe {
+        if how == How::Probe {
             bytes = bytes.min(mss);
         }
         // The last part goes along only if Nagle lets it.
@@ -133,7 +147,8 @@ impl Sender {
             bytes -= bytes % mss;
         }
         match self.held.waits(now, bytes, self.pacing_rate(), tick.settings().output_limit_bytes) {
-            Some(until) if self.queue.len() > 1 => Err(Stop::Nic(until)),
+            // Where one super-segment is under way, another goes out in any case.
+            Some(until) if self.unacknowledged < self.last_part => Err(Stop::Nic(until)),
             _ => Ok(bytes),
         }
     }
@@ -141,7 +156,7 @@ impl Sender {
     /// Segments of a super-segment: a millisecond's worth at the pacing rate, all there can be while the RTT is short
     /// (`tcp_tso_autosize`).
     fn burst_segments(&self, tick: &impl Tick) -> u64 {
-        let gso = u64::from(tick.settings().gso_bytes);
+        let gso = gso_payload(tick.settings());
         let mss = u64::from(self.mss);
         if gso <= mss {
             return 1;
@@ -152,7 +167,7 @@ impl Sender {
         if halvings < 32 && log > 0 {
             bytes = bytes.saturating_add(gso >> halvings);
         }
-        (bytes.min(gso) / mss).max(LEAST_SEGMENTS).min((gso / mss).max(1))
+        (bytes.min(gso) / mss).max(LEAST_SEGMENTS)
     }
 
     /// Nagle's algorithm: whether a segment that is not full has to wait.
@@ -204,13 +219,15 @@ impl Sender {
         let (mut left, mut count) = (bytes, 0);
         let now = tick.now();
         let was_empty = self.queue.is_empty();
+        self.last_part = self.next;
         let departs = loop {
             let size = left.min(mss);
             left -= size;
             let fin = left == 0 && self.is_closing && self.next + size == self.written;
             let sent = Sent::new(self.next, size as u32, fin, now);
             // `__tcp_transmit_skb` sets it for super-segments, `tcp_mark_push` at the end of a write.
-            let push = size > 0 && left == 0 && (bytes > mss || self.next + size == self.written);
+            let is_marked = left == 0 && self.writing.takes_mark(self.next + size);
+            let push = size > 0 && left == 0 && (bytes > mss || is_marked);
             let departs = tick.transmit(Outgoing {
                 sequence: self.next,
                 bytes: size as u32,
@@ -253,7 +270,7 @@ impl Sender {
             Then::Nothing => {}
             Then::Lost => self.resend_lost(tick),
             Then::New => {
-                self.send_new(tick, false);
+                self.send_new(tick, How::All);
                 if self.next <= self.high {
                     self.may_be_spurious = false;
                     self.resend_lost(tick);
@@ -369,7 +386,7 @@ impl Sender {
     pub(super) fn send_probe_of_new(&mut self, tick: &mut impl Tick) -> bool {
         let before = self.next;
         if self.has_data() && self.has_room_for_one() {
-            self.send_new(tick, true);
+            self.send_new(tick, How::Probe);
         }
         self.next > before
     }

@@ -88,7 +88,7 @@ impl Sender {
 
     pub(super) fn set_state(&mut self, tick: &mut impl Tick, state: State) {
         self.state = state;
-        let acked = self.acked(tick.now(), None);
+        let acked = self.acked(tick, None);
         self.control.enter(state, &acked);
     }
 
