@@ -37,11 +37,11 @@ pub use requests::{RequestCounts, Requests};
 pub use scenario::Scenario;
 pub use sender::SenderCounts;
 pub use series::PortSample;
-pub use settings::{Algorithm, Nagle, TcpSettings};
+pub use settings::{Algorithm, Hystart, Nagle, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
-    FlowSpec, HostSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec, SideSpec,
-    StepSpec, TcpSpec,
+    FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec,
+    SideSpec, StepSpec, TcpSpec,
 };
 pub use work::{Flow, Repeat, Step, Transfer};
 

@@ -14,6 +14,18 @@ pub enum Algorithm {
     Dctcp,
 }
 
+/// How slow start ends before anything is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hystart {
+    /// It does not.
+    Off,
+    /// As CUBIC's in Linux (Ha and Rhee, "Taming the elephants", 2011); other algorithms have none.
+    #[default]
+    Linux,
+    /// HyStart++ (RFC 9406), of every algorithm.
+    Plus,
+}
+
 /// Whether a segment that is not full waits while data is unacknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Nagle {
@@ -49,8 +61,8 @@ pub struct TcpSettings {
     pub delayed_ack: Picoseconds,
     /// How many acknowledgements at the start of a connection do not wait (Linux' quick acknowledgements).
     pub quick_acks: u32,
-    /// HyStart of CUBIC (Ha and Rhee, "Taming the elephants", 2011).
-    pub hystart: bool,
+    /// How slow start ends before anything is lost.
+    pub hystart: Hystart,
     /// cwnd shrinks while nothing is sent for longer than an RTO (RFC 2861).
     pub slow_start_after_idle: bool,
     /// The largest super-segment that is handed to the NIC, in bytes of payload; 0: one segment at a time.
@@ -84,7 +96,7 @@ impl Default for TcpSettings {
             initial_rto: milliseconds(1000),
             delayed_ack: milliseconds(40),
             quick_acks: 16,
-            hystart: true,
+            hystart: Hystart::default(),
             slow_start_after_idle: true,
             gso_bytes: 65_536,
             tso_rtt_log: 9,

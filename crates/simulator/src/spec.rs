@@ -13,7 +13,7 @@ use framegauge_networks::{
 use framegauge_traffic::Arrivals;
 use serde::Deserialize;
 
-pub use self::tcp::TcpSpec;
+pub use self::tcp::{HystartSpec, TcpSpec};
 use crate::{Flow, Repeat, Requests, Scenario, Step};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.

@@ -5,7 +5,9 @@ mod common;
 use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
 use framegauge_fabric::{Impairments, QueueConfig};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Algorithm, Flow, Nagle, Outcome, Repeat, Requests, Scenario, Simulation, Step};
+use framegauge_simulator::{
+    Algorithm, Flow, Hystart, Nagle, Outcome, Repeat, Requests, Scenario, Simulation, Step,
+};
 use framegauge_traffic::Arrivals;
 
 fn run(scenario: Scenario) -> Outcome {
@@ -156,6 +158,36 @@ fn the_rest_of_a_message_waits_for_the_acknowledgement_of_its_header() {
     println!("{waits}");
     assert!((0.040..0.092).contains(&waits), "{waits}");
     assert!(seconds(Nagle::Off, 100) < 0.001 && seconds(Nagle::Minshall, 0) < 0.001);
+}
+
+/// HyStart++ (RFC 9406): the first packets of a round trip tell how long the queue was when cwnd was half of what it is, so it
+/// sees a queue when cwnd is two to four times what the path holds. In each of four to five more it grows by a quarter. Without
+/// it cwnd doubles until the buffer overflows.
+#[test]
+fn hystart_plus_ends_slow_start_near_the_path_without_loss() {
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
+        let exit = |hystart| {
+            // 100 Mb/s and 40 ms: 325 segments; the buffer holds sixteen times that.
+            let mut network = rack(2, 100_000_000, milliseconds(40), 16 * 500_000);
+            network.ports[0].rate = framegauge_frames::BitRate::new(GIGABIT).unwrap();
+            let flow = Flow::transfer(host(1), host(2), None);
+            let mut scenario = scenario(network, 1500, vec![flow], milliseconds(3000));
+            scenario.tcp.algorithm = algorithm;
+            scenario.tcp.hystart = hystart;
+            scenario.logs_segments = true;
+            let outcome = run(scenario);
+            let left =
+                outcome.log.iter().find(|one| one.from_client && one.cwnd_segments >= one.ssthresh_segments);
+            (left.map(|one| one.ssthresh_segments), outcome.flows[0].sender.resends)
+        };
+        let (left, resent) = exit(Hystart::Plus);
+        let path = 100e6 * 0.040 / 8.0 / 1538.0;
+        assert_eq!(resent, 0, "{algorithm:?}");
+        let factor = f64::from(left.unwrap()) / path;
+        println!("{algorithm:?} {factor}");
+        assert!((2.0 * 1.25f64.powi(4)..4.0 * 1.25f64.powi(5)).contains(&factor), "{algorithm:?} {factor}");
+        assert!(exit(Hystart::Off).1 > 100);
+    }
 }
 
 /// Phanishayee et al., "Measurement and analysis of TCP throughput collapse in cluster-based storage systems", FAST 2008:

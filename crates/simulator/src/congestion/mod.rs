@@ -2,12 +2,14 @@
 
 mod cubic;
 mod dctcp;
+mod hystart_plus;
 
 use framegauge_frames::Picoseconds;
 
 use self::cubic::Cubic;
 use self::dctcp::Dctcp;
-use crate::{Algorithm, TcpSettings};
+use self::hystart_plus::HystartPlus;
+use crate::{Algorithm, Hystart, TcpSettings};
 
 /// ssthresh before anything is known of the path.
 pub(crate) const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -35,11 +37,18 @@ pub(crate) struct Window {
     pub(crate) ssthresh: u32,
     /// Acknowledged segments since cwnd grew by one.
     pub(crate) count: u32,
+    /// HyStart++, until slow start ends for the first time.
+    plus: Option<Box<HystartPlus>>,
 }
 
 impl Window {
-    pub(crate) fn new(initial: u32) -> Window {
-        Window { cwnd: initial, ssthresh: NO_THRESHOLD, count: 0 }
+    pub(crate) fn new(settings: &TcpSettings) -> Window {
+        Window {
+            cwnd: settings.initial_window_segments,
+            ssthresh: NO_THRESHOLD,
+            count: 0,
+            plus: (settings.hystart == Hystart::Plus).then(Box::default),
+        }
     }
 
     pub(crate) fn is_slow_start(&self) -> bool {
@@ -48,10 +57,25 @@ impl Window {
 
     /// Slow start (RFC 5681 section 3.1); returns what is left of the acknowledged segments.
     fn grow_exponentially(&mut self, acked: u32) -> u32 {
+        if let Some(plus) = &mut self.plus {
+            self.cwnd += plus.growth(acked);
+            return 0;
+        }
         let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let left = acked - (cwnd - self.cwnd);
         self.cwnd = cwnd;
         left
+    }
+
+    /// HyStart++ looks at every acknowledgement of the first slow start.
+    fn note(&mut self, acked: &Acked) {
+        let Some(plus) = &mut self.plus else { return };
+        if self.ssthresh < NO_THRESHOLD {
+            self.plus = None;
+        } else if plus.note(acked) {
+            self.ssthresh = self.cwnd;
+            self.plus = None;
+        }
     }
 
     /// One segment more for every `every` that are acknowledged (`tcp_cong_avoid_ai`).
@@ -95,7 +119,9 @@ impl Control {
     pub(crate) fn new(settings: &TcpSettings) -> Control {
         match settings.algorithm {
             Algorithm::Reno => Control::Reno,
-            Algorithm::Cubic => Control::Cubic(Box::new(Cubic::new(settings.hystart, settings.tick))),
+            Algorithm::Cubic => {
+                Control::Cubic(Box::new(Cubic::new(settings.hystart == Hystart::Linux, settings.tick)))
+            }
             Algorithm::Dctcp => Control::Dctcp(Box::default()),
         }
     }
@@ -126,6 +152,7 @@ impl Control {
 
     /// Every acknowledgement, before cwnd grows.
     pub(crate) fn note(&mut self, window: &mut Window, acked: &Acked) {
+        window.note(acked);
         match self {
             Control::Reno => {}
             Control::Cubic(cubic) => cubic.note(window, acked),
@@ -168,7 +195,7 @@ mod tests {
 
     #[test]
     fn reno_grows_by_one_segment_a_round_trip() {
-        let mut window = Window { cwnd: 10, ssthresh: 10, count: 0 };
+        let mut window = Window { cwnd: 10, ssthresh: 10, count: 0, plus: None };
         window.grow_linearly(10, 9);
         assert_eq!(window.cwnd, 10);
         window.grow_linearly(10, 1);
@@ -177,7 +204,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_the_threshold() {
-        let mut window = Window { cwnd: 10, ssthresh: 15, count: 0 };
+        let mut window = Window { cwnd: 10, ssthresh: 15, count: 0, plus: None };
         assert_eq!(window.grow_exponentially(8), 3);
         assert_eq!(window.cwnd, 15);
     }

@@ -218,7 +218,7 @@ impl Sender {
             peer_window: 0,
             window_sequence: 0,
             queue: Queue::default(),
-            window: Window::new(settings.initial_window_segments),
+            window: Window::new(settings),
             control: Control::new(settings),
             rtt: Rtt::new(settings.minimum_rto, settings.initial_rto),
             state: State::Open,

@@ -4,7 +4,7 @@ use framegauge_frames::{Family, Picoseconds};
 use serde::Deserialize;
 
 use super::span;
-use crate::{Algorithm, Nagle, TcpSettings};
+use crate::{Algorithm, Hystart, Nagle, TcpSettings};
 
 /// The hosts' TCP; what is left out is as in Linux 6.18.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -22,13 +22,22 @@ pub struct TcpSpec {
     pub initial_rto_seconds: Option<f64>,
     pub delayed_ack_seconds: Option<f64>,
     pub quick_acks: Option<u32>,
-    pub hystart: Option<bool>,
+    pub hystart: Option<HystartSpec>,
     pub slow_start_after_idle: Option<bool>,
     pub gso_bytes: Option<u32>,
     pub tso_rtt_log: Option<u32>,
     pub output_limit_bytes: Option<u64>,
     pub receive_window_bytes: Option<(u32, u32)>,
     pub tick_seconds: Option<f64>,
+}
+
+/// Whether there is HyStart, or `plus`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub enum HystartSpec {
+    Linux(bool),
+    Other(String),
 }
 
 impl TcpSpec {
@@ -60,7 +69,7 @@ impl TcpSpec {
             initial_rto: time("initial_rto_seconds", self.initial_rto_seconds, usual.initial_rto)?,
             delayed_ack: time("delayed_ack_seconds", self.delayed_ack_seconds, usual.delayed_ack)?,
             quick_acks: self.quick_acks.unwrap_or(usual.quick_acks),
-            hystart: self.hystart.unwrap_or(usual.hystart),
+            hystart: self.hystart()?,
             slow_start_after_idle: self.slow_start_after_idle.unwrap_or(usual.slow_start_after_idle),
             gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
             tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
@@ -79,6 +88,17 @@ impl TcpSpec {
             Some("dctcp") => Ok(Algorithm::Dctcp),
             Some(found) => {
                 Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic or dctcp"))
+            }
+        }
+    }
+
+    fn hystart(&self) -> Result<Hystart, String> {
+        match &self.hystart {
+            None | Some(HystartSpec::Linux(true)) => Ok(Hystart::Linux),
+            Some(HystartSpec::Linux(false)) => Ok(Hystart::Off),
+            Some(HystartSpec::Other(name)) if name == "plus" => Ok(Hystart::Plus),
+            Some(HystartSpec::Other(found)) => {
+                Err(format!("tcp.hystart: found {found:?}, expected true, false or \"plus\""))
             }
         }
     }
