@@ -57,6 +57,8 @@ _BUILT_IN: Mapping[str, Metric] = {
     "latency_p99": Metric("seconds", False, hull=1.0),
     "latency_p999": Metric("seconds", False, hull=1.0),
     "transactions": Metric("per_second", True, margin=0.02),
+    "slowdown_p50": Metric("number", False),
+    "slowdown_p99": Metric("number", False, hull=1.0),
     "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
     "receiver_instructions": Metric("instructions_per_gigabyte", False),

@@ -31,6 +31,7 @@ class Record(TypedDict):
     live: NotRequired[list[dict[str, Any]]]  # `mss_bytes` of live connections between two hosts
     only_bulk: NotRequired[bool]  # False: small messages share the wire with bulk; else True
     nics: NotRequired[int]  # that each host uses; else 1
+    links: NotRequired[int]  # to receivers, whose ceilings add up to that of goodput; else 1
     sizes: NotRequired[dict[str, int]]  # requested for sockets and calls, under the names of `stream.run`
     sockets: NotRequired[dict[str, dict[str, int | None]]]  # those sizes as read, by host
     alone_bytes: NotRequired[int | None]  # of a single new connection, if the run is nothing else

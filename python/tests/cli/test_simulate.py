@@ -64,6 +64,27 @@ def test_the_same_bytes_at_any_number_of_jobs(file: Path, tmp_path: Path, capsys
 
 
 @agent
+def test_traffic_has_the_same_bytes_at_any_number_of_jobs_and_resumes_without_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("bytes,probability\n1000,0.5\n100000,1\n")
+    (tmp_path / "s.yaml").write_text(
+        "testbed: {kind: simulator, topology: rack, hosts: 4, link: {rate: 1 Gb/s, buffer: 64 KiB}}\n"
+        "factors: {mtu: [1500, 9000]}\nblocks: 2\nworkloads:\n"
+        "  - arrivals: {sizes: [mine.csv, 10 kB], load: 0.4, duration: 20 ms}\n"
+        "  - users: {count: 6, think: 5 ms, response: mine.csv, duration: 50 ms}\n"
+        "  - incast: {unit: 20 kB, servers: 3, rounds: 3}\n"
+        "  - shuffle: {size: 20 kB, at_once: 2}\n"
+    )
+    for jobs in (1, 3):
+        assert simulate(tmp_path / "s.yaml", "--jobs", jobs, "--out", tmp_path / str(jobs)) == 0
+    assert content(tmp_path / "1") == content(tmp_path / "3")
+    (tmp_path / "mine.csv").write_text("bytes,probability\n7,1\n")
+    lines = (tmp_path / "3/runs.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "3/runs.jsonl").write_bytes(b"".join(lines[:5]))
+    assert main(["simulate", "--resume", "--out", str(tmp_path / "3")]) == 0
+    assert (tmp_path / "3/runs.jsonl").read_bytes() == (tmp_path / "1/runs.jsonl").read_bytes()
+
+
+@agent
 def test_goodput_is_the_ceiling_and_latency_the_rtt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = FILE.replace("rack, hosts: 4", "pair").replace("50 ms, pattern: many-to-one", "500 ms")
     (tmp_path / "s.yaml").write_text(text.replace("[1500, 9000]", "[1500, 9000], rtt: 1 ms"))

@@ -19,6 +19,7 @@ from framegauge.experiment.simulated import captures, plan as planning
 from framegauge.experiment.simulated.captures import Captures
 from framegauge.experiment.simulated.engines import Engine
 from framegauge.experiment.simulated.pool import Pool
+from framegauge.files.distributions import Beside
 from framegauge.results import spools
 from framegauge.results.journal import Journal, read, write_tables
 from framegauge.study import file as study_file
@@ -46,6 +47,8 @@ class Asked:
         found: dict[str, Any] = {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
         if self.captures.ports:
             found["captures"] = {"ports": list(self.captures.ports), "runs": list(self.captures.runs)}
+        if source.beside.texts:
+            found["files"] = source.beside.texts
         return found
 
 
@@ -58,7 +61,10 @@ def resumed(folder: Path, given: Asked | None) -> Asked:
         sweep = [Axis(str(key), tuple(map(str, values))) for key, values in found["sweep"].items()]
         taken = found.get("captures", {"ports": [], "runs": []})
         kept = Captures(tuple(map(str, taken["ports"])), tuple(map(int, taken["runs"])))
-        asked = Asked(Source(str(found["file"]), str(found["name"]), found["seeds"]), sweep, kept)
+        name = str(found["name"])
+        # What was beside the file at first, whatever is there now.
+        beside = Beside(Path(name).parent, {str(key): str(text) for key, text in found.get("files", {}).items()})
+        asked = Asked(Source(str(found["file"]), name, found["seeds"], beside), sweep, kept)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
     if given is not None and (

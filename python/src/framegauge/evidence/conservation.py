@@ -140,22 +140,28 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
 
     It is not checked on the kernel testbed, whose tbf lets its burst through at once: short transfers exceed any rate.
     """
-    ceilings = record["rack"]["ceilings"]
     work: Record = record["workload"]
     active = work.get("active_seconds")
     if not active:
         return
+    ends = {*work["senders"], *work["received_bytes"]}
+    highest = {name: _highest(conditions, record, name) for name in record["rack"]["ceilings"]}
+    limits = sorted((_number(highest[name]), name) for name in highest if name in ends)
+    lines = _lines(conditions, record)
     for receiver, amount in work["received_bytes"].items():
-        highest = {name: _highest(conditions, record, name) for name in ceilings}
-        mine = highest[receiver]
-        limits = [highest[name] for name in ceilings if name != receiver and name in _others(work, receiver)]
-        known = [limit for limit in limits if limit is not None]
-        if mine is None or len(known) < len(limits) or not known:
+        mine, others = highest[receiver], [limit for limit, name in limits[-2:] if name != receiver]
+        # None sorts first: of no other host may it be unknown.
+        unknown = any(limit < 0 for limit, name in limits[:2] if name != receiver)
+        if mine is None or unknown or not others:
             continue
-        limit, goodput = min(mine, max(known)) * _lines(conditions, record, receiver), 8.0 * amount / active
+        limit, goodput = min(mine, max(others)) * lines.get(receiver, 1.0), 8.0 * amount / active
         if goodput > limit * (1 + GOODPUT_SHARE):
-            mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in _others(work, receiver)))
+            mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in ends - {receiver}))
             yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"
+
+
+def _number(limit: float | None) -> float:
+    return -1.0 if limit is None else limit
 
 
 def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
@@ -169,27 +175,18 @@ def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
     return first if first is None else max([first, *later])
 
 
-def _lines(conditions: Conditions, record: Json, receiver: str) -> float:
-    """The total rate of the links to a host that the run uses, as a multiple of the default link's, to which ceilings
-    refer."""
+def _lines(conditions: Conditions, record: Json) -> dict[str, float]:
+    """By host: the total rate of the links to it that the run uses, as a multiple of the default link's, to which
+    ceilings refer. Empty where nothing is known of the network."""
     network = record["rack"].get("network")
     if network is None or not conditions.bits_per_second:
-        return 1.0
+        return {}
     used = record["workload"].get("nics", 1)
-    together: int = sum(
-        max([port["bits_per_second"], *conditions.set_on(port["from"], port["to"], "bits_per_second")])
-        for port in network["ports"]
-        if _is_of(port["to"], receiver, used)
-    )
-    return max(1.0, together / conditions.bits_per_second)
-
-
-def _is_of(end: str, host: str, nics: int) -> bool:
-    """Whether an end of a link is one of the first `nics` NICs of a host: h1, or h1.1, h1.2."""
-    node, _, number = end.partition(".")
-    return node == host and int(number or 1) <= nics
-
-
-def _others(work: Record, receiver: str) -> set[str]:
-    """The hosts that may have sent data to a receiver."""
-    return {*work["senders"], *work["received_bytes"]} - {receiver}
+    together: dict[str, int] = {}
+    for port in network["ports"]:
+        # An end of a link is a host's name, with the number of the NIC where there are several: h1, or h1.1, h1.2.
+        node, _, number = port["to"].partition(".")
+        if int(number or 1) <= used:
+            rates = [port["bits_per_second"], *conditions.set_on(port["from"], port["to"], "bits_per_second")]
+            together[node] = together.get(node, 0) + max(rates)
+    return {node: max(1.0, rate / conditions.bits_per_second) for node, rate in together.items()}

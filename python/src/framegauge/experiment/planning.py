@@ -161,14 +161,15 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "command": command_of,
     "mapreduce": mapreduce_of,
     "web": lambda study, slot, factors: web_of(study, slot, factors, seed_of(study, slot)),
-    **traffic.MAKERS,
 }
 
 
 def workload_of(study: Study, slot: Slot) -> Workload:
     """The workload of a slot, with the factors that the workload itself applies."""
-    key = study.workloads[slot.cell.place].parameters.key
-    return _MAKERS[key](study, slot, _factors(study, slot))
+    key, factors = study.workloads[slot.cell.place].parameters.key, _factors(study, slot)
+    if (make := traffic.MAKERS.get(key)) is not None:
+        return make(study, slot, factors, seed_of(study, slot))
+    return _MAKERS[key](study, slot, factors)
 
 
 def runnable_of(study: Study, slot: Slot) -> Runnable:
@@ -192,9 +193,9 @@ def total_seconds(study: Study) -> float:
 
 def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     """The conditions that are the same within a comparison, in base units, as shown in the summary."""
-    stated = {name: value for name, value in slot.cell.parameters.items() if not name.endswith("_seconds")}
-    if "duration_seconds" in slot.cell.parameters:
-        stated["duration_seconds"] = slot.cell.parameters["duration_seconds"]
+    given = slot.cell.parameters
+    stated = {name: value for name, value in given.items() if not name.endswith("_seconds")}
+    stated |= {name: given[name] for name in ("duration_seconds", "mean_think_seconds") if name in given}
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
     followers = (*OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "tuning")
     factors = {

@@ -7,13 +7,40 @@ from typing import Any
 
 from framegauge.study.blocks import Slot
 from framegauge.study.model import Study
+from framegauge.workloads.arrivals import Arrivals
 from framegauge.workloads.base import Workload
 from framegauge.workloads.incast import Incast
 from framegauge.workloads.shuffle import Shuffle
+from framegauge.workloads.users import Users
 
 __all__ = ["MAKERS"]
 
-MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
-    "incast": lambda _study, slot, _factors: Incast(**slot.cell.parameters),
-    "shuffle": lambda _study, slot, _factors: Shuffle(**slot.cell.parameters),
+
+def _users(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Users:
+    asked = study.workloads[slot.cell.place].users
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no users")
+    given = dict(slot.cell.parameters)
+    responses = asked.distribution(given.pop("response_sizes"))
+    return Users(**given, responses=responses, nagle=factors["nagle"], seed=seed)
+
+
+def _arrivals(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Arrivals:
+    asked, bed = study.workloads[slot.cell.place].arrivals, study.testbed
+    if asked is None or bed.link.rate is None:
+        raise ValueError(f"workload {slot.cell.place} is no arrivals on a link with a rate")
+    given = dict(slot.cell.parameters)
+    sizes = asked.distribution(given.pop("flow_sizes"))
+    return Arrivals(
+        **given, sizes=sizes, bits_per_second=bed.link.rate, rtt_seconds=factors["rtt"] or 0.0,
+        topology=bed.topology.as_json(), seed=seed,
+    )  # fmt: skip
+
+
+# By key: from a study, a slot, the levels of its factors, and the seed of its block.
+MAKERS: Mapping[str, Callable[[Study, Slot, Mapping[str, Any], int], Workload]] = {
+    "incast": lambda _study, slot, _factors, _seed: Incast(**slot.cell.parameters),
+    "shuffle": lambda _study, slot, _factors, _seed: Shuffle(**slot.cell.parameters),
+    "users": _users,
+    "arrivals": _arrivals,
 }

@@ -11,6 +11,7 @@ import yaml
 
 from framegauge.errors import StudyError
 from framegauge.files import inventory, yaml as yaml_file
+from framegauge.files.distributions import Beside
 from framegauge.files.machines import Machine
 from framegauge.study.model import Study
 
@@ -36,7 +37,8 @@ def load(path: str | Path, running: Callable[[str], None] | None = None, alter: 
         return inventory.load(folder / name, group, running)
 
     text = yaml_file.read(path, "a study file")
-    return yaml_file.parse(text, str(path), Study, "study", context={"hosts": hosts}, alter=alter)
+    context = {"hosts": hosts, "beside": Beside(folder).read}
+    return yaml_file.parse(text, str(path), Study, "study", context=context, alter=alter)
 
 
 def keys(path: str | Path) -> set[str]:
@@ -58,9 +60,12 @@ def load_preset(name: str) -> Study:
     return parse(text, f"preset {name}")
 
 
-def parse(text: str, name: str, alter: Alter = _as_it_is) -> Study:
-    """The study in `text`; `name` stands for the file in messages. `alter` is as for `load`."""
-    return yaml_file.parse(text, name, Study, "study", alter=alter)
+def parse(text: str, name: str, alter: Alter = _as_it_is, beside: Beside | None = None) -> Study:
+    """The study in `text`; `name` stands for the file in messages. `alter` is as for `load`. `beside` has the files
+    that it names, by default those beside a file of that name.
+    """
+    context = {"beside": (beside or Beside(Path(name).parent)).read}
+    return yaml_file.parse(text, name, Study, "study", context=context, alter=alter)
 
 
 def dump(study: Study) -> str:

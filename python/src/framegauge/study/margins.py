@@ -53,6 +53,8 @@ class Margins(Model):
     latency_p99: Margin = None
     latency_p999: Margin = None
     transactions: Margin = None
+    slowdown_p50: Margin = None
+    slowdown_p99: Margin = None
     receiver_cpu_cost: Margin = None
     sender_cpu_cost: Margin = None
     receiver_instructions: Margin = None
@@ -83,8 +85,10 @@ def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margin
     metrics = {
         "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast"}.isdisjoint(workloads),
         "completion_time": "shuffle" in workloads,
-        "latency_p50": not {"rr", "mixed"}.isdisjoint(workloads),
-        "latency_p99": not {"rr", "mixed"}.isdisjoint(workloads),
+        "latency_p50": not {"rr", "mixed", "users"}.isdisjoint(workloads),
+        "latency_p99": not {"rr", "mixed", "users"}.isdisjoint(workloads),
+        "slowdown_p50": "arrivals" in workloads,
+        "slowdown_p99": "arrivals" in workloads,
         **dict.fromkeys(own, True),
         "receiver_cpu_cost": cpu and not set(workloads) <= {"command", "mapreduce", "web"},
     }

@@ -6,10 +6,12 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from framegauge.errors import InputError, StudyError
 from framegauge.files import yaml as yaml_file
+from framegauge.files.distributions import Beside
 from framegauge.metrics import METRICS
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
@@ -35,11 +37,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a study file, its name, and how many seeds are asked for, if not as many as it has blocks."""
+    """The text of a study file, its name, how many seeds are asked for, if not as many as it has blocks, and the files
+    that it names."""
 
     text: str
     name: str
     seeds: int | None = None
+    beside: Beside = field(default=None, compare=False)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.beside is None:
+            object.__setattr__(self, "beside", Beside(Path(self.name).parent))
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ def axes(texts: Sequence[str]) -> list[Axis]:
 def simulated(source: Source) -> tuple[Study, list[str]]:
     """The study of a file, to be simulated, and what of the file was left out; StudyError if it cannot be."""
     notes: list[str] = []
-    return study_file.parse(source.text, source.name, lambda data: _alter(data, source, notes)), notes
+    return study_file.parse(source.text, source.name, lambda data: _alter(data, source, notes), source.beside), notes
 
 
 def points(source: Source, given: Sequence[Axis]) -> list[Point]:
@@ -108,7 +116,7 @@ def _at(source: Source, at: Mapping[str, str]) -> Point:
             _set(data, key, _read(key, value))
 
     try:
-        return Point(study_file.parse(source.text, source.name, alter), at)
+        return Point(study_file.parse(source.text, source.name, alter, source.beside), at)
     except StudyError as error:
         # Its line is that of the file, in which the value is not.
         said = error.problems[0].removeprefix(source.name)

@@ -3,21 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StrictInt, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    StrictInt,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
-from framegauge.files.types import Bytes, Problem, Seconds, Sizes, as_list
+from framegauge import quantities
+from framegauge.errors import QuantityError
+from framegauge.files import distributions
+from framegauge.files.distributions import Distribution
+from framegauge.files.types import Bytes, Durations, Problem, Seconds, Sizes, as_list
 from framegauge.study.parameters import Parameters, above_zero, grid
 
-__all__ = ["TRAFFIC", "Incast", "Shuffle"]
+__all__ = ["TRAFFIC", "Arrivals", "Incast", "Shuffle", "Users"]
 
-MOST_FLOWS = 1_000_000  # of a run: more than ten times what the largest published simulations have
+MOST_FLOWS = 1_000_000  # of a run
+MOST_LOAD = 2.0
 
 Count = Annotated[StrictInt, Field(ge=1, le=10_000)]
 Counts = Annotated[
     list[Count], BeforeValidator(as_list, json_schema_input_type=Count | list[Count]), Field(min_length=1)
 ]
+
+
+def _distribution(value: object, info: ValidationInfo) -> Distribution:
+    return distributions.parse(value, (info.context or {}).get("beside"))
+
+
+_WHOLE_TABLE = {"type": "array", "items": {"type": "number"}}
+_DISTRIBUTION = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1},
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}, "bytes": _WHOLE_TABLE, "probability": _WHOLE_TABLE},
+            "required": ["file", "bytes", "probability"],
+            "additionalProperties": False,
+        },
+    ],
+    "description": distributions.EXPECTED,
+}
+LOAD_EXPECTED = f"a load such as 0.5 or 50 %, above 0 and at most {MOST_LOAD:g}"
+
+
+def _load(value: object) -> float:
+    try:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        found = float(value) if number else quantities.parse_share(value)  # type: ignore[arg-type]
+    except QuantityError:
+        raise QuantityError(value, LOAD_EXPECTED) from None
+    if not 0 < found <= MOST_LOAD:
+        raise QuantityError(value, LOAD_EXPECTED)
+    return found
+
+
+_LOAD = {
+    "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": MOST_LOAD}, {"type": "string"}],
+    "description": LOAD_EXPECTED,
+}
+Load = Annotated[float, PlainValidator(_load), WithJsonSchema(_LOAD)]
+Loads = Annotated[list[Load], BeforeValidator(as_list, json_schema_input_type=Load | list[Load]), Field(min_length=1)]
+Between = Literal["any-to-any", "many-to-one", "half-to-half"]
+Betweens = Annotated[
+    list[Between], BeforeValidator(as_list, json_schema_input_type=Between | list[Between]), Field(min_length=1)
+]
+if TYPE_CHECKING:
+    Distributions = list[Distribution]
+else:
+    _One = Annotated[
+        Any, PlainValidator(_distribution), PlainSerializer(Distribution.as_json), WithJsonSchema(_DISTRIBUTION)
+    ]
+    Distributions = Annotated[
+        list[_One], BeforeValidator(as_list, json_schema_input_type=_One | list[_One]), Field(min_length=1)
+    ]
 
 
 class Traffic(Parameters):
@@ -102,4 +169,98 @@ class Shuffle(Traffic):
             yield Problem((), f"{hosts} hosts", f"at most {MOST_FLOWS} fetches: each host has one from every other")
 
 
-TRAFFIC: tuple[type[Parameters], ...] = (Incast, Shuffle)
+class Users(Traffic):
+    """`count` users of the last host, on the others in turn: each thinks, asks, waits for the whole answer, and thinks
+    again.
+
+    Times to think are exponential with the mean `think`. `response` is a size, or a distribution of which each answer
+    is drawn. Requests that are due within `duration` count.
+    """
+
+    key: ClassVar[str] = "users"
+    obeys_nagle: ClassVar[bool] = True
+
+    count: Counts
+    think: Durations = [0.1]
+    request: Bytes = 200
+    response: Distributions
+    duration: Durations = [2.0]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Users:
+        above_zero(self, "think", "duration")
+        if self.request == 0:
+            raise Problem(("request",), 0, "more than 0")
+        rounds = max(self.count) * (max(self.duration) / min(self.think) + 1)
+        if rounds > MOST_FLOWS:
+            raise Problem(("think",), f"{rounds:.0f} requests", f"at most {MOST_FLOWS}: fewer users, or a longer time")
+        return self
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """Every combination of the lists; a distribution is stated by its name."""
+        axes: dict[str, list[Any]] = {
+            "users": self.count,
+            "mean_think_seconds": self.think,
+            "response_sizes": [each.name for each in self.response],
+            "duration_seconds": self.duration,
+        }
+        return grid(axes, {"request_bytes": self.request, "sample_seconds": self.sample})
+
+    def distribution(self, name: str) -> Distribution:
+        """The distribution of this name."""
+        return next(each for each in self.response if each.name == name)
+
+    def needed_hosts(self) -> tuple[int, str]:
+        """Two."""
+        return 2, ""
+
+
+class Arrivals(Traffic):
+    """New flows at random times (Poisson) between random hosts for `duration`, whatever becomes of those before.
+
+    `load` is the mean payload that a host's link is asked to carry, as a share of the rate of `testbed.link`: each
+    host's with any-to-any, the last one's with many-to-one, those of the first half with half-to-half. `within` is the
+    time after `duration` in which flows must end.
+    """
+
+    key: ClassVar[str] = "arrivals"
+
+    sizes: Distributions
+    load: Loads
+    duration: Durations = [0.1]
+    pattern: Betweens = ["any-to-any"]
+    within: Seconds = 10.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Arrivals:
+        above_zero(self, "duration")
+        return self
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """Every combination of the lists; a distribution is stated by its name."""
+        axes: dict[str, list[Any]] = {
+            "flow_sizes": [each.name for each in self.sizes],
+            "load": self.load,
+            "duration_seconds": self.duration,
+            "pattern": self.pattern,
+        }
+        return grid(axes, {"within_seconds": self.within, "sample_seconds": self.sample})
+
+    def distribution(self, name: str) -> Distribution:
+        """The distribution of this name."""
+        return next(each for each in self.sizes if each.name == name)
+
+    def needed_hosts(self) -> tuple[int, str]:
+        """Two."""
+        return 2, ""
+
+    def misfits(self, hosts: int, bits_per_second: int | None) -> Iterator[Problem]:
+        """Problems with too few or too many flows; their paths are relative to these parameters."""
+        links = max({"any-to-any": hosts, "many-to-one": 1, "half-to-half": hosts // 2}[each] for each in self.pattern)
+        for place, each in enumerate(self.sizes):
+            rate = links * (bits_per_second or 0) / 8.0 / each.mean
+            if (most := max(self.load) * max(self.duration) * rate) > MOST_FLOWS:
+                yield Problem(("sizes", place), f"{most:.0f} flows", f"at most {MOST_FLOWS}: a shorter duration")
+
+
+TRAFFIC: tuple[type[Parameters], ...] = (Incast, Shuffle, Users, Arrivals)

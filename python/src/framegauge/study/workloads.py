@@ -23,11 +23,11 @@ from pydantic import (
 
 from framegauge.errors import QuantityError
 from framegauge.files.types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
+from framegauge.study import traffic
 from framegauge.study.command import Command
 from framegauge.study.mapreduce import MapReduce
 from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.sizes import SizesLevels, sizes_problems
-from framegauge.study.traffic import TRAFFIC, Incast, Shuffle
 from framegauge.study.web import Web
 
 __all__ = [
@@ -263,7 +263,7 @@ class Ftp(Parameters):
 
 
 _OF_HOSTS: tuple[type[Parameters], ...] = (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
-WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *TRAFFIC)}
+WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *traffic.TRAFFIC)}
 
 
 class Workload(Model):
@@ -279,8 +279,10 @@ class Workload(Model):
     command: Command | None = None
     mapreduce: MapReduce | None = None
     web: Web | None = None
-    incast: Incast | None = None
-    shuffle: Shuffle | None = None
+    incast: traffic.Incast | None = None
+    shuffle: traffic.Shuffle | None = None
+    users: traffic.Users | None = None
+    arrivals: traffic.Arrivals | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -10,13 +10,21 @@ from framegauge import quantities
 __all__ = ["OF_TRAFFIC", "amounts", "of_traffic"]
 
 # The conditions of workloads that are only simulated.
-OF_TRAFFIC = ("unit_bytes", "block_bytes", "servers", "at_once")
+OF_TRAFFIC = (
+    "unit_bytes", "block_bytes", "servers", "at_once", "mean_think_seconds", "response_sizes", "flow_sizes", "load",
+)  # fmt: skip
 
 
 def of_traffic(name: str, value: Any) -> str:
     """One of these conditions: "unit 256 kB", "8 servers"."""
     if name.endswith("_bytes"):
         return f"{name.removesuffix('_bytes')} {quantities.print_bytes(value)}"
+    if name == "mean_think_seconds":
+        return f"think {quantities.print_seconds(value)}"
+    if name.endswith("_sizes"):
+        return f"{name.removesuffix('_sizes')}s {value}"
+    if name == "load":
+        return f"load {value:g}"
     if name == "servers":
         return f"{value} server{'' if value == 1 else 's'}"
     return f"{value} {name.replace('_', ' ')}"

@@ -13,6 +13,7 @@ _WHAT = {
     "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
     "mixed": "requests alongside bulk transfers", "mapreduce": "MapReduce jobs",
     "incast": "reads from many servers at once", "shuffle": "shuffles",
+    "users": "requests of users", "arrivals": "arriving flows",
 }  # fmt: skip
 # By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
 _PHRASES = {
@@ -21,6 +22,8 @@ _PHRASES = {
     "fairness": ("share", "the link {x} more evenly", "the link {x} less evenly"),
     "smallest_goodput": ("move", "the slowest flow {x} faster", "the slowest flow {x} more slowly"),
     "transactions": ("give", "{x} more transactions per second", "{x} fewer transactions per second"),
+    "slowdown_p50": ("give", "{what} {x} less slowdown in the median", "{what} {x} more slowdown in the median"),
+    "slowdown_p99": ("give", "{what} {x} less slowdown at 99 %", "{what} {x} more slowdown at 99 %"),
     "latency_p50": ("give", "{what} {x} less latency in the median", "{what} {x} more latency in the median"),
     "latency_p99": ("give", "{what} {x} less latency at 99 %", "{what} {x} more latency at 99 %"),
     "latency_p999": ("give", "{what} {x} less latency at 99.9 %", "{what} {x} more latency at 99.9 %"),

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json
-from framegauge.workloads.traffic import Data, limit_seconds, shares, whole
+from framegauge.workloads.traffic import Data, TrafficRecord, limit_seconds, shares, whole
 from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Step, Work
 
 __all__ = ["Shuffle"]
@@ -66,7 +66,10 @@ class Shuffle:
             }
         )  # fmt: skip
         active = float(answered["end_seconds"].max() - asked["start_seconds"].min())
-        return Data(server, place, answered["bytes"]).record(hosts, done, active, self.size_bytes), {"fetches": fetches}
+        record: TrafficRecord = {
+            **Data(server, place, answered["bytes"]).record(hosts, done, active, self.size_bytes), "links": len(hosts),
+        }  # fmt: skip
+        return record, {"fetches": fetches}
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """Nothing beyond the record."""

@@ -117,9 +117,10 @@ def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, ta
         metrics["goodput"] = part.bits_per_second
     excluded = [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
+    lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
     readings: Json = {
         **waits.readings(record),
-        "ceiling_bits_per_second": min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()),
+        "ceiling_bits_per_second": lowest * done.get("links", 1),
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
     }

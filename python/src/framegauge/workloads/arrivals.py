@@ -1,0 +1,204 @@
+"""arrivals: new flows at random times between random hosts, whatever becomes of those before (an open loop).
+
+The usual load of simulations of data centres: M. Alizadeh et al., "pFabric: Minimal Near-Optimal Datacenter Transport",
+SIGCOMM 2013. Arrivals are a Poisson process. The offered load is the mean payload that a host's link is asked to carry,
+as a share of its rate: each host's link, in and out (any-to-any), that of the last host (many-to-one), or those of the
+sending half (half-to-half).
+
+The slowdown of a flow is its time over the ideal time on an empty network, one that does not depend on what a study
+compares: 1.5 RTT, one to open the connection and half of one for the data to come, and the payload at the rate of the
+host's link, without headers. The RTT is that between the two hosts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from framegauge.errors import ProgramFailure
+from framegauge.files.distributions import Distribution
+from framegauge.networks.paths import Distances
+from framegauge.networks.topologies import drawn_links
+from framegauge.quantities import print_seconds
+from framegauge.record import Record
+from framegauge.testbeds.base import Host, Json
+from framegauge.workloads.draws import Draws
+from framegauge.workloads.rr import quantile
+from framegauge.workloads.traffic import Data, TrafficRecord
+from framegauge.workloads.work import CLIENT, Flow, Outcome, Step, Work
+
+__all__ = ["MOST_UNFINISHED", "Arrivals", "Drawn", "flows_per_second"]
+
+MOST_UNFINISHED = 0.01  # of all flows of a run
+SMALL_BYTES, LARGE_BYTES = 100_000, 10_000_000
+CLASSES = ("small", "medium", "large")
+SLOWDOWNS = {"slowdown_p50": 0.5, "slowdown_p99": 0.99}
+TIMES, SIZES, SOURCES, TARGETS = range(4)  # what is drawn
+
+
+def flows_per_second(load: float, bits_per_second: int, mean_bytes: float, pattern: str, hosts: int) -> float:
+    """How many flows arrive for a load, on average: see above for whose links it is of."""
+    links = {"any-to-any": hosts, "many-to-one": 1, "half-to-half": hosts // 2}[pattern]
+    return load * bits_per_second * links / (8.0 * mean_bytes)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The flows of a run by column, in the order of their arrival; hosts are given by their places."""
+
+    begin_seconds: np.ndarray
+    bytes: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+
+
+class ArrivalsRecord(TrafficRecord):
+    """`flows` that arrived, and `unfinished`, those that had not ended; `by_size` has the metrics of each class."""
+
+    flows: int
+    unfinished: int
+    by_size: dict[str, Json]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Flows that arrive for `duration_seconds`; after `within_seconds` more, those that have not ended are given up."""
+
+    sizes: Distribution
+    load: float
+    bits_per_second: int
+    rtt_seconds: float
+    topology: Mapping[str, Any] = field(default_factory=lambda: {"kind": "rack"})
+    duration_seconds: float = 0.1
+    pattern: str = "any-to-any"
+    within_seconds: float = 10.0
+    sample_seconds: float = 0.01
+    seed: int = 1
+    name: str = "arrivals"
+
+    def expected_seconds(self, bits_per_second: int | None) -> float:
+        """The time in which flows arrive."""
+        return self.duration_seconds
+
+    def drawn(self, hosts: int) -> Drawn:
+        """The flows between so many hosts."""
+        rate = flows_per_second(self.load, self.bits_per_second, self.sizes.mean, self.pattern, hosts)
+        draws = Draws(self.seed)
+        begins = draws.sums(TIMES, 1.0 / rate, self.duration_seconds)[:-1]
+        count, half = len(begins), hosts // 2
+        sizes = self.sizes.at(draws.even(SIZES, count))
+        if self.pattern == "many-to-one":
+            sources, targets = draws.below(SOURCES, count, hosts - 1), np.full(count, hosts - 1)
+        elif self.pattern == "half-to-half":
+            sources, targets = draws.below(SOURCES, count, half), half + draws.below(TARGETS, count, hosts - half)
+        else:
+            sources, targets = draws.below(SOURCES, count, hosts), draws.below(TARGETS, count, hosts - 1)
+            targets = targets + (targets >= sources)  # any but itself
+        return Drawn(begins, sizes, sources, targets)
+
+    def ideal_seconds(self, hosts: Sequence[str], flows: Drawn) -> np.ndarray:
+        """The time of each flow on an empty network: see above. The RTT is divided equally among links."""
+        links = drawn_links(self.topology, hosts)
+        distances, known = Distances(links), set(hosts)
+        # Hosts of one switch are as far from all others; two of them are two links apart.
+        ways = [*links, *((other, one) for one, other in links)]
+        some = {switch: host for host, switch in ways if host in known}.values()
+        most = max(2, *(distances.between(one, other) or 0 for one in some for other in some))
+        ends = zip(flows.sources.tolist(), flows.targets.tolist(), strict=True)
+        hops = np.array([distances.between(hosts[source], hosts[target]) for source, target in ends], float)
+        return 1.5 * self.rtt_seconds * hops / most + 8.0 * flows.bytes / self.bits_per_second
+
+    def work(self, hosts: Sequence[Host]) -> Work:
+        """A connection for each flow, from when it arrives."""
+        drawn, names = self.drawn(len(hosts)), [host.name for host in hosts]
+        columns = (drawn.begin_seconds, drawn.bytes, drawn.sources, drawn.targets)
+        flows = [
+            Flow(names[source], names[target], (Step(CLIENT, size),), begin_seconds=begin)
+            for begin, size, source, target in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+        return Work(flows, self.duration_seconds + self.within_seconds, self.sample_seconds)
+
+    def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
+        """The record, and the table of flows (`arrivals`), in which hosts are numbered from 1; ProgramFailure if there
+        were none, or too many had not ended."""
+        drawn, found = self.drawn(len(hosts)), done.all_transfers
+        count, came = len(drawn.bytes), found["flow"].astype(np.int64)
+        ended = came[found["complete"] == 1]
+        unfinished = count - len(ended)
+        if not count:
+            raise ProgramFailure(f"found no flow in {print_seconds(self.duration_seconds)}, expected one or more")
+        if unfinished > MOST_UNFINISHED * count:
+            limit = print_seconds(self.within_seconds)
+            raise ProgramFailure(
+                f"found {unfinished} of {count} flows that had not ended {limit} after the last could arrive, "
+                f"expected at most {100 * MOST_UNFINISHED:g} %"
+            )
+        ends = np.full(count, math.nan)
+        ends[ended] = found["end_seconds"][found["complete"] == 1]
+        ideal = self.ideal_seconds([host.name for host in hosts], drawn)
+        classes = (drawn.bytes >= SMALL_BYTES).astype(np.int8) + (drawn.bytes > LARGE_BYTES)
+        missing = np.isnan(ends)
+        flows = pa.table(
+            {
+                "from": (drawn.sources + 1).astype(np.uint32), "to": (drawn.targets + 1).astype(np.uint32),
+                "bytes": drawn.bytes, "class": pa.DictionaryArray.from_arrays(classes, list(CLASSES)),
+                "start_seconds": drawn.begin_seconds, "end_seconds": pa.array(ends, mask=missing),
+                "ideal_seconds": ideal,
+                "slowdown": pa.array((ends - drawn.begin_seconds) / ideal, mask=missing),
+            }
+        )  # fmt: skip
+        data = Data(drawn.sources[came], drawn.targets[came], found["bytes"])
+        told: ArrivalsRecord = {
+            **data.record(hosts, done, float(done.end_seconds - drawn.begin_seconds[0]), None),
+            "flows": count,
+            "unfinished": unfinished,
+            "not_measured": _judged(flows)[1],
+            "by_size": {name: _by_class(flows, classes == place) for place, name in enumerate(CLASSES)},
+        }
+        return told, {"arrivals": flows}
+
+    def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
+        """Nothing beyond the record."""
+        return {}
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """The metrics of a run.
+
+        completion_time: the mean over the flows, from the arrival to the last byte; none if one had not ended.
+        slowdown_p50 and slowdown_p99: what that share of flows does not exceed (nearest rank); a flow that had not
+        ended is slower than all others.
+        """
+        return _judged(tables["arrivals"])[0]
+
+
+def _judged(flows: pa.Table) -> tuple[dict[str, float], dict[str, str]]:
+    """The metrics of flows, and the reasons for missing ones."""
+    begins, ends, slowdowns = (
+        flows.column(name).to_numpy() for name in ("start_seconds", "end_seconds", "slowdown")
+    )  # fmt: skip
+    missing = int(np.isnan(ends).sum())
+    known = slowdowns[~np.isnan(slowdowns)].tolist()
+    found: dict[str, float] = {}
+    why: dict[str, str] = {}
+    if missing or not len(ends):
+        why["completion_time"] = f"{missing} of {len(ends)} flows of a run had not ended"
+    else:
+        found["completion_time"] = float((ends - begins).mean())
+    for name, share in SLOWDOWNS.items():
+        if (value := quantile(known, share, missing)) is not None:
+            found[name] = value
+        elif len(ends) < round(1 / (1 - share)):
+            why[name] = f"a run has {len(ends)} flows, but {share:.0%} needs {1 / (1 - share):.0f}"
+        else:
+            why[name] = f"{missing} of {len(ends)} flows of a run had not ended"
+    return found, why
+
+
+def _by_class(flows: pa.Table, chosen: np.ndarray) -> Json:
+    mine = flows.filter(pa.array(chosen))
+    return {"flows": mine.num_rows, "unfinished": mine.column("end_seconds").null_count, **_judged(mine)[0]}
