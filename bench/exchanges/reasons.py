@@ -19,18 +19,20 @@ _CLOSED = (
     "and cwnd by it."
 )
 _HOLE = "Open: one acknowledgement more, or fewer, is sent at once around the time at which the hole is filled."
-_MARKS = "Open: an acknowledgement covers one segment more, or fewer, while cwnd shrinks."
+_MARKS = (
+    "The kernel sends segment 26, with which a buffer of its socket ends, by itself and with PSH, the model 26 and 27 "
+    "together. Which buffer ends there depends on how many segments leave while the program still writes."
+)
 
 REASONS: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            "segment 1 of 30 lost", "segment 10 of 30 lost", "segments 1 to 10 lost", "segments 2 to 10 lost",
-            "first segment and its resend lost",
+            "segment 1 of 30 lost", "segment 10 of 30 lost", "segments 1 to 10 lost", "first segment and its resend lost",
         ),
         _HOLE,
     ),
     "segments 3 to 4 lost": _READS,
-    "segments 5 to 7 lost": _PUSHED,
+    **dict.fromkeys(("segments 5 to 7 lost", "segments 2 to 10 lost"), _PUSHED),
     **dict.fromkeys(
         ("segment 2 of 30 lost", "resend lost again", "RTT 50 ms, nothing lost", "RTT 1 ms, last segment lost"),
         _LIKELY_READS,
