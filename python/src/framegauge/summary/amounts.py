@@ -7,7 +7,7 @@ from typing import Any
 
 from framegauge import quantities
 
-__all__ = ["OF_TRAFFIC", "amounts", "of_traffic"]
+__all__ = ["OF_TRAFFIC", "amounts", "of_traffic", "users"]
 
 # The conditions of workloads that are only simulated.
 OF_TRAFFIC = (
@@ -30,12 +30,17 @@ def of_traffic(name: str, value: Any) -> str:
     return f"{value} {name.replace('_', ' ')}"
 
 
+def users(value: Any) -> str:
+    """How many users there are: "20 users"."""
+    return "users until saturation" if value == "saturate" else f"{value} user{'' if value == 1 else 's'}"
+
+
 def amounts(given: Mapping[str, Any]) -> Iterator[str]:
     """The amounts among the conditions that both sides shared: "10 MB", "100 B / 1 kB", "closed loop"."""
     if "test" in given:
         yield str(given["test"])
     if "users" in given:
-        yield "users until saturation" if given["users"] == "saturate" else f"{given['users']} users"
+        yield users(given["users"])
     if "job" in given:
         yield str(given["job"])
     if "size_bytes" in given:

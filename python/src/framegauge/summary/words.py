@@ -227,6 +227,8 @@ def condition(name: str, value: Any) -> str:
         return f"{word(name)} {'-' if value is None else _of(name, value)}"
     if name in amounts.OF_TRAFFIC:
         return amounts.of_traffic(name, value)
+    if name == "users":
+        return amounts.users(value)
     if name == "nics":
         return f"{value} NIC{'' if value == 1 else 's'}"
     if name == "sizes" and value is None:
