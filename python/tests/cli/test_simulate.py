@@ -202,6 +202,21 @@ def test_without_an_agent_it_is_said_how_to_get_one(
     assert "missing framegauge-agent" in capsys.readouterr().err
 
 
+@agent
+def test_other_flows_are_no_replay_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flows, file, out = tmp_path / "f.csv", tmp_path / "s.yaml", tmp_path / "out"
+    flows.write_text("client,server,start_seconds,bytes\na,b,0,1000\n")
+    file.write_text("testbed: {kind: simulator}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{replay: {flows: f.csv}}]\n")
+    assert simulate(file, "--seeds", "2", "--out", out) == 0
+    assert simulate("--resume", "--out", out) == 0
+    kept = (out / "runs.jsonl").read_bytes()
+    flows.write_text("client,server,start_seconds,bytes\na,b,0,1001\n")
+    capsys.readouterr()
+    assert simulate("--resume", "--out", out) == 2
+    assert "found other recorded flows than when it began" in capsys.readouterr().err
+    assert (out / "runs.jsonl").read_bytes() == kept
+
+
 def test_a_study_is_no_simulation_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "fake.yaml").write_text(STUDY)
     assert main(["study", str(tmp_path / "fake.yaml"), "--out", str(tmp_path / "out")]) == 0

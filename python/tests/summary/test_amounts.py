@@ -16,3 +16,9 @@ def test_traffic_is_said_and_told_apart() -> None:
     found = words.Cells(cells)
     assert [found.name(each) for each in cells] == ["2 servers", "4 servers"]
     assert found.common == "incast, block 1 MB"
+
+
+def test_a_replay_is_said() -> None:
+    given = {"recording": "flows", "copies": 1, "speed": 2.0, "ends": "spread"}
+    assert words.conditions(given) == "recording flows, 1 copy, speed 2, ends spread"
+    assert words.condition("copies", 6) == "6 copies"

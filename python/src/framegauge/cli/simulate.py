@@ -23,7 +23,7 @@ _MORE = """\
 FILE is a study file. Its network and its workloads are simulated, every packet of them, with the switches of the
 emulated rack and hosts whose TCP follows Linux 6.18. It needs no root, no network and no quiet machine. A file for
 testbed rack is simulated as it is; what a simulation does not have is one clear line (docs/how-to/simulate.md).
-The traffic of applications is simulated for networks of any size: incast, shuffle, users, arrivals
+The traffic of applications is simulated for networks of any size: incast, shuffle, users, arrivals, replay
 (docs/reference/workloads.md).
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.

@@ -95,7 +95,11 @@ def run(
     captures.check(asked.captures, taken, engine.simulate)
     if taken:
         say(captures.told(asked.captures, taken, sum(map(len, blocks))))
-    plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: asked.as_json()}
+    replayed = _replayed(found)
+    if resume and read(folder).plan[KEY].get("replayed", []) != replayed:
+        raise InputError(f"{folder}: found other recorded flows than when it began, expected the same to resume it")
+    about = {**asked.as_json(), **({"replayed": replayed} if replayed else {})}
+    plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: about}
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(base), plan)
     with journal:
         try:
@@ -112,6 +116,11 @@ def run(
         journal.save("summary.json", summary.text(told).encode())
         journal.save(commands.PAGE, documents.page(saved, told).encode())
     return commands.Finished(folder, outcome, told, folder / commands.PAGE)
+
+
+def _replayed(found: Sequence[Point]) -> list[str | None]:
+    """The digests of recorded flows that are replayed, point by point: their files may change, and results do not."""
+    return [work.replay.sha256 for point in found for work in point.study.workloads if work.replay is not None]
 
 
 def _fill(

@@ -10,6 +10,7 @@ from framegauge.study.model import Study
 from framegauge.workloads.arrivals import Arrivals
 from framegauge.workloads.base import Workload
 from framegauge.workloads.incast import Incast
+from framegauge.workloads.replay import Replay
 from framegauge.workloads.shuffle import Shuffle
 from framegauge.workloads.users import Users
 
@@ -37,10 +38,18 @@ def _arrivals(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -
     )  # fmt: skip
 
 
+def _replay(study: Study, slot: Slot, _factors: Mapping[str, Any], seed: int) -> Replay:
+    asked = study.workloads[slot.cell.place].replay
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no replay")
+    return Replay(asked.recording(), **slot.cell.parameters, seed=seed)
+
+
 # By key: from a study, a slot, the levels of its factors, and the seed of its block.
 MAKERS: Mapping[str, Callable[[Study, Slot, Mapping[str, Any], int], Workload]] = {
     "incast": lambda _study, slot, _factors, _seed: Incast(**slot.cell.parameters),
     "shuffle": lambda _study, slot, _factors, _seed: Shuffle(**slot.cell.parameters),
     "users": _users,
     "arrivals": _arrivals,
+    "replay": _replay,
 }

@@ -59,12 +59,12 @@ class Beside:
     """The files that a study file names, by their names, relative to its folder. Once read, they stay as they were."""
 
     def __init__(self, folder: Path, known: Mapping[str, str] | None = None) -> None:
-        self._folder, self.texts = folder, dict(known or {})
+        self.folder, self.texts = folder, dict(known or {})
 
     def read(self, name: str) -> str:
         """The text of a file; OSError or UnicodeDecodeError if it cannot be read, ValueError if it is too large."""
         if name not in self.texts:
-            with (self._folder / name).open("rb") as file:
+            with (self.folder / name).open("rb") as file:
                 data = file.read(MOST_FILE_BYTES + 1)
             if len(data) > MOST_FILE_BYTES:
                 raise ValueError(f"more than {MOST_FILE_BYTES} bytes")

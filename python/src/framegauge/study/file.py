@@ -37,7 +37,7 @@ def load(path: str | Path, running: Callable[[str], None] | None = None, alter: 
         return inventory.load(folder / name, group, running)
 
     text = yaml_file.read(path, "a study file")
-    context = {"hosts": hosts, "beside": Beside(folder).read}
+    context = {"hosts": hosts, "beside": Beside(folder).read, "folder": folder}
     return yaml_file.parse(text, str(path), Study, "study", context=context, alter=alter)
 
 
@@ -64,7 +64,8 @@ def parse(text: str, name: str, alter: Alter = _as_it_is, beside: Beside | None 
     """The study in `text`; `name` stands for the file in messages. `alter` is as for `load`. `beside` has the files
     that it names, by default those beside a file of that name.
     """
-    context = {"beside": (beside or Beside(Path(name).parent)).read}
+    beside = beside or Beside(Path(name).parent)
+    context = {"beside": beside.read, "folder": beside.folder}
     return yaml_file.parse(text, name, Study, "study", context=context, alter=alter)
 
 

@@ -84,7 +84,7 @@ def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margin
     CPU cost is metered."""
     metrics = {
         "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast"}.isdisjoint(workloads),
-        "completion_time": "shuffle" in workloads,
+        "completion_time": not {"shuffle", "replay"}.isdisjoint(workloads),
         "latency_p50": not {"rr", "mixed", "users"}.isdisjoint(workloads),
         "latency_p99": not {"rr", "mixed", "users"}.isdisjoint(workloads),
         "slowdown_p50": "arrivals" in workloads,

@@ -293,6 +293,10 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             for problem in workload.arrivals.misfits(hosts, study.testbed.link.rate):
                 problem.path = ("workloads", index, "arrivals", *problem.path)
                 yield problem
+        if workload.replay is not None:
+            for problem in workload.replay.misfits(study.testbed.host_names):
+                problem.path = ("workloads", index, "replay", *problem.path)
+                yield problem
         if able.is_invented and (workload.command is not None or parameters.starts_programs):
             beds = "rack, veth or ssh" if workload.command is not None else "rack or veth"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"

@@ -27,6 +27,7 @@ from framegauge.study import traffic
 from framegauge.study.command import Command
 from framegauge.study.mapreduce import MapReduce
 from framegauge.study.parameters import Parameters, above_zero, grid
+from framegauge.study.replay import Replay
 from framegauge.study.sizes import SizesLevels, sizes_problems
 from framegauge.study.web import Web
 
@@ -263,7 +264,8 @@ class Ftp(Parameters):
 
 
 _OF_HOSTS: tuple[type[Parameters], ...] = (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
-WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *traffic.TRAFFIC)}
+_SIMULATED: tuple[type[Parameters], ...] = (*traffic.TRAFFIC, Replay)
+WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *_SIMULATED)}
 
 
 class Workload(Model):
@@ -283,6 +285,7 @@ class Workload(Model):
     shuffle: traffic.Shuffle | None = None
     users: traffic.Users | None = None
     arrivals: traffic.Arrivals | None = None
+    replay: Replay | None = None
 
     @model_validator(mode="before")
     @classmethod

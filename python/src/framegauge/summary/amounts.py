@@ -12,6 +12,7 @@ __all__ = ["OF_TRAFFIC", "amounts", "of_traffic", "users"]
 # The conditions of workloads that are only simulated.
 OF_TRAFFIC = (
     "unit_bytes", "block_bytes", "servers", "at_once", "mean_think_seconds", "response_sizes", "flow_sizes", "load",
+    "recording", "copies", "speed", "ends",
 )  # fmt: skip
 
 
@@ -27,6 +28,10 @@ def of_traffic(name: str, value: Any) -> str:
         return f"load {value:g}"
     if name == "servers":
         return f"{value} server{'' if value == 1 else 's'}"
+    if name in ("recording", "speed", "ends"):
+        return f"{name} {value:g}" if name == "speed" else f"{name} {value}"
+    if name == "copies":
+        return "1 copy" if value == 1 else f"{value} copies"
     return f"{value} {name.replace('_', ' ')}"
 
 

@@ -13,7 +13,7 @@ _WHAT = {
     "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
     "mixed": "requests alongside bulk transfers", "mapreduce": "MapReduce jobs",
     "incast": "reads from many servers at once", "shuffle": "shuffles",
-    "users": "requests of users", "arrivals": "arriving flows",
+    "users": "requests of users", "arrivals": "arriving flows", "replay": "recorded flows",
 }  # fmt: skip
 # By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
 _PHRASES = {
