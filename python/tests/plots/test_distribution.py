@@ -23,6 +23,20 @@ def test_the_axis_goes_from_one_power_of_ten_to_another(values: list[float], pow
     assert distribution.decades(values) == powers
 
 
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([0.013, 0.018], [0.01, 0.02]),
+        ([0.0015, 0.03], [0.001, 0.002, 0.005, 0.01, 0.02, 0.05]),
+        ([0.0006, 0.9], [0.0005, 0.01, 0.1, 1.0]),
+        ([1.0, 1.0], [1.0, 2.0]),
+        ([0.0], [1.0, 2.0]),
+    ],
+)
+def test_an_axis_that_is_close_has_round_ends_around_all_values(values: list[float], ticks: list[float]) -> None:
+    assert distribution.between(values) == ticks
+
+
 def test_a_line_rises_by_the_share_of_values_at_each_size() -> None:
     corners = list(distribution._steps([10.0, 10.0, 20.0, 40.0], 1.0, 100.0))
     assert corners == [(1.0, 0.0), (10.0, 0.5), (20.0, 0.75), (40.0, 1.0), (100.0, 1.0)]

@@ -62,13 +62,14 @@ def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved
     text = html.page(found)
     page = pages.check(text)
     assert [each.attributes["id"] for each in page.all("h2")] == [
-        "sure", "limits", "effects", "levels", "interactions", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
+        "sure", "limits", "effects", "levels", "interactions", "maps", "why", "runs", "flows", "ceiling", "time", "cpu", "method", "repeat",
         "decision",
     ]  # fmt: skip
     assert {each.kind for each in found.pictures} == {
         "effects",
         "levels",
         "interactions",
+        "maps",
         "runs",
         "flows",
         "ceiling",

@@ -16,8 +16,11 @@ from framegauge.report.pictures import (
     arms,
     changes as changes_charts,
     charts,
+    flow_times as flow_charts,
     flows as contention_charts,
+    heat as heat_charts,
     levels as levels_charts,
+    ports as port_charts,
     records,
     series,
     web as web_charts,
@@ -69,8 +72,9 @@ def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None)
     readings = records.read(saved)
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
+    named = words.Cells(summary["verdicts"])
     contended = contention_charts.pictures(saved, summary, looks)
-    changed = changes_charts.pictures(saved, looks, words.Cells(summary["verdicts"]))
+    changed = changes_charts.pictures(saved, looks, named)
     return Material(
         saved=saved,
         summary=summary,
@@ -81,9 +85,12 @@ def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None)
         pictures=[
             *charts.pictures(saved, summary, readings),
             *levels_charts.pictures(saved, summary),
+            *heat_charts.pictures(summary),
+            *flow_charts.pictures(saved, looks, named),
             *contended,
+            *port_charts.pictures(saved, looks, named),
             *changed,
-            *web_charts.pictures(saved, looks, words.Cells(summary["verdicts"])),
+            *web_charts.pictures(saved, looks, named),
         ],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,

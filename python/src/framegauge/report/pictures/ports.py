@@ -1,0 +1,230 @@
+"""The busiest port of each comparison over time, its worst burst, and its runs of drops by input port."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framegauge.plots import draw, histogram, rows, timeline
+from framegauge.printable import printable
+from framegauge.report.pictures import arms, series
+from framegauge.report.pictures.arms import Look
+from framegauge.report.pictures.charts import Picture
+from framegauge.results import spools
+from framegauge.results.journal import Run, Saved
+from framegauge.results.spools import dig
+from framegauge.summary import drop_runs, words
+from framegauge.summary.units import unit_scale
+
+__all__ = ["MOST_CELLS", "pictures"]
+
+MOST_CELLS = 4
+STEPS = 160  # of the time axis: about two pixels each
+BURST_STEPS = 120
+SHORTEST_BURST, LONGEST_BURST = 100e-6, 5e-3
+PAUSE_SECONDS = 500e-6  # without a drop, after which a burst is over
+MOST_INPUTS = 2  # input ports with a row each; more are shown together
+
+Columns = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A port in a run: its samples, what it marked and dropped, and when the run ended."""
+
+    look: Look
+    run: Run
+    time: np.ndarray
+    peak: np.ndarray
+    queue: np.ndarray
+    marked: np.ndarray  # times
+    dropped: np.ndarray
+    told: Sequence[tuple[float, float]]  # time and queue of each drop and mark
+    end: float
+
+
+def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
+    """Of the first cells that dropped or marked anything: the port that did most of it, in one run of each arm."""
+    drawn = 0
+    for cell in sorted({run.cell for run in saved.runs}):
+        inside = [run for run in saved.runs if run.cell == cell]
+        chosen = {arm: series.representative([run for run in inside if run.arm == arm]) for arm in looks}
+        runs = {arm: run for arm, run in chosen.items() if run is not None}
+        port = _busiest(saved.folder, list(runs.values()))
+        if port is None or drawn == MOST_CELLS:
+            continue
+        found = [each for arm, run in runs.items() if (each := _seen(saved.folder, run, port, looks[arm])) is not None]
+        title = arms.cell_title(inside, cells)
+        if found:
+            drawn += 1
+            yield _whole(f"port-{cell + 1}", title, port, found)
+            yield from _burst(f"burst-{cell + 1}", title, port, found)
+        yield from _lengths(f"lengths-{cell + 1}", title, port, saved, inside, looks)
+
+
+def _busiest(folder: Path, runs: Sequence[Run]) -> str | None:
+    """The port with the most drops, or without any the most marks, in all these runs; None if there are none."""
+    dropped: Counter[str] = Counter()
+    marked: Counter[str] = Counter()
+    for run in runs:
+        for port in dig(spools.record(folder, run.number), "measure", "fabric", "ports") or ():
+            dropped[port["port"]] += port.get("dropped_frames") or 0
+            marked[port["port"]] += port.get("marked_frames") or 0
+    for counts in (dropped, marked):
+        if counts and max(counts.values()) > 0:
+            return counts.most_common(1)[0][0]
+    return None
+
+
+def _seen(folder: Path, run: Run, port: str, look: Look) -> _Seen | None:
+    place = folder / "runs" / str(run.number)
+    queues = _of(place / "queues.parquet", port, ("time_seconds", "peak_queue_bytes", "queue_bytes"))
+    drops = _of(place / "drops.parquet", port, ("time_seconds", "queue_bytes", "action"))
+    if queues is None or not len(queues["time_seconds"]) or drops is None:
+        return None
+    times = drops["time_seconds"].astype(float)
+    elapsed = dig(spools.record(folder, run.number), "measure", "elapsed_seconds")
+    return _Seen(
+        look, run, queues["time_seconds"], queues["peak_queue_bytes"], queues["queue_bytes"],
+        times[drops["action"] == "marked"], times[drops["action"] == "dropped"],
+        list(zip(times.tolist(), drops["queue_bytes"].tolist(), strict=True)),
+        max(float(elapsed or 0.0), float(queues["time_seconds"][-1])),
+    )  # fmt: skip
+
+
+def _of(path: Path, port: str, names: Sequence[str]) -> Columns | None:
+    """These columns of a port's rows, in the order of time."""
+    table = spools.table(path)
+    if table is None or not {*names, "port"} <= set(table.column_names):
+        return None
+    mine = table.filter(pc.equal(table["port"], pa.scalar(port, pa.string()))).sort_by("time_seconds")
+    return {name: mine[name].to_numpy(zero_copy_only=False) for name in names}
+
+
+def _whole(name: str, title: str, port: str, found: Sequence[_Seen]) -> Picture:
+    end = max(each.end for each in found)
+    factor, unit = unit_scale("seconds", end)
+    amounts, bytes_unit = unit_scale("bytes", max(float(each.peak.max()) for each in found))
+    edges = np.linspace(0.0, end, STEPS + 1)
+    panels = []
+    for each in found:
+        held = np.zeros(STEPS)
+        # A sample is of the time since the one before: a step shows the most that was held in it, or reached into it.
+        np.maximum.at(held, np.clip(np.searchsorted(edges, each.time) - 1, 0, STEPS - 1), each.peak)
+        panels.append(
+            timeline.Panel(
+                rows.Row("", each.look.label, _note(each, float(each.peak.max())), each.look.role),
+                _steps(edges / factor, held / amounts),
+                *(_steps(edges / factor, np.histogram(times, edges)[0]) for times in (each.marked, each.dropped)),
+            )
+        )
+    said = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
+    chart = timeline.timeline(panels, (0.0, end / factor), bytes_unit, f"time ({unit}), in steps of 1/{STEPS}")
+    return Picture(name, "ports", printable(f"Queue of {port} over time, {title}"), f"{said}.", draw.svg(chart))
+
+
+def _note(each: _Seen, most: float) -> str:
+    marked = f"{len(each.marked):,} marked, " if len(each.marked) else ""
+    factor, unit = unit_scale("bytes", most)
+    return f"{len(each.dropped):,} dropped, {marked}up to {most / factor:.3g} {unit}"
+
+
+def _steps(edges: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
+    return [
+        (float(begin), float(end), float(value))
+        for begin, end, value in zip(edges[:-1], edges[1:], values, strict=True)
+        if value > 0
+    ]
+
+
+def _burst(name: str, title: str, port: str, found: Sequence[_Seen]) -> Iterator[Picture]:
+    """The same at the time at which most was dropped; none without drops."""
+    spans = {place: _worst(each.dropped) for place, each in enumerate(found) if len(each.dropped)}
+    if not spans:
+        return
+    longest = max(end - begin for begin, end in spans.values())
+    width = min(LONGEST_BURST, max(SHORTEST_BURST, 1.4 * longest))
+    most = max((amount for each in found for _, amount in each.told), default=0.0)
+    most = max(most, *(float(each.peak.max()) for each in found))
+    factor, unit = unit_scale("bytes", most)
+    panels = []
+    for place, (begin, _) in spans.items():
+        each = found[place]
+        start = max(0.0, begin - 0.2 * width)
+        inside = (each.dropped >= start) & (each.dropped <= start + width)
+        note = f"{int(inside.sum()):,} dropped from {begin * 1e3:.6g} ms, run {each.run.number}"
+        edges = np.linspace(start, start + width, BURST_STEPS + 1)
+        shown = [_steps((edges - start) * 1e6, np.histogram(times, edges)[0]) for times in (each.marked, each.dropped)]
+        row = rows.Row("", each.look.label, note, each.look.role)
+        panels.append(timeline.Panel(row, _held(each, start, width, factor), *shown))
+    said = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
+    chart = timeline.timeline(panels, (0.0, width * 1e6), unit, "time from shortly before the first drop (us)")
+    yield Picture(name, "ports", printable(f"Worst burst of drops at {port}, {title}"), f"{said}.", draw.svg(chart))
+
+
+def _worst(times: np.ndarray) -> tuple[float, float]:
+    """The first and the last drop of the burst with the most of them."""
+    ordered = np.sort(times)
+    begins = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > PAUSE_SECONDS)
+    sizes = np.diff(np.append(begins, len(ordered)))
+    place = int(np.argmax(sizes))
+    return float(ordered[begins[place]]), float(ordered[begins[place] + sizes[place] - 1])
+
+
+def _held(each: _Seen, start: float, width: float, factor: float) -> list[tuple[float, float, float]]:
+    """What was held, from one time at which it is known to the next: at samples, and at every drop and mark."""
+    known = sorted([*zip(each.time.tolist(), each.queue.tolist(), strict=True), *each.told])
+    times, amounts = np.array([time for time, _ in known]), np.array([amount for _, amount in known], float)
+    edges = np.linspace(start, start + width, BURST_STEPS + 1)
+    last = np.searchsorted(times, edges[1:], "right") - 1
+    held = np.where(last >= 0, amounts[np.maximum(last, 0)], 0.0)
+    step = np.searchsorted(edges, times) - 1
+    inside = (step >= 0) & (step < BURST_STEPS)
+    np.maximum.at(held, step[inside], amounts[inside])
+    return _steps((edges - start) * 1e6, held / factor)
+
+
+def _lengths(
+    name: str, title: str, port: str, saved: Saved, inside: Sequence[Run], looks: Mapping[str, Look]
+) -> Iterator[Picture]:
+    """The runs of drops of all runs of an arm, by the input ports that lost most; the rest together."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for run in inside:
+        if run.excluded:
+            continue
+        path = saved.folder / "runs" / str(run.number) / "drops.parquet"
+        for each in drop_runs.read(path, {}):
+            if each.port == port:
+                found.setdefault((each.input_port, run.arm), []).extend(each.lengths)
+    if not found:
+        return
+    lost: Counter[str] = Counter()
+    for (input_port, _), lengths in found.items():
+        lost[input_port] += sum(lengths)
+    ranked = [input_port for input_port, _ in lost.most_common()]
+    single = ranked if len(ranked) <= MOST_INPUTS + 1 else ranked[:MOST_INPUTS]
+    groups = [[each] for each in single] + ([ranked[len(single) :]] if len(ranked) > len(single) else [])
+    drawn = []
+    for group in groups:
+        label = f"by {group[0]}" if len(group) == 1 else f"by {len(group)} other input ports"
+        for arm, look in looks.items():
+            lengths = [length for each in group for length in found.get((each, arm), ())]
+            if lengths:
+                note = f"{sum(lengths):,} dropped, longest run {max(lengths):,}"
+                drawn.append(
+                    histogram.Histogram(rows.Row(printable(label), look.label, note, look.role), _shares(lengths))
+                )
+    said = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in drawn)
+    chart = histogram.histograms(drawn, "frames dropped in a row; height: share of the dropped frames")
+    yield Picture(name, "ports", printable(f"Runs of drops at {port}, all runs, {title}"), f"{said}.", draw.svg(chart))
+
+
+def _shares(lengths: Sequence[int]) -> dict[str, float]:
+    whole = sum(lengths)
+    return {name: sum(each for each in lengths if low <= each <= high) / whole for name, low, high in drop_runs.BINS}
