@@ -27,7 +27,8 @@ _MARKS = (
 REASONS: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            "segment 1 of 30 lost", "segment 10 of 30 lost", "segments 1 to 10 lost", "first segment and its resend lost",
+            "segment 1 of 30 lost", "segment 10 of 30 lost", "segments 1 to 10 lost",
+            "first segment and its resend lost",
         ),
         _HOLE,
     ),
