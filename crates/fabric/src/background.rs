@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes, mixed, wire_bytes};
 
-use crate::{Ecn, FabricConfig, Frame, HostIndex};
+use crate::uplink::Uplink;
+use crate::{Ecn, Fabric, FabricConfig, Frame, HostIndex};
 
 /// Frames from one host's NIC to another's, over the same links as everybody's; the hosts never see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,6 +274,31 @@ impl Backgrounds {
 
     pub(crate) fn counters(&self) -> Vec<BackgroundCounters> {
         self.sources.iter().map(|source| source.counters).collect()
+    }
+}
+
+impl Fabric {
+    /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
+    /// uplink, so that they may come there before what happens elsewhere earlier.
+    #[cold]
+    pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
+        while let Some((host, frame)) = self.backgrounds.take_due(now) {
+            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
+            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
+            let was_idle = port.next_arrival().is_none();
+            let offered = port.offer(frame.since, frame, u32::MAX);
+            match offered {
+                Ok(()) => {
+                    let begins = (*idle_from).max(frame.since - port.held_back(frame.since));
+                    *idle_from = begins + port.serialisation(frame.frame_bytes);
+                }
+                Err(_) => self.unsettled.push(uplink),
+            }
+            self.drops.note_offered(port, uplink, &frame, frame.since, offered);
+            if offered.is_ok() && was_idle {
+                self.schedule_arrival(uplink.0.into());
+            }
+        }
     }
 }
 

@@ -49,6 +49,10 @@ impl Fabric {
         change: PortChange,
         sink: &mut impl Sink,
     ) -> Result<(), ConfigError> {
+        if self.is_lossless() {
+            let problem = "found a change, expected none while the network is lossless".into();
+            return Err(ConfigError::SharedBuffer { problem });
+        }
         let place = usize::from(port.0);
         let config = change.of(self.configs[place]);
         config.check(place)?;

@@ -39,6 +39,7 @@ impl FabricConfig {
             config.check(port)?;
         }
         self.shared_buffer.map_or(Ok(()), |shared| shared.check())?;
+        self.check_lossless()?;
         for (host, uplink) in self.uplinks.iter().enumerate() {
             let next = self.follow(host, *uplink);
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })

@@ -58,8 +58,12 @@ pub struct PortCounters {
     /// Time spent sending, preamble and gap included.
     pub busy: Picoseconds,
     /// Time with at least one frame waiting or leaving. Equals `busy` as long as no discipline holds frames
-    /// back from an idle line.
+    /// back from an idle line and no neighbour pauses it.
     pub occupied: Picoseconds,
+    /// PAUSE frames that it has sent, in a lossless network; in no other count.
+    pub pauses_sent: u64,
+    /// Time during which it was to pause; a frame that was being sent was finished.
+    pub paused: Picoseconds,
 }
 
 /// What a port counted between two readings; `queued_*` is the change, so it may be negative.
@@ -82,6 +86,8 @@ pub struct PortInterval {
     pub peak_queue_bytes: u64,
     pub busy: Picoseconds,
     pub occupied: Picoseconds,
+    pub pauses_sent: u64,
+    pub paused: Picoseconds,
 }
 
 impl PortCounters {
@@ -105,6 +111,8 @@ impl PortCounters {
             peak_queue_bytes: self.peak_queue_bytes,
             busy: self.busy - earlier.busy,
             occupied: self.occupied - earlier.occupied,
+            pauses_sent: self.pauses_sent - earlier.pauses_sent,
+            paused: self.paused - earlier.paused,
         }
     }
 }

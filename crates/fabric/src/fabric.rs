@@ -9,6 +9,7 @@ use framegauge_frames::Picoseconds;
 use crate::background::Backgrounds;
 use crate::bounds::Bounds;
 use crate::drops::DropLog;
+use crate::lossless::Lossless;
 use crate::nic::Nic;
 use crate::port::{Departed, Peer, Port};
 use crate::routing::Routes;
@@ -46,8 +47,7 @@ pub trait Sink {
 }
 
 /// Something that happens: a port's next arrival or, numbered after the ports, a host's interrupt, or, after these, that
-/// a frame is held no longer. The order
-/// of the fields is the total order.
+/// a frame is held no longer, and last what only lossless networks have. The order of the fields is the total order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
     pub(crate) time: Picoseconds,
@@ -65,6 +65,8 @@ pub(crate) enum Happening {
     Interrupt {
         nic: usize,
     },
+    /// Something is due at a port of a lossless network.
+    Due,
     /// A script has held the frame at the end of a link until now.
     Released {
         peer: Peer,
@@ -123,6 +125,7 @@ impl Fabric {
         for script in &config.scripts {
             ports[usize::from(script.port.0)].obey_script();
         }
+        let lossless = Lossless::new(config, &mut ports);
         let uplink = |host: usize| {
             let port = config.uplinks[host];
             let rate = ports[usize::from(port.0)].rate();
@@ -149,7 +152,7 @@ impl Fabric {
             watched: Vec::new(),
             shared_buffers: config
                 .shared_buffer
-                .map(|shared| SharedBuffers::new(shared, config.switches.len(), ports.len())),
+                .map(|shared| SharedBuffers::new(shared, lossless, config.switches.len(), ports.len())),
             segments: config.segments(),
             switch_ports,
             clock: Picoseconds::ZERO,
@@ -190,26 +193,6 @@ impl Fabric {
         }
     }
 
-    /// Lets all frames of backgrounds enter the network that do by `now`. Nothing but its host and these touches an
-    /// uplink, so that they may come there before what happens elsewhere earlier.
-    #[cold]
-    pub(crate) fn emit_backgrounds(&mut self, now: Picoseconds) {
-        while let Some((host, frame)) = self.backgrounds.take_due(now) {
-            let Uplink { port: uplink, idle_from, .. } = &mut self.uplinks[host];
-            let (uplink, port) = (*uplink, &mut self.ports[usize::from(uplink.0)]);
-            let was_idle = port.next_arrival().is_none();
-            let offered = port.offer(frame.since, frame, u32::MAX);
-            match offered {
-                Ok(()) => *idle_from = (*idle_from).max(frame.since) + port.serialisation(frame.frame_bytes),
-                Err(_) => self.unsettled.push(uplink),
-            }
-            self.drops.note_offered(port, uplink, &frame, frame.since, offered);
-            if offered.is_ok() && was_idle {
-                self.schedule_arrival(uplink.0.into());
-            }
-        }
-    }
-
     pub(crate) fn handle_events(&mut self, now: Picoseconds, sink: &mut impl Sink) {
         while let Some((time, happening)) = self.next_event(now) {
             self.handle(time, happening, sink);
@@ -243,6 +226,7 @@ impl Fabric {
             }
             Happening::Released { peer, frame, input_limit_bytes } => (peer, frame, input_limit_bytes),
             Happening::Interrupt { nic } => return self.nics[nic].interrupt(time, sink),
+            Happening::Due => return self.handle_due(time, sink),
         };
         self.hand_over(time, peer, frame, input_limit_bytes, sink);
     }
@@ -258,6 +242,9 @@ impl Fabric {
             let Some(port) = self.ports.get_mut(source as usize) else {
                 PeekMut::pop(top);
                 let nic = source as usize - self.ports.len();
+                if nic > self.nics.len() {
+                    return Some((time, Happening::Due));
+                }
                 if nic == self.nics.len() {
                     match self.release(time) {
                         Some(released) => return Some((time, released)),
@@ -303,7 +290,7 @@ impl Fabric {
         let output = self.routes.output(&frame);
         let is_shared = self.shared_buffers.is_some();
         let refused = match is_shared {
-            true => self.refused_by_shared_buffer(now, (switch, output), frame.frame_bytes),
+            true => self.refused_by_shared_buffer(now, (switch, output), &frame),
             false => None,
         };
         let port = &mut self.ports[usize::from(output.0)];
@@ -312,6 +299,7 @@ impl Fabric {
             None => port.offer(now, frame, input_limit_bytes),
             Some(reason) => port.refuse(now, frame, input_limit_bytes, reason),
         };
+        let is_taken = accepted.is_ok();
         match accepted {
             Ok(()) => {
                 if !port.has_marked(&frame) {
@@ -327,7 +315,7 @@ impl Fabric {
             }
         }
         if is_shared {
-            self.note_shared_buffer(now, switch, output);
+            self.note_shared_buffer(now, (switch, output), &frame, is_taken);
         }
         if self.ports[usize::from(output.0)].has_news() {
             self.settle(output, sink);

@@ -13,7 +13,8 @@
 //!   departure at the same picosecond as an arrival comes first.
 //! - A switch drops frames that are larger than the MTU of the port they came in or go out by (giants),
 //!   silently, and counts them at the port they would have left by.
-//! - The ports of a switch have buffers of their own, or share one with a dynamic threshold besides.
+//! - The ports of a switch have buffers of their own, or share one with a dynamic threshold besides. Such a network may be
+//!   lossless: who sends too much is paused.
 //! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
 //!   that time; what arrives meanwhile is handed over together.
 //! - A link may have a script: it loses, marks or holds exactly the frames that it names.
@@ -37,6 +38,7 @@ mod drops;
 mod fabric;
 mod frame;
 mod impairments;
+mod lossless;
 mod nic;
 mod port;
 mod queue;
@@ -60,6 +62,7 @@ pub use drops::{DROP_RECORDS_MAXIMUM, Drop, Reason};
 pub use fabric::{Fabric, Sink};
 pub use frame::{Aggregate, Ecn, Frame};
 pub use impairments::Impairments;
+pub use lossless::LosslessConfig;
 pub use queue::{
     Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
     Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,

@@ -4,6 +4,7 @@ mod about;
 mod change;
 mod counting;
 mod losses;
+mod pausing;
 mod watch;
 
 use std::collections::VecDeque;
@@ -56,6 +57,8 @@ pub(crate) struct Port {
     /// What has happened, while it is watched.
     log: Option<Box<PortLog>>,
     pub(crate) peer: Peer,
+    /// It obeys PAUSE and tells others, in a lossless network.
+    pausing: Option<Box<pausing::Pausing>>,
     /// It is a host's NIC's.
     pub(crate) is_uplink: bool,
     /// Its link has a script.
@@ -96,6 +99,7 @@ impl Port {
             log: None,
             disturbance: disturbed.then(|| Box::new(Disturbance::new(&config.impairments))),
             peer,
+            pausing: None,
             is_uplink: false,
             is_scripted: false,
             is_up: true,
@@ -131,6 +135,9 @@ impl Port {
 
     /// Begins to send the next frame if there is one; the transmitter must be idle.
     fn start(&mut self, now: Picoseconds) {
+        if self.pausing.is_some() {
+            return self.start_unless_paused(now);
+        }
         // The commonest for itself: a frame that comes from one of several places goes through memory once more.
         match &mut self.queue {
             Queue::Taildrop(queue) => {

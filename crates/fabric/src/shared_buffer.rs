@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 use framegauge_frames::{Picoseconds, frame_bytes};
 
+use crate::lossless::{Lossless, LosslessConfig};
 use crate::port::Port;
-use crate::{ConfigError, Fabric, PortIndex, Reason};
+use crate::{ConfigError, Fabric, Frame, PortIndex, Reason};
 
 /// What the ports of a switch have together, with a dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length
 /// Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998).
@@ -20,11 +21,14 @@ pub struct SharedBufferConfig {
     pub bytes: u64,
     /// What a port may hold of what is free; above 0.
     pub alpha: f64,
+    /// Nothing is dropped: the threshold is for each input link, and what is over it makes the sender pause. Limits of
+    /// ports must leave room for all of it.
+    pub lossless: Option<LosslessConfig>,
 }
 
 impl SharedBufferConfig {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let SharedBufferConfig { bytes, alpha } = *self;
+        let SharedBufferConfig { bytes, alpha, .. } = *self;
         let smallest = u64::from(frame_bytes(0));
         if bytes < smallest {
             let problem = format!("found {bytes} bytes, expected room for a frame of {smallest}");
@@ -57,16 +61,23 @@ pub(crate) struct SharedBuffers {
     held: Vec<(u64, bool)>,
     /// A port has changed since: all is to be looked at.
     pub(crate) is_stale: bool,
+    pub(crate) lossless: Option<Box<Lossless>>,
 }
 
 impl SharedBuffers {
-    pub(crate) fn new(config: SharedBufferConfig, switches: usize, ports: usize) -> SharedBuffers {
+    pub(crate) fn new(
+        config: SharedBufferConfig,
+        lossless: Option<Box<Lossless>>,
+        switches: usize,
+        ports: usize,
+    ) -> SharedBuffers {
         SharedBuffers {
             config,
             used_bytes: vec![0; switches],
             departures: vec![BinaryHeap::new(); switches],
             held: vec![(0, false); ports],
             is_stale: false,
+            lossless,
         }
     }
 
@@ -102,9 +113,13 @@ impl Fabric {
         &mut self,
         now: Picoseconds,
         (switch, output): (usize, PortIndex),
-        frame_bytes: u32,
+        frame: &Frame,
     ) -> Option<Reason> {
         let shared = self.shared_buffers.as_mut()?;
+        if let Some(lossless) = &shared.lossless {
+            let has_room = lossless.has_room(frame.input_port, frame.frame_bytes);
+            return (!has_room).then_some(Reason::SharedBuffer);
+        }
         if std::mem::take(&mut shared.is_stale) {
             for (switch, ports) in self.switch_ports.iter().enumerate() {
                 for port in ports {
@@ -115,13 +130,24 @@ impl Fabric {
         shared.catch_up(now, switch, &mut self.ports);
         let port = &mut self.ports[usize::from(output.0)];
         port.catch_up(now);
-        let admits = shared.config.admits(frame_bytes, port.buffered_bytes(), shared.used_bytes[switch]);
+        let admits =
+            shared.config.admits(frame.frame_bytes, port.buffered_bytes(), shared.used_bytes[switch]);
         (!admits).then_some(Reason::SharedBuffer)
     }
 
     /// A frame was offered to a port of a switch.
-    pub(crate) fn note_shared_buffer(&mut self, now: Picoseconds, switch: usize, output: PortIndex) {
-        if let Some(shared) = &mut self.shared_buffers {
+    pub(crate) fn note_shared_buffer(
+        &mut self,
+        now: Picoseconds,
+        (switch, output): (usize, PortIndex),
+        frame: &Frame,
+        is_taken: bool,
+    ) {
+        if self.is_lossless() {
+            if is_taken {
+                self.note_held(now, output, (frame.input_port, frame.frame_bytes));
+            }
+        } else if let Some(shared) = &mut self.shared_buffers {
             shared.note(now, switch, output, &mut self.ports[usize::from(output.0)]);
         }
     }

@@ -6,7 +6,7 @@ use crate::drops::DropLog;
 use crate::port::Port;
 use crate::{Aggregate, Fabric, Frame, HostIndex, PortIndex, Reason};
 
-/// When a host's NIC will have sent everything it was handed.
+/// When a host's NIC will have sent everything it was handed, had it never been paused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uplink {
     pub(crate) port: PortIndex,
@@ -17,7 +17,8 @@ pub(crate) struct Uplink {
 
 impl Fabric {
     /// A host hands a super-packet to its NIC, whose queue has no limit: stop while
-    /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`].
+    /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`], but not where the
+    /// network is lossless: a PAUSE may have come by then.
     ///
     /// # Panics
     ///
@@ -38,7 +39,7 @@ impl Fabric {
         let sending = port.serialisation(sizes[1]) + port.serialisation(sizes[0]).saturating_mul(last.into());
         let filtered = aggregate.icmp_error && uplink.filters_icmp_errors;
         if port.is_up() && !filtered {
-            uplink.idle_from = uplink.idle_from.max(now) + sending;
+            uplink.idle_from = uplink.idle_from.max(now - port.held_back(now)) + sending;
         }
 
         let (was_idle, mut refused) = (port.next_arrival().is_none(), false);
@@ -89,7 +90,18 @@ impl Fabric {
     ///
     /// If the host is not one of this fabric.
     pub fn uplink_backlog(&self, host: HostIndex) -> Picoseconds {
-        self.uplinks[usize::from(host.0)].idle_from - self.heard
+        (self.uplinks[usize::from(host.0)].idle_from + self.uplink_held_back(host)) - self.heard
+    }
+
+    /// How long frames have waited in a host's NIC by now for nothing but the end of a pause, all times together: what was
+    /// handed over before leaves so much later than it seemed then.
+    ///
+    /// # Panics
+    ///
+    /// If the host is not one of this fabric.
+    pub fn uplink_held_back(&self, host: HostIndex) -> Picoseconds {
+        let port = self.uplinks[usize::from(host.0)].port;
+        self.ports[usize::from(port.0)].held_back(self.heard)
     }
 
     /// The highest rate at which a host's NIC sends now; `None` without hosts.

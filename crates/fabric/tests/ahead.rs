@@ -200,7 +200,7 @@ proptest! {
         }
         config.ports[2].impairments.jitter = nanoseconds(jitter_of_host.unwrap_or(0));
         config.nic.moderation = nanoseconds(moderation);
-        config.shared_buffer = shared.map(|bytes| SharedBufferConfig { bytes, alpha: 1.0 });
+        config.shared_buffer = shared.map(|bytes| SharedBufferConfig { bytes, alpha: 1.0, lossless: None });
         config.background.extend(load.then_some(BackgroundConfig {
             from: HostIndex(0),
             to: HostIndex(2),

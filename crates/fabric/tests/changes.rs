@@ -203,7 +203,7 @@ fn a_link_that_goes_down_loses_what_it_has_and_what_comes() {
 #[test]
 fn a_switch_drops_what_comes_to_a_port_that_is_down() {
     let mut config = rack_config(2, 0, 1 << 20, 1500);
-    for shared_buffer in [None, Some(SharedBufferConfig { bytes: 64, alpha: 1.0 })] {
+    for shared_buffer in [None, Some(SharedBufferConfig { bytes: 64, alpha: 1.0, lossless: None })] {
         config.shared_buffer = shared_buffer;
         let mut fabric = Fabric::new(&config).unwrap();
         let mut log = Log::default();
@@ -320,7 +320,7 @@ proptest! {
         moderation in prop_oneof![Just(0u64), 1u64..100_000],
     ) {
         let mut config = rack_config(3, 20_000, 20_000, 9216);
-        config.shared_buffer = shared.map(|(bytes, alpha)| SharedBufferConfig { bytes, alpha });
+        config.shared_buffer = shared.map(|(bytes, alpha)| SharedBufferConfig { bytes, alpha, lossless: None });
         config.nic.moderation = nanoseconds(moderation);
         let mut fabric = Fabric::new(&config).unwrap();
         let (mut log, mut now, mut sent, mut flows) = (Log::default(), Picoseconds::ZERO, 0, HashMap::new());

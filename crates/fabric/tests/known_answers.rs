@@ -190,6 +190,8 @@ fn two_into_one_drops_what_does_not_fit() {
             peak_queue_bytes: 6072,
             busy: nanoseconds(13 * T),
             occupied: nanoseconds(13 * T),
+            pauses_sent: 0,
+            paused: Picoseconds::ZERO,
         }
     );
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const FULL: u64 = 1518;
 
 fn shared(bytes: u64, alpha: f64) -> Option<SharedBufferConfig> {
-    Some(SharedBufferConfig { bytes, alpha })
+    Some(SharedBufferConfig { bytes, alpha, lossless: None })
 }
 
 #[test]

@@ -190,7 +190,7 @@ proptest! {
             config.ports[port].queue = queue;
             config.ports[port].impairments = Impairments { loss, jitter: nanoseconds(jitter), ..Impairments::default() };
         }
-        config.shared_buffer = shared.map(|bytes| SharedBufferConfig { bytes, alpha: 1.0 });
+        config.shared_buffer = shared.map(|bytes| SharedBufferConfig { bytes, alpha: 1.0, lossless: None });
         config.background.extend(load.then_some(BackgroundConfig {
             from: HostIndex(0),
             to: HostIndex(2),

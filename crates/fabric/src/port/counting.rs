@@ -21,13 +21,16 @@ impl Port {
                 present.counters(now)
             }
             transmission => {
-                let to_come = transmission.map_or(Picoseconds::ZERO, |sent| sent.departs - now);
+                let (pauses_sent, paused, telling) = self.pausing_counts(now);
+                let to_come = transmission.map_or(telling, |sent| sent.departs - now);
                 let busy = self.counters.busy - to_come;
                 PortCounters {
                     queued_frames: self.queue.frames() + u64::from(transmission.is_some()),
                     queued_bytes: self.buffered_bytes(),
                     busy,
                     occupied: busy,
+                    pauses_sent,
+                    paused,
                     ..self.counters
                 }
             }
