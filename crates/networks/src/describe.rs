@@ -29,6 +29,8 @@ pub struct Range<T> {
 pub struct SharedBufferDescription {
     pub bytes: u64,
     pub alpha: f64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lossless: bool,
 }
 
 /// One direction of a link. A host's own queue is its kernel's and not told here; the MTU is that of the switch's port.
@@ -140,9 +142,11 @@ impl Network {
                 least: spans.round_trip.least.as_seconds_f64(),
                 most: spans.round_trip.most.as_seconds_f64(),
             }),
-            shared_buffer: config
-                .shared_buffer
-                .map(|shared| SharedBufferDescription { bytes: shared.bytes, alpha: shared.alpha }),
+            shared_buffer: config.shared_buffer.map(|shared| SharedBufferDescription {
+                bytes: shared.bytes,
+                alpha: shared.alpha,
+                lossless: shared.lossless.is_some(),
+            }),
         }
     }
 }

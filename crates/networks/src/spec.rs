@@ -4,8 +4,8 @@ use crate::network::names_of;
 use crate::queues::QueueNumbers;
 use crate::{BackgroundSpec, IcmpSpec, LinkOverride, Network, QueueSpec, RoutingSpec, TopologySpec};
 use framegauge_fabric::{
-    FabricConfig, Graph, Impairments, NicConfig, NodeIndex, Owner, PortConfig, PortIndex, QueueConfig,
-    SharedBufferConfig,
+    FabricConfig, Graph, Impairments, LosslessConfig, NicConfig, NodeIndex, Owner, PortConfig, PortIndex,
+    QueueConfig, SharedBufferConfig,
 };
 use framegauge_frames::{BitRate, Mtu, Picoseconds, mixed};
 use serde::Deserialize;
@@ -41,13 +41,15 @@ pub struct NetworkSpec {
     pub seed: u64,
 }
 
-/// A buffer that the ports of a switch share, with a dynamic threshold.
+/// A buffer that the ports of a switch share, with a dynamic threshold; lossless: switches pause who sends too much.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names of the pipe's documentation")]
 pub struct SharedBufferSpec {
     pub bytes: u64,
     pub alpha: f64,
+    #[serde(default)]
+    pub lossless: bool,
 }
 
 /// A port before its numbers are known.
@@ -92,14 +94,36 @@ impl NetworkSpec {
             config.ports[port] = made;
             config.scripts.extend(script);
         }
-        config.shared_buffer =
-            self.shared_buffer.map(|shared| SharedBufferConfig { bytes: shared.bytes, alpha: shared.alpha });
+        config.shared_buffer = self.shared_buffer.map(|shared| SharedBufferConfig {
+            bytes: shared.bytes,
+            alpha: shared.alpha,
+            lossless: shared
+                .lossless
+                .then(|| LosslessConfig { frame_bytes: self.largest_frame_bytes(), headroom_bytes: None }),
+        });
         for (number, background) in self.background.iter().enumerate() {
             let made = background.config(&config, mixed(!self.seed ^ (number as u64) << 32));
             config.background.push(made.map_err(|problem| format!("background {}: {problem}", number + 1))?);
         }
         config.check().map_err(|error| text(&error))?;
         Ok(Network { config, ends })
+    }
+
+    /// Of all that hosts and backgrounds send.
+    fn largest_frame_bytes(&self) -> u32 {
+        let own = Mtu::new(self.host_mtu).map_or(0, Mtu::frame_bytes);
+        self.background.iter().map(|background| background.frame_bytes).fold(own, u32::max)
+    }
+
+    /// The buffer that a port of a switch has for itself.
+    fn own_buffer(&self, special: &LinkOverride) -> Result<u64, String> {
+        match (self.shared_buffer.filter(|shared| shared.lossless), special.buffer_bytes) {
+            (None, own) => Ok(own.unwrap_or(self.buffer_bytes)),
+            (Some(shared), None) => Ok(shared.bytes),
+            (Some(_), Some(own)) => {
+                Err(format!("found a buffer of {own} bytes, expected none beside a lossless shared buffer"))
+            }
+        }
     }
 
     /// What is said about each port in particular. An entry that fits no port is a mistake.
@@ -157,7 +181,7 @@ impl NetworkSpec {
             QueueConfig::taildrop(u64::MAX)
         } else {
             let numbers = QueueNumbers {
-                buffer_bytes: special.buffer_bytes.unwrap_or(self.buffer_bytes),
+                buffer_bytes: self.own_buffer(special)?,
                 frame_bytes: mtu.frame_bytes().min(host_mtu.frame_bytes()),
                 rate,
                 seed,

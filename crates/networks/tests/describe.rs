@@ -30,7 +30,7 @@ fn described(network: &Network) -> Value {
 #[test]
 fn ports_switches_and_distances_have_all_their_numbers() {
     let network = network(json!({"kind": "taildrop"}), |spec| {
-        spec.shared_buffer = Some(SharedBufferSpec { bytes: 1_000_000, alpha: 0.5 });
+        spec.shared_buffer = Some(SharedBufferSpec { bytes: 1_000_000, alpha: 0.5, lossless: false });
         let link =
             json!({"from": "switch", "to": "h2", "jitter_seconds": 1e-6, "loss": 0.25, "tagged": true});
         spec.links = vec![serde_json::from_value(link).unwrap()];

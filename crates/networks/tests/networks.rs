@@ -269,3 +269,37 @@ fn a_script_goes_to_every_link_that_it_is_for() {
     let said = NetworkSpec { links: wrong, ..spec() }.network(&names(2)).unwrap_err();
     assert_eq!(said, "port 0: script: found frame 0, expected numbers from 1");
 }
+
+#[test]
+fn a_lossless_network_has_one_buffer_and_headroom_by_the_hosts_mtu() {
+    let shared = |bytes: u64| from_json(&format!(r#"{{"bytes": {bytes}, "alpha": 2.0, "lossless": true}}"#));
+    let made = |spec: NetworkSpec| spec.network(&names(3));
+    let lossless = |host_mtu, bytes| NetworkSpec { shared_buffer: Some(shared(bytes)), host_mtu, ..spec() };
+    let found = made(lossless(1500, 1 << 20)).unwrap();
+    let limit = Limit::Bytes(1 << 20);
+    assert_eq!(port(&found.config, "switch>h1").queue, QueueConfig::Taildrop { limit });
+    assert_eq!(found.config.shared_buffer.unwrap().lossless.unwrap().frame_bytes, 1518);
+    assert!(found.describe().shared_buffer.unwrap().lossless);
+    let needed = |host_mtu| {
+        let said = made(lossless(host_mtu, 20_000)).unwrap_err();
+        let (_, number) = said.split_once("found 20000 bytes, expected ").unwrap();
+        number.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    // Of each of three links four full frames are by their size: one is on the way back, one that is not headroom. The
+    // larger one is less overhead on the wire.
+    let (small, large) = (needed(1500), needed(9000));
+    assert!((large - small).abs_diff(3 * 4 * 7500) < 1000, "{small} {large}");
+    // A background's frames count, too.
+    let background = vec![from_json(
+        r#"{"from": "h1", "to": "h2", "share": 0.1, "frame_bytes": 9018, "process": "constant"}"#,
+    )];
+    let found = made(NetworkSpec { background, ..lossless(1500, 1 << 20) }).unwrap();
+    assert_eq!(found.config.shared_buffer.unwrap().lossless.unwrap().frame_bytes, 9018);
+    let links = vec![from_json(r#"{"from": "switch", "to": "h1", "buffer_bytes": 65536}"#)];
+    let expected =
+        "port switch>h1: found a buffer of 65536 bytes, expected none beside a lossless shared buffer";
+    assert_eq!(made(NetworkSpec { links, ..lossless(1500, 1 << 20) }).unwrap_err(), expected);
+    let queue = from_json(r#"{"kind": "codel"}"#);
+    let said = made(NetworkSpec { queue, ..lossless(1500, 1 << 20) }).unwrap_err();
+    assert!(said.contains("expected taildrop, step or priority"), "{said}");
+}

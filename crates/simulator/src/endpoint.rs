@@ -21,6 +21,8 @@ pub(crate) enum Phase {
 pub(crate) trait Wire {
     /// Hands a segment to the host's NIC; returns when its last bit leaves that.
     fn send(&mut self, now: Picoseconds, segment: Segment) -> Picoseconds;
+    /// How long the NIC of an endpoint's host has held frames back by now because a switch paused it, all times together.
+    fn held_back(&self, endpoint: u32) -> Picoseconds;
 }
 
 /// A segment as the sender wants it; the receiver's part of the header is added.
@@ -44,6 +46,8 @@ pub(crate) trait Tick {
     fn settings(&self) -> &TcpSettings;
     /// Sends a segment; returns when it will have left the NIC.
     fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds;
+    /// How long the NIC has held frames back by now because a switch paused it, all times together.
+    fn held_back(&self) -> Picoseconds;
     /// The timestamp that the present acknowledgement echoes; 0 without one.
     fn echo(&self) -> u32;
     /// The host's clock for timestamps, in milliseconds.
@@ -117,6 +121,10 @@ impl<W: Wire> Tick for Moment<'_, W> {
             self.receiver.note_reply(self.now);
         }
         self.wire.send(self.now, segment)
+    }
+
+    fn held_back(&self) -> Picoseconds {
+        self.wire.held_back(self.ids.own)
     }
 
     fn echo(&self) -> u32 {

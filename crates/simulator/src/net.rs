@@ -70,6 +70,10 @@ impl Wire for Net {
         self.fabric.transmit(now, host, aggregate);
         now + self.fabric.uplink_backlog(host)
     }
+
+    fn held_back(&self, endpoint: u32) -> Picoseconds {
+        self.fabric.uplink_held_back(self.places[endpoint as usize].host)
+    }
 }
 
 /// What arrives at hosts, by the numbers of segments.

@@ -1,4 +1,6 @@
 //! What a connection has handed to the NIC and what has not left it: TCP small queues (`tcp_small_queue_check`).
+//!
+//! Times are those of the NIC's own clock, which stands still while a switch has paused it.
 
 use std::collections::VecDeque;
 

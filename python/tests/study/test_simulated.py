@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from framegauge.errors import StudyError
+from framegauge.experiment.planning import conditions_of
 from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
 from framegauge.study.simulated import left_out
 
@@ -81,6 +83,50 @@ def test_what_is_not_simulated_is_one_line(change: dict[str, str], said: str) ->
 def test_jitter_is_of_simulations_alone() -> None:
     text = "testbed: {kind: rack, jitter: 1 us}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{stream: {size: 1 MB}}]\n"
     with pytest.raises(StudyError, match="no such key unless kind: simulator"):
+        study_file.parse(text, "s.yaml")
+
+
+LOSSLESS = "topology: rack, hosts: 4, shared_buffer: {bytes: 1 MiB, lossless: on}"
+
+
+def test_a_lossless_network_is_asked_for() -> None:
+    study = parse(LOSSLESS, ", queue: [taildrop, {step: {threshold: 30 kB}}, priority]")
+    (first, *_) = block_order(study, 0)
+    asked = conditions_of(study, first).network["shared_buffer"]
+    assert asked == {"bytes": 1024 * 1024, "alpha": 1.0, "lossless": True}
+    assert study_file.parse(study_file.dump(study), "again") == study
+    off = parse(LOSSLESS.replace("on", "off"))
+    assert conditions_of(off, block_order(off, 0)[0]).network["shared_buffer"] == {"bytes": 1024 * 1024, "alpha": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("bed", "factors", "said"),
+    [
+        (
+            "",
+            ", queue: [taildrop, codel]",
+            'factors.queue.1: found "codel", expected one of taildrop, step, pri',
+        ),
+        ("", ", queue: {taildrop: {frames: 100}}", "expected one of taildrop, step, priority without frames, with"),
+        (", links: [{from: switch, to: h1, queue: red}]", "", 'testbed.links.0.queue: found "red", expected one of'),
+        ("", ", buffer: [64 KiB, 1 MiB]", "expected no such factor with shared_buffer.lossless: ports share it all"),
+        (
+            ", links: [{from: switch, to: h1, buffer: 64 KiB}]",
+            "",
+            "testbed.links.0.buffer: found 65536, expected no such",
+        ),
+    ],
+)
+def test_what_cannot_be_lossless_is_one_line(bed: str, factors: str, said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse(LOSSLESS + bed, factors)
+    assert len(refused.value.problems) == 1
+    assert said in str(refused.value)
+
+
+def test_only_simulated_hosts_can_be_paused() -> None:
+    text = f"testbed: {{kind: rack, {LOSSLESS}}}\nfactors: {{mtu: [1500, 9000]}}\nworkloads: [{{stream: {{size: 1 MB}}}}]\n"
+    with pytest.raises(StudyError, match='lossless: found "on", expected off with kind: rack: only hosts of kind'):
         study_file.parse(text, "s.yaml")
 
 

@@ -197,6 +197,10 @@ impl Up {
         if self.link.bits_per_second.is_none() {
             return Err(Failure::refused("bits_per_second on the fabric", "unshaped", "a rate"));
         }
+        if self.shared_buffer.is_some_and(|shared| shared.lossless) {
+            let limit = "a lossy one: hosts' kernels cannot be paused";
+            return Err(Failure::refused("shared_buffer of the rack", "a lossless one", limit));
+        }
         Ok(())
     }
 

@@ -131,7 +131,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
     })
 }
 
-/// A port, in the words of `measure.end`.
+/// A port, in the words of `measure.end`, and its pauses.
 #[derive(Serialize)]
 struct Port {
     received_frames: u64,
@@ -150,6 +150,8 @@ struct Port {
     peak_queue_bytes: u64,
     busy_seconds: f64,
     occupied_seconds: f64,
+    pauses_sent: u64,
+    paused_seconds: f64,
 }
 
 impl From<&PortCounters> for Port {
@@ -171,6 +173,8 @@ impl From<&PortCounters> for Port {
             peak_queue_bytes: port.peak_queue_bytes,
             busy_seconds: port.busy.as_seconds_f64(),
             occupied_seconds: port.occupied.as_seconds_f64(),
+            pauses_sent: port.pauses_sent,
+            paused_seconds: port.paused.as_seconds_f64(),
         }
     }
 }

@@ -146,9 +146,10 @@ impl Sender {
         if is_partial(bytes) && bytes > mss && holds {
             bytes -= bytes % mss;
         }
-        match self.held.waits(now, bytes, self.pacing_rate(), tick.settings().output_limit_bytes) {
+        let (held_back, most) = (tick.held_back(), tick.settings().output_limit_bytes);
+        match self.held.waits(now - held_back, bytes, self.pacing_rate(), most) {
             // Where one super-segment is under way, another goes out in any case.
-            Some(until) if self.unacknowledged < self.last_part => Err(Stop::Nic(until)),
+            Some(until) if self.unacknowledged < self.last_part => Err(Stop::Nic(until + held_back)),
             _ => Ok(bytes),
         }
     }
@@ -247,7 +248,7 @@ impl Sender {
                 break departs;
             }
         };
-        self.hand_over(now, departs, bytes);
+        self.hand_over(tick, departs, bytes);
         self.last_sent = now;
         if was_empty || matches!(self.timer, None | Some(Timer::Persist(_))) {
             self.set_timeout(tick);
@@ -255,8 +256,9 @@ impl Sender {
         count
     }
 
-    fn hand_over(&mut self, now: Picoseconds, departs: Picoseconds, bytes: u64) {
-        self.held.add(departs, bytes);
+    fn hand_over(&mut self, tick: &impl Tick, departs: Picoseconds, bytes: u64) {
+        let now = tick.now();
+        self.held.add(departs - tick.held_back(), bytes);
         if let Some(rate) = self.pace.bits_per_second.filter(|rate| *rate > 0) {
             let span = Picoseconds::from_seconds_f64(8.0 * bytes as f64 / rate as f64);
             let credit = (now - self.pace.until).min(Picoseconds::new(span.get() / 2));
@@ -318,7 +320,7 @@ impl Sender {
             push: sent.bytes > 0 && sent.sequence + u64::from(sent.bytes) == self.written,
             ..Outgoing::default()
         });
-        self.hand_over(tick.now(), departs, u64::from(sent.bytes));
+        self.hand_over(tick, departs, u64::from(sent.bytes));
         self.counts.segments += 1;
         self.counts.resends += 1;
         self.last_sent = tick.now();

@@ -63,7 +63,8 @@ impl Sender {
     fn send_probe(&mut self, tick: &mut impl Tick) {
         if self.probe.is_none() && !self.queue.is_empty() {
             let has_new = self.send_probe_of_new(tick);
-            let is_sent = has_new || !self.held.holds_any(tick.now()) && self.resend_tail(tick);
+            let is_sent =
+                has_new || !self.held.holds_any(tick.now() - tick.held_back()) && self.resend_tail(tick);
             if is_sent {
                 self.probe = Some((self.next, !has_new));
                 self.counts.probes += 1;

@@ -118,7 +118,7 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
     found = {
         "topology": bed.topology.as_json() if bed.topology.text() is not None else None,
         "queue": None if factors["queue"] in (None, "taildrop") else disciplines.as_json(factors["queue"]),
-        "shared_buffer": None if shared is None else {"bytes": shared.bytes, "alpha": shared.alpha},
+        "shared_buffer": None if shared is None else shared.as_json(),
         "links": [*skew, *(each.as_json() for each in bed.links)],
         "routing": None if factors["routing"] in (None, "ecmp") else dict(topologies.ROUTINGS[factors["routing"]]),
         "background": [each.as_json() for each in bed.background],

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from framegauge.files.types import Bytes, FrameLimit, LineRate, Model, Ppm, Problem, Seconds, Share, Sparse
+from framegauge.files.types import Bytes, FrameLimit, LineRate, Ppm, Problem, Seconds, Share, Sparse
 from framegauge.networks import disciplines
 from framegauge.study.queue import Queue
 
@@ -15,15 +15,20 @@ __all__ = ["Background", "LinkSettings", "SharedBuffer"]
 SMALLEST_FRAME_BYTES = 64  # IEEE 802.3
 
 
-class SharedBuffer(Model):
+class SharedBuffer(Sparse):
     """A buffer that the ports of a switch share: a port accepts frames while its queue is below alpha times the free
-    part.
+    part. `lossless` (simulator only): a switch pauses neighbours whose frames are over the threshold (IEEE 802.1Qbb).
 
     A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998.
     """
 
     bytes: Bytes
     alpha: Annotated[float, Field(gt=0, le=1024)] = 1.0
+    lossless: StrictBool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings as params of the pipe."""
+        return {"bytes": self.bytes, "alpha": self.alpha, **({"lossless": True} if self.lossless else {})}
 
 
 class LinkSettings(Sparse):

@@ -16,6 +16,7 @@ __all__ = ["network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
 SMALLEST_IPV6_MTU = 1280  # RFC 8200
+LOSSLESS = ("taildrop", "step", "priority")  # disciplines that drop only what does not fit
 MOST_MEMBERS = 250  # hosts and routers that one subnet has addresses for
 Where = tuple[str | int, ...]
 
@@ -47,6 +48,7 @@ def network_problems(
     yield from _routers(bed)
     yield from _links(bed, ports, mtus, routers)
     yield from _buffers(bed, levels.get("buffer", ()), largest)
+    yield from _lossless(bed, levels)
     yield from _queues(bed, levels, ports)
     yield from _background(bed, drawn)
     yield from _watch(watch, ports)
@@ -164,6 +166,33 @@ def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterato
     for where, size in found:
         if size < largest_bytes:
             yield Problem(where, size, f"{largest_bytes} bytes or more: one full frame of the largest MTU")
+
+
+def _lossless(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
+    """Problems with a lossless network: only simulated hosts obey pauses, and no port may drop by itself."""
+    if bed.shared_buffer is None or not bed.shared_buffer.lossless:
+        return
+    if not bed.capabilities.is_virtual:
+        expected = f"off with kind: {bed.kind}: only hosts of kind: simulator can be paused"
+        yield Problem(("testbed", "shared_buffer", "lossless"), "on", expected)
+    if "buffer" in levels:
+        found = ", ".join(map(exact_bytes, levels["buffer"]))
+        yield Problem(("factors", "buffer"), found, "no such factor with shared_buffer.lossless: ports share it all")
+    queues: list[tuple[Where, Any]] = [
+        (("factors", "queue", "levels", index), level) for index, level in enumerate(levels.get("queue", ()))
+    ]
+    for index, each in enumerate(bed.links):
+        where: Where = ("testbed", "links", index)
+        queues += [((*where, "queue"), each.queue)] if each.queue is not None else []
+        if each.buffer is not None:
+            yield Problem(
+                (*where, "buffer"), each.buffer, "no such key with shared_buffer.lossless: ports share it all"
+            )
+    for where, level in queues:
+        given = disciplines.as_json(level)
+        if given["kind"] not in LOSSLESS or "limit_frames" in given:
+            expected = f"{one_of(LOSSLESS)} without frames, with shared_buffer.lossless: others drop"
+            yield Problem(where, _text(level), expected)
 
 
 def _queues(bed: Testbed, levels: Mapping[str, Sequence[Any]], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:

@@ -135,7 +135,8 @@ def _small(record: Json) -> Json:
     if len(ports) > MOST_PORTS:
         longest = sorted(ports, key=lambda port: -port["peak_queue_bytes"])[:LONGEST_QUEUES]
         named = {port["port"] for port in longest}
-        kept = [port for port in ports if port["dropped_frames"] or port["marked_frames"] or port["port"] in named]
+        counts = ("dropped_frames", "marked_frames", "pauses_sent")
+        kept = [port for port in ports if port["port"] in named or any(port[name] for name in counts)]
         record["measure"]["fabric"]["ports"] = kept[:MOST_PORTS]
         record["rack"]["network"] = None
     if len(record["before"]) > MOST_HOSTS:
