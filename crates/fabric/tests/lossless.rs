@@ -320,4 +320,38 @@ proptest! {
         let ports = fabric.counters().ports;
         prop_assert!(ports.iter().all(|port| port.queued_frames == 0));
     }
+
+    /// How the caller slices time changes nothing, and neither does who watches.
+    #[test]
+    fn the_outcome_is_determined(case in case(), step in 1u64..500_000) {
+        let run = |step: Option<u64>| {
+            let mut fabric = Fabric::new(&case.config).unwrap();
+            let (mut log, mut now) = (Log::default(), Picoseconds::ZERO);
+            if step.is_some() {
+                (0..fabric.ports()).for_each(|port| fabric.watch(PortIndex(port as u16), true));
+            }
+            for (id, (wait, from, frames, captured, to)) in case.sends.iter().enumerate() {
+                let next = now + nanoseconds(*wait);
+                while let Some(step) = step && now + nanoseconds(step) < next {
+                    now += nanoseconds(step);
+                    fabric.advance(now, &mut log);
+                }
+                now = next;
+                fabric.advance(now, &mut log);
+                fabric.transmit(now, HostIndex(*from), aggregate(id as u32, *frames, *captured, *to));
+            }
+            while let Some(deadline) = fabric.next_deadline() {
+                now = now.max(deadline) + nanoseconds(step.unwrap_or(0));
+                fabric.advance(now, &mut log);
+            }
+            (log.delivered, log.waits, fabric.counters().ports)
+        };
+        let ((delivered, waits, ports), (same, again, others)) = (run(None), run(Some(step)));
+        prop_assert_eq!(delivered, same);
+        prop_assert_eq!(waits, again);
+        for (port, other) in ports.iter().zip(&others) {
+            prop_assert_eq!((port.sent_frames, port.pauses_sent), (other.sent_frames, other.pauses_sent));
+            prop_assert_eq!((port.busy, port.peak_queue_bytes), (other.busy, other.peak_queue_bytes));
+        }
+    }
 }
