@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from framegauge.errors import StudyError
-from framegauge.files.recordings import Recorded, Recording, parse_csv, read
+from framegauge.files.recordings import Recorded, Recording, parse_csv, read, to_csv
 
 HEAD = "client,server,start_seconds,bytes"
 FULL = "id,client,server,start_seconds,bytes,reverse_bytes,end_seconds,after"
@@ -89,6 +90,29 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes) -> None:
         assert "\n" not in line
     else:
         assert found.flows
+
+
+@given(
+    st.lists(
+        st.builds(
+            Recorded,
+            st.sampled_from(["a", "b, c"]),
+            st.just('d "e"'),
+            st.integers(0, 10**9).map(lambda us: us / 1e6),
+            st.integers(1, 1 << 50),
+            st.integers(0, 1 << 50),
+        ),
+        min_size=1,
+    )
+)
+def test_what_to_csv_writes_is_read_again(flows: list[Recorded]) -> None:
+    chained = [replace(flow, after=(place - 1,) if place else ()) for place, flow in enumerate(flows)]
+    first = min(flow.start_seconds for flow in chained)
+    found = parsed(to_csv(chained)).flows
+    assert [replace(each, start_seconds=0.0) for each in found] == [
+        replace(each, start_seconds=0.0) for each in chained
+    ]
+    assert [each.start_seconds for each in found] == pytest.approx([each.start_seconds - first for each in chained])
 
 
 _NAMES = st.sampled_from(["a", "b", "c"])

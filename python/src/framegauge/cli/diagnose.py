@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ examples:
   framegauge diagnose slow.pcap --only rto_stall,pmtu_black_hole
   framegauge diagnose slow.pcapng --html slow.html --pcapng evidence.pcapng
   framegauge capture db1 db2 --for 30s --out slow && framegauge diagnose slow
+  framegauge diagnose slow.pcapng --flows flows.csv                         # to replay it: framegauge simulate
   framegauge diagnose /captures --engine dask://scheduler:8786
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
@@ -70,6 +72,10 @@ def parser() -> Verb:
     whole.add_argument(
         "--pcapng", type=output.place, metavar="FILE", help="write the packets that prove it, with comments"
     )
+    whole.add_argument(
+        "--flows", type=output.place, metavar="FILE",
+        help="write the connections as CSV, which a simulation can replay (workload replay)",
+    )  # fmt: skip
     return whole
 
 
@@ -81,8 +87,9 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
-    from framegauge.diagnose import engines, folders, joined, run as diagnosis, terminal
+    from framegauge.diagnose import engines, flows, folders, joined, run as diagnosis, terminal
     from framegauge.diagnose.kinds import KINDS
+    from framegauge.files import recordings
 
     captures = folders.captures(options.captures)
     only = [word.strip() for word in options.only.split(",") if word.strip()]
@@ -94,7 +101,7 @@ def _run(words: Sequence[str]) -> int:
     files = joined.unique_files(captures, hosts)
     if not files:
         raise InputError("found no capture, expected CAPTURE or --host NAME=FILE")
-    places = {"--html": options.html, "--pcapng": options.pcapng}
+    places = {"--html": options.html, "--pcapng": options.pcapng, "--flows": options.flows}
     taken = output.one_to_standard_output({"--json": options.json, **places})
     _check_places(places, files)
     left = iter(range(1, len(files) + 1))
@@ -109,6 +116,8 @@ def _run(words: Sequence[str]) -> int:
         _write_page(options.html, files, document, limits)
     if options.pcapng is not None:
         _write_evidence(options.pcapng, files, document)
+    if options.flows is not None:
+        output.write("--flows", options.flows, recordings.to_csv(flows.recorded(document)).encode())
     if options.json:
         output.show_json(document, indent=2)
     elif taken is None:
@@ -119,10 +128,11 @@ def _run(words: Sequence[str]) -> int:
 def _check_places(places: Mapping[str, Path | None], captures: Sequence[Path]) -> None:
     for option, path in places.items():
         _check_place(option, path, captures)
-    page, copies = places.values()
-    if page is not None and copies is not None and page.absolute() == copies.absolute():
-        raise InputError(f"--html and --pcapng: found {page} for both, expected two files")
-    if copies is not None:
+    given = [(option, path.absolute()) for option, path in places.items() if path not in (None, output.STANDARD_OUTPUT)]
+    for (one, path), (other, same) in itertools.combinations(given, 2):
+        if path == same:
+            raise InputError(f"{one} and {other}: found {places[one]} for both, expected two files")
+    if places["--pcapng"] is not None:
         _check_twice(captures)
 
 

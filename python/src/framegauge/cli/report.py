@@ -19,6 +19,7 @@ examples:
   framegauge report results/rack --html rack.html --pictures pictures
   framegauge report results/rack --markdown - | less
   framegauge report results/rack --json | jq .verdicts
+  framegauge report results/rack --flows flows.csv --run 3                 # to replay it: framegauge simulate
   framegauge check --hosts inventory.ini --json > check.json
   framegauge report results/rack --decision --check check.json
 """
@@ -41,6 +42,11 @@ def parser() -> Verb:
     whole.add_argument(
         "--check", type=Path, metavar="FILE", help="what framegauge check --json printed, for the risks of the decision"
     )
+    whole.add_argument(
+        "--flows", type=output.place, metavar="FILE",
+        help="write the transfers of a run as CSV, which a simulation can replay (workload replay)",
+    )  # fmt: skip
+    whole.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
     return whole
 
 
@@ -48,7 +54,10 @@ def run(words: Sequence[str]) -> None:
     """Judge, print and write what is asked for."""
     options = parser().parse_args(words)
     printed = {"--json": options.json, "--html": options.html, "--markdown": options.markdown}
-    piped = output.one_to_standard_output(printed)
+    piped = output.one_to_standard_output({**printed, "--flows": options.flows})
+    if options.flows is not None:
+        _write_flows(options.flows, options.folder, options.run)
+        return
     from framegauge.cli import commands, verdicts
     from framegauge.cli.documents import Wanted
 
@@ -66,3 +75,13 @@ def run(words: Sequence[str]) -> None:
         if path != output.STANDARD_OUTPUT:
             output.say_plainly(f"written: {path}")
     verdicts.demand_evidence(found)
+
+
+def _write_flows(path: Path, folder: Path, number: int) -> None:
+    from framegauge.files import recordings
+    from framegauge.results import flows
+
+    output.check_file("--flows", path)
+    output.write("--flows", path, recordings.to_csv(flows.recorded(folder, number)).encode())
+    if path != output.STANDARD_OUTPUT:
+        output.say_plainly(f"written: {path}")

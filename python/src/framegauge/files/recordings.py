@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from framegauge import foreign
 from framegauge.errors import StudyError
 from framegauge.printable import printable
 
-__all__ = ["MOST_FLOWS", "Recorded", "Recording", "parse_csv", "read"]
+__all__ = ["MOST_FLOWS", "Recorded", "Recording", "parse_csv", "read", "to_csv"]
 
 MOST_FLOWS = 1_000_000
 MOST_BYTES = 256 << 20  # of a file
@@ -95,6 +96,18 @@ def parse_csv(data: bytes, name: str) -> Recording:
         return _whole(_rows(rows, columns, name), name)
     except csv.Error as error:
         raise StudyError([f"{name}:{rows.line_num}: found no CSV ({error}), expected values between commas"]) from None
+
+
+def to_csv(flows: Iterable[Recorded]) -> str:
+    """Flows as `parse_csv` reads them."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow((*NEEDED, *OPTIONAL))
+    for place, flow in enumerate(flows):
+        end = "" if flow.end_seconds is None else f"{flow.end_seconds:.9f}"
+        sizes = f"{flow.start_seconds:.9f}", flow.bytes, flow.reverse_bytes, end
+        rows.writerow((flow.client, flow.server, *sizes, place, " ".join(map(str, flow.after))))
+    return text.getvalue()
 
 
 def _check(columns: Sequence[str], name: str) -> None:

@@ -18,7 +18,7 @@ from framegauge.quantities import print_seconds
 from framegauge.report.pictures import arms
 from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
-from framegauge.results import spools
+from framegauge.results import flows, spools
 from framegauge.results.journal import Run, Saved
 from framegauge.results.spools import dig
 from framegauge.summary import words
@@ -115,14 +115,8 @@ def _times_of(folder: Path, run: Run) -> Iterator[np.ndarray]:
 
 def _transfers(folder: Path, run: Run) -> Iterator[tuple[str, str, Mapping[str, Sequence[Any]]]]:
     """The ends and the transfers of each `stream.run`, of a run on hosts."""
-    record = spools.record(folder, run.number)
-    for each in dig(record, "workload", "runs") or ():
-        name = each.get("transfers") if isinstance(each, Mapping) else None
-        if isinstance(name, str) and name.replace("-", "").replace(".", "").isalnum():
-            path = folder / "runs" / str(run.number) / f"{name}.arrow"
-            found = spools.columns(path, ("flow", "start_seconds", "end_seconds", "bytes"))
-            if found is not None:
-                yield str(each.get("client")), str(each.get("server")), found
+    for each, found in flows.transfers_of(folder, run.number):
+        yield str(each.get("client")), str(each.get("server")), found
 
 
 def _distances(folder: Path, by_arm: Arms, looks: Mapping[str, Look]) -> list[tuple[int, Look, list[np.ndarray]]]:

@@ -1,0 +1,40 @@
+"""The connections of a diagnosis as recorded flows, which a simulation can replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framegauge.files.recordings import Recorded
+
+__all__ = ["recorded"]
+
+
+def recorded(document: Mapping[str, Any]) -> Iterator[Recorded]:
+    """The connections that carried data, each once, by the clock of the capture that saw it (the first, of several);
+    times count from the first capture's beginning.
+
+    What a connection sent in both directions is known, and not in which order: the client's part comes first.
+    """
+    stamps = {each["capture"]: each["begin_seconds"] or 0.0 for each in document["captures"]}
+    first = min(stamps.values(), default=0.0)
+    begins = {capture: stamp - first for capture, stamp in stamps.items()}
+    again = _seen_again(document)
+    for each in document["connections"]:
+        sent, back = each["bytes"]
+        if each["connection"] in again or not sent + back:
+            continue
+        begin, end = (begins[each["capture"]] + each[name] for name in ("begin_seconds", "end_seconds"))
+        yield Recorded(_host(each["client"]), _host(each["server"]), begin, sent, back, end if end > begin else None)
+
+
+def _seen_again(document: Mapping[str, Any]) -> set[int]:
+    """Numbers of connections that another capture saw before."""
+    joined = document["joined"] or {"connections": ()}
+    numbers = ([seen["connection"] for seen in each["seen"] if seen["connection"]] for each in joined["connections"])
+    return {number for seen in numbers for number in seen[1:] if number != seen[0]}
+
+
+def _host(end: str) -> str:
+    """The address of "192.0.2.1:443" or "[2001:db8::1]:443"."""
+    return end.rpartition(":")[0].strip("[]")
