@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -15,10 +16,17 @@ from helpers.check_lab import Lab
 from helpers.other_tools import flent_folder, iperf3_folder
 from helpers.support import ROOT, STUDY
 
-from framegauge.cli import check as cli_check, hosts as cli_hosts, main as cli, rack as cli_rack
+from framegauge.cli import (
+    check as cli_check,
+    diagnose as cli_diagnose,
+    hosts as cli_hosts,
+    main as cli,
+    rack as cli_rack,
+)
 from framegauge.compare import windows
 from framegauge.labs import file as lab_file
 
+CAPTURE = ROOT / "python/tests/recorded/diagnosis/clean-asks-38.pcapng.gz"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -53,10 +61,11 @@ def make_side(folder: Path, seed: int) -> None:
 
 
 def ours() -> list[Any]:
-    """Our commands; `wire` asks the agent, and a study over ssh needs the one that it would copy."""
+    """Our commands; some ask the agent, and a study over ssh needs the one that it would copy."""
     found = [words for _, words in COMMANDS if words[0] == "framegauge"]
     asks = [
-        words[1] in ("wire", "simulate") or any(word.startswith("examples/ssh-") for word in words) for words in found
+        words[1] in ("wire", "simulate", "diagnose") or any(word.startswith("examples/ssh-") for word in words)
+        for words in found
     ]
     return [
         pytest.param(words, id=" ".join(words), marks=[pytest.mark.agent] if agent else [])
@@ -93,6 +102,12 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         return
     if arguments[0] == "hosts":  # needs hosts; that it is understood
         cli_hosts.parser().parse_args(arguments[1:])
+        return
+    if arguments[0] == "diagnose":  # what is really captured does not matter
+        for capture in cli_diagnose.parser().parse_args(arguments[1:]).captures:
+            capture.parent.mkdir(parents=True, exist_ok=True)
+            capture.write_bytes(gzip.decompress(CAPTURE.read_bytes()))
+        assert cli.main(arguments) in (0, 1)
         return
     if arguments[0] == "compare":
         for seed, source in enumerate(arguments[1:3]):
