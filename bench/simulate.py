@@ -14,7 +14,8 @@ ratio within a round. ns-3 is so much slower that it simulates a shorter time.
 their links carry, because a full segment takes 1,538 bytes of time on Ethernet and 1,502 on ns-3's links.
 
 `growth` runs permutations on fat-trees of k = 4 to 32 (16 to 8,192 hosts), each for the time that carries about a
-million segments, and prints hops per second, events per hop (of the network and of hosts), and peak memory.
+million segments, and prints hops per second, events per hop (of the network and of hosts), peak memory, and that per
+segment that is under way at the end.
 
 `seeds` runs a study with eight seeds, one process at a time and two: how much sooner two are done.
 """
@@ -181,7 +182,9 @@ def agreement() -> dict[str, Any]:
 def growth(sizes: list[int]) -> dict[str, Any]:
     """Permutations on ever larger fat-trees."""
     found: dict[str, Any] = {}
-    print(f"{'hosts':>6} {'hops/CPU s':>11} {'events/hop':>11} {'segments/CPU s':>15} {'memory':>9}")
+    print(
+        f"{'hosts':>6} {'hops/CPU s':>11} {'events/hop':>11} {'segments/CPU s':>15} {'memory':>9} {'per segment':>12}"
+    )
     for k in sizes:
         _, result = ours(f"fat-tree-{k}", GROWTH_SECONDS[k])
         peak = result["peak_bytes"]
@@ -192,7 +195,8 @@ def growth(sizes: list[int]) -> dict[str, Any]:
             "hops_per_cpu_second": hops, "segments_per_cpu_second": segments, "events_per_hop": events,
             "peak_bytes": peak,
         }  # fmt: skip
-        told = f"{hops / 1e6:>9.2f} M {events:>11.2f} {segments / 1e6:>13.2f} M {peak / 2**20:>5.0f} MiB"
+        memory = f"{peak / 2**20:>5.0f} MiB {peak / result['under_way']:>10.0f} B"
+        told = f"{hops / 1e6:>9.2f} M {events:>11.2f} {segments / 1e6:>13.2f} M {memory}"
         print(f"{k**3 // 4:>6} {told}")
     return found
 
