@@ -79,9 +79,9 @@ def run(words: Sequence[str]) -> None:
 
 def _write_flows(path: Path, folder: Path, number: int) -> None:
     from framegauge.files import recordings
-    from framegauge.results import flows
+    from framegauge.report import recorded
 
     output.check_file("--flows", path)
-    output.write("--flows", path, recordings.to_csv(flows.recorded(folder, number)).encode())
+    output.write("--flows", path, recordings.to_csv(recorded.recorded(folder, number)).encode())
     if path != output.STANDARD_OUTPUT:
         output.say_plainly(f"written: {path}")

@@ -10,7 +10,8 @@ import pytest
 
 from framegauge.errors import InputError
 from framegauge.files.recordings import read
-from framegauge.results import flows, journal
+from framegauge.report.recorded import recorded
+from framegauge.results import journal
 from framegauge.results.spools import columns
 
 HEAD = """\
@@ -56,7 +57,7 @@ def test_the_transfers_of_a_run_are_replayed_in_the_same_time(tmp_path: Path) ->
 
 def test_a_run_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found no run 7, expected one of those in"):
-        flows.recorded(tmp_path, 7)
+        recorded(tmp_path, 7)
     (tmp_path / "runs/7").mkdir(parents=True)
     with pytest.raises(InputError, match="run 7: found no transfers, expected those of a run of stream"):
-        flows.recorded(tmp_path, 7)
+        recorded(tmp_path, 7)
