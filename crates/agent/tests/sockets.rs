@@ -6,17 +6,17 @@ mod common;
 use common::Agent;
 use serde_json::{Value, json};
 
-/// Two ends of connections of a program's own. The server answers 100 bytes with 1000 and sets TCP_NODELAY; the client
-/// leaves it as it is.
+/// Two ends of connections of a program's own. The server answers 100 bytes with 1000 and sets TCP_NODELAY, on its listener,
+/// so that no connection is ever seen without; the client leaves it as it is.
 const SERVER: &str = "
 import os, socket, sys
 family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
 listener = socket.create_server((sys.argv[1], 0), family=family)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 print(listener.getsockname()[1], flush=True)
 while True:
     connection, _ = listener.accept()
     if os.fork() == 0:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while connection.recv(100, socket.MSG_WAITALL):
             connection.sendall(bytes(1000))
         os._exit(0)

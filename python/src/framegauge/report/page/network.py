@@ -10,7 +10,9 @@ __all__ = ["flow_times", "maps", "ports"]
 
 
 def maps(material: Material) -> str:
-    """The section on combinations of two factors."""
+    """The section on combinations of two factors; nothing where runs are no evidence."""
+    if not material.summary["faithful"]:
+        return ""
     key = (
         '<p class="soft">Each cell is one comparison, at one level of two of the factors that were varied. Its number '
         "is the change, the word below it the verdict; “same” is no practical difference. Blue is better, orange "

@@ -24,6 +24,14 @@ def refuse(params: Json) -> None:
     if params["testbed"] == "kernel" and asked:
         data = {"what": asked[0], "asked": params[asked[0]], "limit": None}
         raise FakeError(-32003, "the kernel's switch has none", data)
+    if (params.get("shared_buffer") or {}).get("lossless"):
+        # As the real one: the fabric cannot pause the kernels of its hosts.
+        data = {
+            "what": "shared_buffer of the rack",
+            "asked": "a lossless one",
+            "limit": "a lossy one: hosts' kernels cannot be paused",
+        }
+        raise FakeError(-32003, "a rack has no lossless buffer", data)
     names = [host["name"] for host in params["hosts"]]
     for each in params.get("links", ()):
         ports = topologies.directed(_topology(params), names)
