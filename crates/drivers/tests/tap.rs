@@ -151,10 +151,10 @@ fn the_kernel_is_watched_meanwhile() {
         assert!(moved("TcpActiveOpens") == 1 && moved("TcpOutSegs") > 2);
         assert!(watched.connections.iter().all(|each| each.before.is_none()));
         let told = watched.connections.iter().find(|each| each.ended && each.after.bytes_sent == 3 << 20);
-        if let Some(told) = told {
-            assert!(told.after.busy_seconds > 0.0);
+        // The kernel counts the time in ticks of some milliseconds: a fast transfer may fall between two.
+        if told.is_some_and(|told| told.after.busy_seconds > 0.0) {
             return;
         }
     }
-    panic!("no end was told");
+    panic!("no end was told, or none with the time for which it was busy");
 }
