@@ -216,7 +216,10 @@ const REMEDIES: [(Kind, &str); 36] = [
     ),
     (Kind::ShortFlowSlowStart, "Keep connections open, or raise the initial window (ip route … initcwnd)."),
     (Kind::Incast, "Fewer senders at once, larger or shared buffers, ECN (DCTCP), or a lower minimum RTO."),
-    (Kind::Outcast, "Another queue discipline (RED, SFQ) at the output port, or routes of equal length."),
+    (
+        Kind::Outcast,
+        "Fair or random queueing (FQ-CoDel, SFQ, RED) at the receiver's switch port instead of tail drop, or ECN.",
+    ),
     (Kind::ProtocolViolation, "Look for a middlebox that rewrites, or a broken stack."),
     (Kind::Unexplained, "No known cause fits: look at the packets named."),
     (Kind::CaptureDuplicates, "A mirror port sends packets in and out: capture one direction."),

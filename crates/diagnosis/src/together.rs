@@ -20,7 +20,11 @@ pub(crate) struct Silenced {
     pub(crate) connection: u64,
 }
 
-/// Several senders to one receiver that fell silent within an RTT (V. Vasudevan et al., SIGCOMM 2009).
+/// So many silences at the same time come about by chance less often than that.
+const CHANCE: f64 = 1e-3;
+
+/// Several senders to one receiver that fell silent within an RTT (V. Vasudevan et al., SIGCOMM 2009). They are more than
+/// would by chance: where many flows share a full link, each waits for a timer now and then.
 pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) -> Vec<Finding> {
     let mut by_receiver: BTreeMap<IpAddr, Vec<Silenced>> = BTreeMap::new();
     for each in silenced {
@@ -29,12 +33,16 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
     let mut found = Vec::new();
     for (receiver, mut list) in by_receiver {
         list.sort_unstable_by_key(|each| each.at);
+        let span = (list[list.len() - 1].at - list[0].at).max(SECOND) as f64;
+        let silences = list.len() as f64;
         let mut groups: Vec<&[Silenced]> = Vec::new();
         let mut begin = 0;
         while begin < list.len() {
             let within = list[begin].rtt.max(TOGETHER_LEAST);
             let end = begin + list[begin..].partition_point(|each| each.at - list[begin].at <= within);
-            if hosts(&list[begin..end]) >= limits.incast_senders as usize {
+            let senders = hosts(&list[begin..end]);
+            let expected = silences * within as f64 / span;
+            if senders >= limits.incast_senders as usize && at_least(senders, expected) < CHANCE {
                 groups.push(&list[begin..end]);
             }
             begin = end;
@@ -61,6 +69,17 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
         });
     }
     found
+}
+
+/// The probability of so many or more where so many are expected (Poisson).
+fn at_least(count: usize, expected: f64) -> f64 {
+    let mut term = (-expected).exp();
+    let mut below = 0.0;
+    for number in 0..count {
+        below += term;
+        term *= expected / (number + 1) as f64;
+    }
+    1.0 - below
 }
 
 fn hosts(silenced: &[Silenced]) -> usize {

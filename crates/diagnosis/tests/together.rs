@@ -71,6 +71,39 @@ fn few_flows_of_one_input_that_starve_are_outcast() {
     }
 }
 
+#[test]
+fn a_flow_that_starves_far_more_is_told_where_each_host_has_one() {
+    for (starving_flows, is_told) in [(1, true), (6, false)] {
+        let mut scenes: Vec<Scene> = (1..=8).map(|host| from(host, 40_000, 2 * MS, 64)).collect();
+        let (few, many) = scenes.split_at_mut(starving_flows);
+        few.iter_mut().for_each(|scene| starving(scene, 2 * MS, 2000 * MS));
+        many.iter_mut().for_each(|scene| bulk(scene, 2 * MS, 2000 * MS));
+        let found = joined(scenes);
+        assert_eq!(kinds(&found).contains(&Kind::Outcast), is_told);
+        if is_told {
+            let text = &one(&found, Kind::Outcast).text;
+            assert!(
+                text.contains("1 flow from 10.0.1.1 got") && text.contains("7 flows from 7 hosts"),
+                "{text}"
+            );
+            assert!(text.ends_with("these packets do not tell."), "{text}");
+        }
+    }
+}
+
+/// Twelve flows wait for a timeout every 240 ms, so three within 10 ms are no more than chance brings.
+#[test]
+fn silences_that_meet_by_chance_are_no_incast() {
+    for (apart, is_told) in [(60, false), (0, true)] {
+        let mut scenes: Vec<Scene> = (0..12).map(|host| from(host + 1, 40_000, 10 * MS, 64)).collect();
+        for (place, scene) in (0..).zip(&mut scenes) {
+            scene.pass(place % 4 * apart * MS);
+            starving(scene, 10 * MS, 2000 * MS);
+        }
+        assert_eq!(kinds(&joined(scenes)).contains(&Kind::Incast), is_told, "{apart}");
+    }
+}
+
 /// The same at a tap beside the receiver, which sees nothing of what was lost: rounds, and long rests.
 fn seen_behind(scene: &mut Scene, rtt: i64, starves: bool, until: i64) {
     scene.meet_at_server(rtt);

@@ -22,6 +22,8 @@ pub enum Reason {
     Forced,
     /// Its flow had the most bytes in a full buffer (SFQ, FQ-CoDel).
     LongestFlow,
+    /// It was drawn in a full buffer (random drop).
+    RandomDrop,
     /// It had waited too long for too long (CoDel).
     Sojourn,
     /// A blackout of its input port was on.
@@ -49,6 +51,7 @@ impl Reason {
             Reason::Early => "early",
             Reason::Forced => "forced",
             Reason::LongestFlow => "longest_flow",
+            Reason::RandomDrop => "random_drop",
             Reason::Sojourn => "sojourn",
             Reason::Blackout => "blackout",
             Reason::Step => "step",

@@ -1,6 +1,6 @@
 //! What makes a link other than ideal.
 
-use framegauge_frames::{BitRate, Picoseconds, SplitMix, frame_bytes};
+use framegauge_frames::{BitRate, Picoseconds, SplitMix, below, frame_bytes};
 
 use crate::{ConfigError, Fabric, Frame, PortConfig, PortIndex, Sink};
 
@@ -133,7 +133,7 @@ impl Fabric {
 
 /// Even over 0 to `most`, both included, from 64 even bits.
 fn even_to(bits: u64, most: u64) -> u64 {
-    ((u128::from(bits) * (u128::from(most) + 1)) >> 64) as u64
+    most.checked_add(1).map_or(bits, |count| below(bits, count))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub use impairments::Impairments;
 pub use lossless::LosslessConfig;
 pub use queue::{
     Blackout, BlackoutConfig, CoDel, CoDelConfig, Discipline, Fate, FqCoDel, FqCoDelConfig, Limit, Priority,
-    Queue, QueueConfig, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
+    Queue, QueueConfig, RandomDrop, Red, RedConfig, Sfq, SfqConfig, Step, Taildrop,
 };
 pub use routing::{Choice, RouteConfig, RouteTable};
 pub use script::{Act, Rule, Script};

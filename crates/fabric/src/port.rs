@@ -294,7 +294,7 @@ impl Port {
             self.offer_to_queue(now, frame)
         };
         // What is pushed out at once was in the buffer, and others may have been pushed out with it there.
-        let was_in = accepted.is_ok() || accepted == Err(Reason::LongestFlow);
+        let was_in = matches!(accepted, Ok(()) | Err(Reason::LongestFlow | Reason::RandomDrop));
         let queue_bytes = held_bytes + if was_in { u64::from(frame.frame_bytes) } else { 0 };
         self.note_arrival(place, now, frame, queue_bytes, accepted.err());
         accepted

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use framegauge_frames::{SplitMix, mixed};
+use framegauge_frames::{SplitMix, below, mixed};
 
 use crate::{Frame, PortIndex};
 
@@ -160,7 +160,6 @@ impl Routes {
                 return u32::from(frame.destination.0 / self.strides[table]) % count;
             }
         };
-        // The high bits of a product spread evenly over any count, without a division.
-        ((u128::from(bits) * u128::from(count)) >> 64) as u32
+        below(bits, u64::from(count)) as u32
     }
 }

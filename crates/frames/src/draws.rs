@@ -36,6 +36,11 @@ pub const fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
+/// Even over 0 to `count` - 1, from 64 even bits: the high bits of a product, without a division.
+pub const fn below(bits: u64, count: u64) -> u64 {
+    ((bits as u128 * count as u128) >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

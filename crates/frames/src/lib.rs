@@ -16,6 +16,7 @@
 
 mod aggregate;
 mod ceiling;
+mod datagram;
 mod draws;
 mod encapsulation;
 mod mtu;
@@ -25,7 +26,8 @@ mod transfer;
 
 pub use aggregate::{SizeTable, aggregate_wire_bytes, shaper_size_table};
 pub use ceiling::{Ceiling, ceiling};
-pub use draws::{SplitMix, mixed};
+pub use datagram::{Datagram, DatagramError, Medium};
+pub use draws::{SplitMix, below, mixed};
 pub use encapsulation::{
     Encapsulation, EncapsulationError, Fit, FittedLayer, GreOptions, InnerCeiling, Layer, Part, Stack, WORDS,
 };

@@ -66,6 +66,7 @@ pub struct LimitDescription {
 #[allow(missing_docs, reason = "the names of the pipe's documentation")]
 pub enum QueueDescription {
     Taildrop(LimitDescription),
+    RandomDrop(LimitDescription),
     Step {
         limit_bytes: u64,
         threshold_bytes: u64,
@@ -171,6 +172,7 @@ fn describe_port(network: &FabricConfig, index: usize) -> PortDescription {
 fn describe_queue(network: &FabricConfig, queue: &QueueConfig) -> QueueDescription {
     match queue {
         QueueConfig::Taildrop { limit } => QueueDescription::Taildrop(limited(*limit)),
+        QueueConfig::RandomDrop { limit, .. } => QueueDescription::RandomDrop(limited(*limit)),
         QueueConfig::Step { limit_bytes, threshold_bytes } => {
             QueueDescription::Step { limit_bytes: *limit_bytes, threshold_bytes: *threshold_bytes }
         }

@@ -22,6 +22,9 @@ pub enum QueueSpec {
     Taildrop {
         limit_frames: Option<u64>,
     },
+    RandomDrop {
+        limit_frames: Option<u64>,
+    },
     Step {
         threshold_bytes: Option<u64>,
     },
@@ -106,6 +109,9 @@ impl QueueSpec {
         };
         let config = match self {
             QueueSpec::Taildrop { limit_frames } => QueueConfig::Taildrop { limit: buffer(*limit_frames) },
+            QueueSpec::RandomDrop { limit_frames } => {
+                QueueConfig::RandomDrop { limit: buffer(*limit_frames), seed }
+            }
             QueueSpec::Step { threshold_bytes } => QueueConfig::Step {
                 limit_bytes,
                 threshold_bytes: threshold_bytes

@@ -91,6 +91,7 @@ fn every_discipline_is_told_with_the_numbers_that_nobody_gave() {
             json!({"kind": "fq_codel", "limit_bytes": 500_000, "target_seconds": 5e-3, "interval_seconds": 0.1,
                    "ecn": false, "buckets": 1024, "quantum_bytes": 1518}),
         ),
+        (json!({"kind": "random_drop"}), json!({"kind": "random_drop", "limit_bytes": 500_000})),
         (json!({"kind": "priority"}), json!({"kind": "priority", "limit_bytes": 500_000, "bands": 2})),
         (
             json!({"kind": "blackout", "input_port": "h1>switch"}),

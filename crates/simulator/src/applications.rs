@@ -61,6 +61,9 @@ impl Simulation {
     }
 
     pub(crate) fn open(&mut self, now: Picoseconds, flow: u32, round: u32) {
+        if let Some(before) = self.scenario.flows[flow as usize].over {
+            return self.go_on(now, flow, before);
+        }
         let number = self.connections.len() as u32;
         let Flow { client, server, pacing_bits_per_second, .. } = self.scenario.flows[flow as usize];
         let mss = self.scenario.segment_payload(client, server);
@@ -68,13 +71,23 @@ impl Simulation {
         let mut connection = Box::new(Connection::new(number, (flow, round), now, [mss; 2], tcp));
         for (host, peer) in [(client, server), (server, client)] {
             let flow = mixed(mixed(self.scenario.seed) ^ self.net.places.len() as u64);
-            self.net.places.push(Place { host, peer, flow });
+            self.net.places.push(Place { host, peer, flow, sent: 0 });
         }
         connection.ends.iter_mut().for_each(|end| end.send.pace.bits_per_second = pacing_bits_per_second);
         connection.ends[0].open(now, tcp, &mut self.net);
         self.counts[flow as usize].connections += 1;
         self.connections.push(Some(connection));
         self.set_wakes(now, number);
+    }
+
+    /// A flow begins over the connection of one that has ended; each is told what its own messages took.
+    fn go_on(&mut self, now: Picoseconds, flow: u32, before: u32) {
+        let Some(number) = self.kept.remove(&before).flatten() else { return };
+        let Some(mut connection) = self.connections[number as usize].take() else { return };
+        self.count(&connection);
+        connection.begin_flow(flow);
+        self.connections[number as usize] = Some(connection);
+        self.due(now, number);
     }
 
     pub(crate) fn begin_step(&mut self, now: Picoseconds, number: u32) {
@@ -165,7 +178,13 @@ impl Simulation {
             }
         };
         if !goes_on {
-            self.close(now, number);
+            match self.kept.get_mut(&flow) {
+                Some(kept) => {
+                    connection.stage = Stage::Waiting;
+                    *kept = Some(number);
+                }
+                None => self.close(now, number),
+            }
             self.finish(now, flow);
             return barrier.into_iter().for_each(|barrier| self.leave_barrier(now, barrier));
         }

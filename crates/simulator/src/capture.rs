@@ -9,6 +9,32 @@ use crate::segment::Slab;
 /// Segments that are kept of all ports together, which as frames take at most 256 MiB of files; more are counted.
 const MOST: usize = 1_400_000;
 
+/// Of what a capture is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// A port: what came there, what left, and what was dropped.
+    Port(PortIndex),
+    /// A host: what it sends, by `sends`, and what comes to it, by `receives`.
+    Host {
+        /// Its name.
+        name: String,
+        /// Its own ports.
+        sends: Vec<PortIndex>,
+        /// Those at the other end of its links.
+        receives: Vec<PortIndex>,
+    },
+}
+
+impl Point {
+    /// Ports of which all that passes must be known.
+    pub fn ports(&self) -> Vec<PortIndex> {
+        match self {
+            Point::Port(port) => vec![*port],
+            Point::Host { sends, receives, .. } => sends.iter().chain(receives).copied().collect(),
+        }
+    }
+}
+
 /// What a segment did at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {

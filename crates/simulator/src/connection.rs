@@ -4,6 +4,7 @@ use framegauge_frames::Picoseconds;
 
 use crate::TcpSettings;
 use crate::endpoint::{Endpoint, Ids, Phase};
+use crate::sender::SenderCounts;
 use crate::work::{Flow, Step, Transfer};
 
 /// What follows when a step has ended.
@@ -112,6 +113,12 @@ impl Connection {
         self.step = 0;
         self.stage = Stage::Waiting;
         self.resent = [0, 1].map(|side| self.resends(side));
+    }
+
+    /// Another flow goes on over it, whose counts begin anew.
+    pub(crate) fn begin_flow(&mut self, flow: u32) {
+        self.ends.iter_mut().for_each(|end| end.send.counts = SenderCounts::default());
+        (self.flow, self.round, self.step, self.resent) = (flow, 0, 0, [0; 2]);
     }
 
     /// Begins the present message; whether more of it is left to be written.

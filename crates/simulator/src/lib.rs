@@ -29,7 +29,7 @@ mod small_queue;
 mod spec;
 mod work;
 
-pub use capture::{Passed, Side};
+pub use capture::{Passed, Point, Side};
 pub use error::SimulationError;
 pub use log::Logged;
 pub use outcome::{FlowCounts, Outcome, Sample};

@@ -34,6 +34,8 @@ pub struct Logged {
     pub ssthresh_segments: u32,
     /// The timestamps option, its own and the one that it answers; 0: none.
     pub stamps: (u32, u32),
+    /// Of its IP header.
+    pub identification: u16,
     /// What its IP header says of congestion: ECT(0) 2, CE 3, neither 0 (RFC 3168).
     pub ecn: u8,
 }
@@ -64,6 +66,7 @@ impl Logged {
             cwnd_segments: 0,
             ssthresh_segments: 0,
             stamps: (segment.stamp, segment.echo),
+            identification: segment.identification,
             ecn,
         }
     }

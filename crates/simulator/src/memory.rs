@@ -10,6 +10,8 @@ const PORT_BYTES: u64 = 1_500;
 const ROUTE_BYTES: u64 = 8;
 /// Of a flow: both ends of a connection, with a window under way.
 const FLOW_BYTES: u64 = 8_000;
+/// Of a flow over the connection of another.
+const FURTHER_BYTES: u64 = 600;
 /// Of a host, with its names.
 const HOST_BYTES: u64 = 1_000;
 
@@ -31,10 +33,11 @@ impl ScenarioSpec {
             TopologySpec::Custom { switches, links, .. } => (switches.len() as u64, 2 * links.len() as u64),
         };
         let routes = switches.saturating_mul(hosts).saturating_mul(ROUTE_BYTES);
+        let further = self.flows.iter().filter(|flow| flow.over.is_some()).count() as u64;
         let parts = [
             ports.saturating_mul(PORT_BYTES),
             routes,
-            self.flows.len() as u64 * FLOW_BYTES,
+            self.flows.len() as u64 * FLOW_BYTES - further * (FLOW_BYTES - FURTHER_BYTES),
             hosts * HOST_BYTES,
         ];
         parts.into_iter().fold(0, u64::saturating_add)

@@ -15,6 +15,8 @@ pub(crate) struct Place {
     pub(crate) peer: HostIndex,
     /// Hash of the flow, one way.
     pub(crate) flow: u64,
+    /// Segments that it has sent, modulo 65,536.
+    pub(crate) sent: u16,
 }
 
 /// The network, with what is under way in it.
@@ -44,8 +46,11 @@ impl Net {
 }
 
 impl Wire for Net {
-    fn send(&mut self, now: Picoseconds, segment: Segment) -> Picoseconds {
-        let Place { host, peer, flow } = self.places[segment.from as usize];
+    fn send(&mut self, now: Picoseconds, mut segment: Segment) -> Picoseconds {
+        let place = &mut self.places[segment.from as usize];
+        place.sent = place.sent.wrapping_add(1);
+        segment.identification = place.sent;
+        let Place { host, peer, flow, .. } = *place;
         let headers = ETHERNET_HEADER_BYTES + self.family.header_bytes() + TCP_HEADER_BYTES;
         let captured_bytes = headers + segment.option_bytes(self.timestamps) + segment.bytes;
         let ecn = if segment.is_ecn_capable { Ecn::CAPABLE } else { Ecn::NOT_CAPABLE };

@@ -4,19 +4,31 @@ use framegauge_frames::Picoseconds;
 
 /// The share of a buffer that is payload where nothing was received yet (`TCP_DEFAULT_SCALING_RATIO`), of 256.
 const SUPPOSED_SHARE: u64 = 128;
-/// A packet's description (`struct sk_buff`). Neighbours in a queue are put together and share one (`tcp_try_coalesce`).
+/// A packet's description (`struct sk_buff`). Neighbours in a queue are put together and share one if a page holds each of them
+/// (`tcp_try_coalesce`).
 const DESCRIPTION: u64 = 256;
+const HEADERS: u64 = 66;
+const ROOM: u64 = 64;
+const SHARED_INFO: u64 = 320;
+const PAGE: u64 = 4096;
 
 /// What Linux' tun driver takes in memory for a frame of this payload (`truesize`): one piece with room at both ends while that
 /// fits into a page, whole pages otherwise. The rack's hosts receive by it; others take as much, give or take a tenth.
 fn memory(payload_bytes: u32) -> u64 {
-    const HEADERS: u64 = 66;
-    const ROOM: u64 = 64;
-    const SHARED_INFO: u64 = 320;
-    const PAGE: u64 = 4096;
-    let frame = u64::from(payload_bytes) + HEADERS;
-    let piece = (frame + ROOM).next_multiple_of(64) + SHARED_INFO;
-    DESCRIPTION + if piece <= PAGE { piece } else { frame.next_multiple_of(PAGE) }
+    let taken = match pages(payload_bytes) {
+        None => piece(payload_bytes),
+        Some(pages) => u64::from(pages) * PAGE,
+    };
+    DESCRIPTION + taken
+}
+
+/// How many pages a frame of this payload takes; None if it is a piece of one.
+pub(crate) fn pages(payload_bytes: u32) -> Option<u32> {
+    (piece(payload_bytes) > PAGE).then(|| (u64::from(payload_bytes) + HEADERS).div_ceil(PAGE) as u32)
+}
+
+fn piece(payload_bytes: u32) -> u64 {
+    (u64::from(payload_bytes) + HEADERS + ROOM).next_multiple_of(64) + SHARED_INFO
 }
 
 /// The measure of what is read begins at so many segments (`TCP_INIT_CWND`).
@@ -85,6 +97,7 @@ impl ReceiveWindow {
         let taken = match (held, self.full) {
             (0, _) => 0,
             (_, None) => held * 256 / self.share,
+            (_, Some((memory, bytes))) if pages(bytes as u32).is_some() => held * memory / bytes,
             (_, Some((memory, bytes))) => held * (memory - DESCRIPTION) / bytes + DESCRIPTION,
         };
         self.payload(self.buffer.saturating_sub(taken))
@@ -166,6 +179,22 @@ mod tests {
     #[test]
     fn a_frame_takes_as_much_memory_as_the_driver_gives_it() {
         assert_eq!([1448, 8948].map(memory), [2176, 12_544]);
+    }
+
+    /// Of Linux 6.18 on the rack, in units of 1024: segments of MTU 9000 beyond a hole, of which each counts by itself once the
+    /// next has come, and for which the buffer grows.
+    #[test]
+    fn large_segments_beyond_a_hole_are_not_put_together() {
+        let mut window = ReceiveWindow::new(65_535, 16_777_216, 8948);
+        window.establish(Picoseconds::ZERO);
+        let told: Vec<u64> = (0..6)
+            .map(|before| {
+                window.grow(8948, true, 8948, 8948 * before);
+                window.make_room(8948 * (before + 2));
+                window.open.next_multiple_of(1024)
+            })
+            .collect();
+        assert_eq!(told, [80_896, 99_328, 116_736, 122_880, 122_880, 122_880]);
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //! (Linux' `tcp_data_queue`, `__tcp_ack_snd_check`, `tcp_rcv_space_adjust`).
 
 mod age;
+mod delays;
 mod marks;
+mod queue;
 
 use framegauge_frames::Picoseconds;
 
+use self::queue::First;
 use crate::TcpSettings;
 use crate::beyond::Beyond;
-use crate::receive_window::ReceiveWindow;
+use crate::receive_window::{ReceiveWindow, pages};
 use crate::segment::{Blocks, Flags, Segment};
 
 /// The MSS that is supposed of a peer of which nothing was received (`TCP_MSS_DEFAULT`).
@@ -35,6 +38,7 @@ pub(crate) struct Receiver {
     answered: u64,
     /// The application has read up to here.
     pub(crate) read: u64,
+    first: First,
     beyond: Beyond,
     /// Where the FIN is, once it came.
     fin: Option<u64>,
@@ -43,7 +47,7 @@ pub(crate) struct Receiver {
     is_interactive: bool,
     /// How long an acknowledgement waits; zero before the first.
     wait: Picoseconds,
-    last_received: Option<Picoseconds>,
+    last_received: Picoseconds,
     peer_mss: u32,
     mss: u32,
     /// The end of a write, or of a super-segment, has come since the last acknowledgement (`ICSK_ACK_PUSHED`).
@@ -80,12 +84,13 @@ impl Receiver {
             next: 0,
             answered: 0,
             read: 1,
+            first: First::default(),
             beyond: Beyond::default(),
             fin: None,
             quick: 0,
             is_interactive: false,
             wait: Picoseconds::ZERO,
-            last_received: None,
+            last_received: Picoseconds::ZERO,
             peer_mss: SUPPOSED_MSS.min(mss),
             mss,
             is_pushed: false,
@@ -122,9 +127,10 @@ impl Receiver {
         self.is_interactive |= self.has_ended();
     }
 
-    /// The connection is there (`tcp_init_buffer_space`).
+    /// The connection is there (`tcp_init_buffer_space`; `lrcvtime` is set, too).
     pub(crate) fn establish(&mut self, now: Picoseconds) {
         self.window.establish(now);
+        self.last_received = now;
     }
 
     /// Whether the peer's FIN has come, and all before it.
@@ -154,7 +160,8 @@ impl Receiver {
         if begin > self.next {
             // `tcp_data_queue_ofo` charges the socket for it before the window opens if it is put together with another, and
             // after that if it is the first of its kind.
-            let (joins, without) = (self.beyond.ends_at(begin), self.held());
+            let (joins, without) =
+                (self.beyond.ends_at(begin) && pages(segment.bytes).is_none(), self.held());
             self.beyond.keep(begin, end);
             let held = if joins { self.held() } else { without };
             // `tcp_data_queue_ofo` measures and opens, too.
@@ -173,10 +180,12 @@ impl Receiver {
         if begin < self.next {
             self.beyond.note_duplicate(begin, self.next);
         }
+        self.first.add(self.unread() == 0, self.next, end, self.peer_mss);
         self.next = end;
         self.open_window(segment.bytes, self.held());
         if !self.beyond.is_empty() {
             self.next = self.beyond.close(self.next);
+            self.first.add(false, end, self.next, self.peer_mss);
             // A hole was filled: the sender is to know at once (RFC 5681 section 4.2).
             self.is_urgent |= self.beyond.is_empty();
         }
@@ -198,39 +207,6 @@ impl Receiver {
         } else {
             self.is_pushed |= bytes > 0;
         }
-    }
-
-    /// Delayed acknowledgements adapt to the time between segments (`tcp_event_data_recv`).
-    fn note_time(&mut self, now: Picoseconds, settings: &TcpSettings) {
-        let least = settings.delayed_ack;
-        match self.last_received {
-            None => {
-                self.quick = self.quick_count(settings.quick_acks);
-                self.wait = least;
-            }
-            Some(last) => {
-                let gap = now - last;
-                if gap.get() <= least.get() / 2 {
-                    self.wait = Picoseconds::new(self.wait.get() / 2 + least.get() / 2);
-                } else if gap < self.wait {
-                    self.wait = Picoseconds::new(self.wait.get() / 2) + gap;
-                } else if gap > settings.minimum_rto + self.rtt {
-                    // The sender seems to begin anew.
-                    self.quick = self.quick.max(self.quick_count(settings.quick_acks));
-                }
-            }
-        }
-        self.last_received = Some(now);
-    }
-
-    fn quick_count(&self, most: u32) -> u32 {
-        (self.window.open as u32 / (2 * self.peer_mss)).max(2).min(most)
-    }
-
-    fn be_quick(&mut self, settings: &TcpSettings) {
-        self.quick = self.quick.max(self.quick_count(settings.quick_acks));
-        self.is_interactive = false;
-        self.wait = settings.delayed_ack;
     }
 
     /// Whether what has come is acknowledged now (`__tcp_ack_snd_check`, and `tcp_cleanup_rbuf` where the application
@@ -343,7 +319,7 @@ impl Receiver {
             0 => self.rtt,
             measured => Picoseconds::from_nanoseconds((measured >> 3) * 1000),
         };
-        self.window.tune(now, rtt, self.read, self.beyond.reach(self.next));
+        self.window.tune(now, rtt, self.first.end.min(self.read), self.beyond.reach(self.next));
     }
 
     /// What goes into the header of a segment that is sent now; it counts as acknowledgement.
@@ -367,18 +343,18 @@ impl Receiver {
             self.beyond.tell(most, |block| segment.blocks.push(self.next, block));
         }
         self.answered = self.next;
+        self.use_quick(settings);
         self.is_pending = false;
         self.is_urgent = false;
         self.is_pushed = false;
         self.deadline = None;
         self.together = 0;
         self.together_until = None;
-        self.quick = self.quick.saturating_sub(1);
     }
 
     /// Data was sent: if it answers what was received lately, acknowledgements may wait for more of it.
     pub(crate) fn note_reply(&mut self, now: Picoseconds) {
-        if self.last_received.is_some_and(|last| now - last < self.wait) {
+        if now - self.last_received < self.wait {
             self.is_interactive = true;
         }
     }
@@ -418,6 +394,30 @@ mod tests {
         }
         // 16 quick ones and 8 that tell of a larger window, as the kernel; then one in two.
         assert_eq!(acknowledged, 24 + 46);
+    }
+
+    /// A hole at the very beginning: the acknowledgements beyond it use up the one quick acknowledgement that a window which
+    /// opens allows (`tcp_grow_window`), and end with the timeout of a connection that has begun (`tcp_dec_quickack_mode`). Then
+    /// what fills the hole is not the first to come, and allows no 16 of them (`tcp_event_data_recv`).
+    #[test]
+    fn a_connection_whose_first_segment_is_lost_has_few_quick_acknowledgements() {
+        let (mut receiver, settings) = (receiver(), TcpSettings::default());
+        let at = |ms: u64| Picoseconds::from_nanoseconds(ms * 1_000_000);
+        receiver.establish(at(20));
+        let mut come = |ms, number: u64| {
+            receiver.take(at(ms), &segment(1 + 1448 * number, 1448), &settings);
+            let answer = receiver.decide(at(ms), &settings);
+            if answer == Answer::Now {
+                receiver.answer(&mut Segment::default(), &settings);
+            }
+            receiver.read_all(at(ms));
+            answer == Answer::Now
+        };
+        assert!((1..4).all(|number| come(31, number)));
+        assert!(come(52, 0), "a hole was filled");
+        let after: Vec<bool> = (4..14).map(|number| come(52, number)).collect();
+        // Those that open the window; then one in two.
+        assert_eq!(after, [true, true, true, true, false, true, false, true, false, true]);
     }
 
     /// RFC 7323 section 5: what is older than what came in order before is a duplicate of an earlier connection, or of this one

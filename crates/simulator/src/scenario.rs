@@ -1,9 +1,11 @@
 //! What is simulated.
 
-use framegauge_fabric::{FabricConfig, HostIndex, PortIndex};
+use std::collections::BTreeSet;
+
+use framegauge_fabric::{FabricConfig, HostIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
-use crate::{Flow, Repeat, Requests, SimulationError, TcpSettings};
+use crate::{Flow, Point, Repeat, Requests, SimulationError, TcpSettings};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -28,8 +30,8 @@ pub struct Scenario {
     pub port_interval: Picoseconds,
     /// Every segment is written down ([`crate::Outcome::log`]).
     pub logs_segments: bool,
-    /// Ports of which all that passes is kept.
-    pub watch: Vec<PortIndex>,
+    /// Ports and hosts of which all that passes is kept.
+    pub watch: Vec<Point>,
     /// Of all draws.
     pub seed: u64,
 }
@@ -50,6 +52,7 @@ impl Scenario {
         for (number, requests) in self.requests.iter().enumerate() {
             requests.check(number)?;
         }
+        let mut taken = BTreeSet::new();
         for (number, flow) in self.flows.iter().enumerate() {
             let wrong = |problem: &'static str| Err(SimulationError::Flow { number, problem });
             if usize::from(flow.client.0) >= hosts || usize::from(flow.server.0) >= hosts {
@@ -66,6 +69,12 @@ impl Scenario {
             }
             if flow.after.iter().any(|before| *before as usize >= number) {
                 return wrong("waits for one that does not come before it");
+            }
+            if let Some(before) = flow.over {
+                let known = self.flows[..number].get(before as usize);
+                if !known.is_some_and(|known| flow.can_follow(known)) || !taken.insert(before) {
+                    return wrong("cannot go on over the connection of the flow that it names");
+                }
             }
         }
         Ok(())

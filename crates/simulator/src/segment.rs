@@ -70,6 +70,8 @@ pub(crate) struct Segment {
     pub(crate) stamp: u32,
     pub(crate) echo: u32,
     pub(crate) flags: Flags,
+    /// Of its IP header: as many as its endpoint has sent, as Linux counts for each socket.
+    pub(crate) identification: u16,
     /// Whether its IP header says that it may be marked, and whether it was (RFC 3168).
     pub(crate) is_ecn_capable: bool,
     pub(crate) is_marked: bool,

@@ -72,6 +72,9 @@ pub struct TcpSettings {
     pub tso_rtt_log: u32,
     /// What a connection keeps in its host's queue at most, in bytes of memory (`tcp_limit_output_bytes`).
     pub output_limit_bytes: u64,
+    /// The pacing rate in hundredths of cwnd per smoothed RTT, while cwnd is below half its threshold and otherwise
+    /// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+    pub pacing_percent: (u32, u32),
     /// A NIC hands over neighbouring segments of one connection together (LRO, GRO).
     pub coalesces: bool,
     /// The receive buffer's window at the start, and the most that it grows to, in bytes.
@@ -101,6 +104,7 @@ impl Default for TcpSettings {
             gso_bytes: 65_536,
             tso_rtt_log: 9,
             output_limit_bytes: 4_194_304,
+            pacing_percent: (200, 120),
             coalesces: false,
             receive_window_bytes: (65_535, 16_777_216),
             tick: milliseconds(4),

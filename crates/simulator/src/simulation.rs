@@ -13,7 +13,7 @@
 //! of the event), so equal input gives equal output.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use framegauge_fabric::Fabric;
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
@@ -26,7 +26,7 @@ use crate::outcome::{FlowCounts, Outcome, Sample};
 use crate::requests::Asking;
 use crate::series::Series;
 use crate::work::Transfer;
-use crate::{Scenario, SimulationError};
+use crate::{Point, Scenario, SimulationError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
@@ -81,6 +81,8 @@ pub struct Simulation {
     /// By flow: how many others it still waits for; and who waits for it.
     pub(crate) awaited: Vec<u32>,
     pub(crate) waiting: Vec<Vec<u32>>,
+    /// By flow that another one goes on after: the connection, once it has ended.
+    pub(crate) kept: BTreeMap<u32, Option<u32>>,
     /// By barrier: its members, and what has come to it.
     pub(crate) members: Vec<u32>,
     pub(crate) arrived: Vec<Vec<Arrived>>,
@@ -98,11 +100,11 @@ impl Simulation {
     pub fn new(scenario: Scenario) -> Result<Simulation, SimulationError> {
         scenario.check()?;
         let mut fabric = Fabric::new(&scenario.network)?;
-        scenario.watch.iter().for_each(|port| fabric.watch(*port, true));
+        scenario.watch.iter().flat_map(Point::ports).for_each(|port| fabric.watch(port, true));
         let flows = scenario.flows.len();
         let mut waiting = vec![Vec::new(); flows];
         for (number, flow) in scenario.flows.iter().enumerate() {
-            flow.after.iter().for_each(|before| waiting[*before as usize].push(number as u32));
+            flow.awaited().for_each(|before| waiting[before as usize].push(number as u32));
         }
         let barriers =
             scenario.flows.iter().filter_map(|flow| flow.barrier).max().map_or(0, |most| most as usize + 1);
@@ -130,8 +132,9 @@ impl Simulation {
             numbered: 0,
             draws: SplitMix::new(mixed(scenario.seed)),
             handled: vec![Picoseconds::ZERO; scenario.network.hosts.len()],
-            awaited: scenario.flows.iter().map(|flow| flow.after.len() as u32).collect(),
+            awaited: scenario.flows.iter().map(|flow| flow.awaited().count() as u32).collect(),
             waiting,
+            kept: scenario.flows.iter().filter_map(|flow| flow.over).map(|before| (before, None)).collect(),
             members,
             arrived: vec![Vec::new(); barriers],
             asking: Asking::of(&scenario.flows, scenario.requests.len()),

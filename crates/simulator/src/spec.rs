@@ -4,7 +4,7 @@ mod tcp;
 
 use std::collections::BTreeMap;
 
-use framegauge_fabric::{HostIndex, PortIndex};
+use framegauge_fabric::{HostIndex, NodeIndex, PortConfig, PortIndex};
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
@@ -14,7 +14,7 @@ use framegauge_traffic::Arrivals;
 use serde::Deserialize;
 
 pub use self::tcp::{HystartSpec, TcpSpec};
-use crate::{Flow, Repeat, Requests, Scenario, Step};
+use crate::{Flow, Point, Repeat, Requests, Scenario, Step};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
 const LONGEST_SECONDS: f64 = 9_000_000.0;
@@ -108,6 +108,7 @@ pub struct FlowSpec {
     pub begin_seconds: f64,
     #[serde(default)]
     pub after: Vec<u32>,
+    pub over: Option<u32>,
     pub steps: Vec<StepSpec>,
     pub repeat: Option<RepeatSpec>,
     pub barrier: Option<u32>,
@@ -231,18 +232,27 @@ impl ScenarioSpec {
         spec.network(names)
     }
 
-    /// The ports of these names.
-    fn watched(&self, network: &Network) -> Result<Vec<PortIndex>, String> {
+    /// The ports and hosts of these names.
+    fn watched(&self, network: &Network) -> Result<Vec<Point>, String> {
         if self.capture.is_empty() {
             return Ok(Vec::new());
         }
-        let names = network.config.port_names();
+        let config = &network.config;
+        let names = config.port_names();
+        let ports_of = |end: fn(&PortConfig) -> NodeIndex, name: &str| {
+            let mine = |(_, port): &(usize, &PortConfig)| config.node_name(end(port)) == name;
+            config.ports.iter().enumerate().filter(mine).map(|(place, _)| PortIndex(place as u16)).collect()
+        };
         let find = |name: &String| {
-            let place = names.iter().position(|known| known == name);
-            let some = || names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-            place
-                .map(|place| PortIndex(place as u16))
-                .ok_or_else(|| format!("capture: found {name:?}, expected a port such as {}", some()))
+            if let Some(place) = names.iter().position(|known| known == name) {
+                return Ok(Point::Port(PortIndex(place as u16)));
+            }
+            if config.hosts.iter().any(|host| host.name == *name) {
+                let (sends, receives) = (ports_of(|port| port.from, name), ports_of(|port| port.to, name));
+                return Ok(Point::Host { name: name.clone(), sends, receives });
+            }
+            let some = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+            Err(format!("capture: found {name:?}, expected a host, or a port such as {some}"))
         };
         self.capture.iter().map(find).collect()
     }
@@ -280,6 +290,7 @@ impl FlowSpec {
             server: place("server", &self.server)?,
             begin: span("begin_seconds", self.begin_seconds)?,
             after: self.after.clone(),
+            over: self.over,
             steps: self.steps.iter().map(StepSpec::step).collect::<Result<_, _>>()?,
             repeat: match self.repeat {
                 None => Repeat::Never,

@@ -67,6 +67,8 @@ pub struct Flow {
     pub begin: Picoseconds,
     /// Flows, by their position, that must have ended before.
     pub after: Vec<u32>,
+    /// A flow before it, by its position: when that has ended, this one goes on over its connection.
+    pub over: Option<u32>,
     /// In this order.
     pub steps: Vec<Step>,
     /// How often.
@@ -85,11 +87,27 @@ impl Flow {
             server,
             begin: Picoseconds::ZERO,
             after: Vec::new(),
+            over: None,
             steps: vec![Step::whole(true, bytes)],
             repeat: Repeat::Never,
             barrier: None,
             pacing_bits_per_second: None,
         }
+    }
+
+    /// The flows that must have ended before it begins.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = u32> + '_ {
+        self.after.iter().chain(&self.over).copied()
+    }
+
+    /// Whether it can go on over the other's connection: the same ends, and each does its work once.
+    pub(crate) fn can_follow(&self, before: &Flow) -> bool {
+        let is_single = |flow: &Flow| flow.repeat == Repeat::Never && flow.barrier.is_none();
+        let is_left_open = !before.steps.iter().any(|step| step.closes);
+        (self.client, self.server) == (before.client, before.server)
+            && is_single(self)
+            && is_single(before)
+            && is_left_open
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod hello;
+mod incast;
 mod message;
 mod rr;
 mod rr_hello;
@@ -10,6 +11,7 @@ mod stream;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use hello::{Hello, HelloError, TOKEN_BYTES, Token};
+pub use incast::{Incast, IncastSpec, Silence, Span};
 pub use message::next_write_bytes;
 pub use rr::{Load, Rr, RrSpec, RrSummary, Transaction};
 pub use rr_hello::RrHello;

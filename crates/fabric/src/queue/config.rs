@@ -14,13 +14,18 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Whether there is room for that much.
+    pub(crate) const fn holds(self, bytes: u64, frames: u64) -> bool {
+        match self {
+            Limit::Bytes(limit) => bytes <= limit,
+            Limit::Frames(limit) => frames <= limit,
+        }
+    }
+
     /// Whether there is room for one frame more.
     #[inline]
     pub(crate) const fn fits(self, bytes: u64, frames: u64, frame_bytes: u64) -> bool {
-        match self {
-            Limit::Bytes(limit) => bytes + frame_bytes <= limit,
-            Limit::Frames(limit) => frames < limit,
-        }
+        self.holds(bytes + frame_bytes, frames + 1)
     }
 }
 
@@ -117,6 +122,13 @@ pub enum QueueConfig {
         /// The buffer.
         limit: Limit,
     },
+    /// First in, first out; when it is full, frames that are drawn go (Mankin 1990).
+    RandomDrop {
+        /// The buffer.
+        limit: Limit,
+        /// The same seed gives the same drops.
+        seed: u64,
+    },
     /// Taildrop that marks while the buffer holds more than a step (DCTCP; Alizadeh et al. 2010).
     Step {
         /// The buffer.
@@ -152,7 +164,9 @@ impl QueueConfig {
     /// What cannot work where frames are so large: what was found and what was expected.
     pub fn check(&self, frame_bytes: u64) -> Result<(), String> {
         let limit = match *self {
-            QueueConfig::Taildrop { limit } | QueueConfig::Priority { limit, .. } => limit,
+            QueueConfig::Taildrop { limit }
+            | QueueConfig::RandomDrop { limit, .. }
+            | QueueConfig::Priority { limit, .. } => limit,
             QueueConfig::Red(RedConfig { limit, .. })
             | QueueConfig::Blackout(BlackoutConfig { limit, .. }) => limit,
             QueueConfig::Step { limit_bytes, .. }

@@ -29,6 +29,13 @@ impl Fifo {
         Some(frame)
     }
 
+    /// Takes the frame at this place out, if there is one.
+    pub(crate) fn remove(&mut self, place: u64) -> Option<Frame> {
+        let frame = self.frames.remove(place as usize)?;
+        self.bytes -= u64::from(frame.frame_bytes);
+        Some(frame)
+    }
+
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Frame> {
         self.bytes = 0;
         self.frames.drain(..)

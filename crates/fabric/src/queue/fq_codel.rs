@@ -94,7 +94,7 @@ impl Discipline for FqCoDel {
         let room = limit_bytes - transmitting_bytes;
         let pushed_out =
             || (self.bytes > room).then(|| self.push_out().map(|frame| (frame, self.bytes))).flatten();
-        pushed_out_by(now, frame, pushed_out, fates)
+        pushed_out_by(now, frame, Reason::LongestFlow, pushed_out, fates)
     }
 
     fn take(&mut self, now: Picoseconds, fates: &mut Vec<Fate>) -> Option<Frame> {

@@ -6,6 +6,7 @@ mod config;
 mod fifo;
 mod fq_codel;
 mod priority;
+mod random_drop;
 mod red;
 mod sfq;
 mod step;
@@ -20,6 +21,7 @@ pub use codel::CoDel;
 pub use config::{BlackoutConfig, CoDelConfig, FqCoDelConfig, Limit, QueueConfig, RedConfig, SfqConfig};
 pub use fq_codel::FqCoDel;
 pub use priority::Priority;
+pub use random_drop::RandomDrop;
 pub use red::Red;
 pub use sfq::Sfq;
 pub use step::Step;
@@ -123,6 +125,8 @@ macro_rules! disciplines {
 
 disciplines! {
     Taildrop(Taildrop): QueueConfig::Taildrop { limit } => Taildrop::new(limit), "First in, first out.";
+    RandomDrop(Box<RandomDrop>): QueueConfig::RandomDrop { limit, seed } => Box::new(RandomDrop::new(limit, seed)),
+        "First in, first out; a full buffer drops at random.";
     Step(Box<Step>): QueueConfig::Step { limit_bytes, threshold_bytes } => Box::new(Step::new(limit_bytes, threshold_bytes)),
         "First in, first out, with marks over a step.";
     Red(Box<Red>): QueueConfig::Red(config) => Box::new(Red::new(config)), "Random early detection.";

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use framegauge_frames::{Picoseconds, SplitMix, mixed};
+use framegauge_frames::{Picoseconds, SplitMix, below, mixed};
 
 use crate::queue::fifo::{Fifo, drain_all};
 use crate::{Discipline, Fate, Frame, Reason, SfqConfig};
@@ -74,10 +74,11 @@ impl Sfq {
 pub(crate) fn pushed_out_by(
     now: Picoseconds,
     coming: Frame,
+    reason: Reason,
     next: impl FnMut() -> Option<(Frame, u64)>,
     fates: &mut Vec<Fate>,
 ) -> Result<(), Reason> {
-    let (mut refused, reason) = (Ok(()), Reason::LongestFlow);
+    let mut refused = Ok(());
     for (frame, queue_bytes) in std::iter::from_fn(next) {
         if frame == coming {
             refused = Err(reason);
@@ -90,7 +91,7 @@ pub(crate) fn pushed_out_by(
 
 /// Where a flow belongs: even over all buckets.
 pub(crate) fn bucket(flow: u64, salt: u64, buckets: usize) -> usize {
-    ((u128::from(mixed(flow ^ salt)) * buckets as u128) >> 64) as usize
+    below(mixed(flow ^ salt), buckets as u64) as usize
 }
 
 /// The bucket with the most bytes; of several the first.
@@ -116,7 +117,7 @@ impl Discipline for Sfq {
         let room = self.config.limit_bytes - transmitting_bytes;
         let pushed_out =
             || (self.bytes > room).then(|| self.push_out().map(|frame| (frame, self.bytes))).flatten();
-        pushed_out_by(now, frame, pushed_out, fates)
+        pushed_out_by(now, frame, Reason::LongestFlow, pushed_out, fates)
     }
 
     fn take(&mut self, now: Picoseconds, _fates: &mut Vec<Fate>) -> Option<Frame> {

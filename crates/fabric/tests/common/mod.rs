@@ -129,6 +129,7 @@ pub fn any_queue() -> impl Strategy<Value = QueueConfig> {
         SfqConfig { limit_bytes: 9_000, buckets: 4, quantum_bytes: 2_000, perturbation: interval, seed: 1 };
     prop_oneof![
         Just(QueueConfig::Taildrop { limit }),
+        any::<u64>().prop_map(move |seed| QueueConfig::RandomDrop { limit, seed }),
         Just(QueueConfig::Step { limit_bytes: 9_000, threshold_bytes: 3_000 }),
         (any::<bool>(), any::<u64>()).prop_map(move |(ecn, seed)| QueueConfig::Red(red(ecn, seed))),
         Just(QueueConfig::Sfq(sfq)),

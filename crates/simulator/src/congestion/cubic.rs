@@ -141,7 +141,9 @@ impl Cubic {
         }
         if now - self.last_ack <= TRAIN_GAP {
             self.last_ack = now;
-            let threshold = (self.least_delay + microseconds(acked.burst).min(1000)) >> 1;
+            // Pacing draws a window out over half an RTT by itself.
+            let path = self.least_delay + microseconds(acked.burst).min(1000);
+            let threshold = if acked.is_paced { path } else { path >> 1 };
             self.found |= now - self.round_begin > threshold;
         }
         self.round_delay = self.round_delay.min(delay);

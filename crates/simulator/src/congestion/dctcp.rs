@@ -62,6 +62,7 @@ mod tests {
             delivered: 0,
             delivered_marked: 0,
             burst: Picoseconds::ZERO,
+            is_paced: false,
         };
         for round in 1..200 {
             acked = Acked { unacknowledged: round * 10, next: round * 10 + 10, ..acked };

@@ -31,11 +31,14 @@ pub(crate) struct HystartPlus {
     conservative: Option<(Picoseconds, u32)>,
     /// Segments that have not made cwnd grow yet.
     left: u32,
+    /// The sender paces itself: L is infinite.
+    is_paced: bool,
 }
 
 impl HystartPlus {
     /// An acknowledgement in slow start. Whether slow start ends.
     pub(super) fn note(&mut self, acked: &Acked) -> bool {
+        self.is_paced = acked.is_paced;
         if acked.unacknowledged >= self.round_end && self.begin_round(acked.next) {
             return true;
         }
@@ -73,7 +76,7 @@ impl HystartPlus {
 
     /// So many of the acknowledged segments make cwnd grow.
     pub(super) fn growth(&mut self, acked: u32) -> u32 {
-        let acked = acked.min(MOST_SEGMENTS);
+        let acked = if self.is_paced { acked } else { acked.min(MOST_SEGMENTS) };
         if self.conservative.is_none() {
             return acked;
         }
@@ -104,6 +107,7 @@ mod tests {
                     delivered: 0,
                     delivered_marked: 0,
                     burst: Picoseconds::ZERO,
+                    is_paced: false,
                 };
                 if plus.note(&acked) {
                     return (grown, true);
@@ -138,5 +142,6 @@ mod tests {
     #[test]
     fn one_acknowledgement_counts_for_eight_segments_at_most() {
         assert_eq!(HystartPlus::default().growth(20), 8);
+        assert_eq!(HystartPlus { is_paced: true, ..HystartPlus::default() }.growth(20), 20);
     }
 }

@@ -105,6 +105,8 @@ pub(crate) struct Acked {
     pub(crate) delivered_marked: u64,
     /// A full super-segment's time at four times the rate at which cwnd goes out.
     pub(crate) burst: Picoseconds,
+    /// The sender paces itself.
+    pub(crate) is_paced: bool,
 }
 
 /// One of the algorithms.

@@ -15,6 +15,7 @@ mod acks;
 mod losses;
 mod opening;
 mod output;
+mod pacing;
 mod queue;
 mod recovery;
 mod timers;
@@ -22,6 +23,7 @@ mod writing;
 
 use framegauge_frames::Picoseconds;
 
+use self::pacing::Pace;
 use self::queue::Queue;
 use self::writing::{Writing, gso_payload};
 use crate::TcpSettings;
@@ -136,15 +138,6 @@ struct Reduction {
     prior_cwnd: u32,
     delivered: u32,
     out: u32,
-}
-
-/// Pacing, and what the NIC still holds.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pace {
-    /// The application's limit, in bits per second of payload.
-    pub(crate) bits_per_second: Option<u64>,
-    /// Nothing is sent before.
-    pub(crate) until: Picoseconds,
 }
 
 /// The sending half.
@@ -262,7 +255,7 @@ impl Sender {
     }
 
     fn acked(&self, tick: &impl Tick, rtt: Option<Picoseconds>) -> Acked {
-        let rate = self.pacing_rate().unwrap_or(0);
+        let rate = self.pacing_rate(tick.settings()).unwrap_or(0);
         let burst = match rate {
             0 => Picoseconds::ZERO,
             rate => Picoseconds::from_nanoseconds(gso_payload(tick.settings()) * 4 * 1_000_000_000 / rate),
@@ -275,18 +268,8 @@ impl Sender {
             delivered: self.delivered,
             delivered_marked: self.delivered_marked,
             burst,
+            is_paced: self.pace.bits_per_second.is_some(),
         }
-    }
-
-    /// Bytes per second at which cwnd goes out, with Linux' headroom: twice in slow start, 1.2 times otherwise
-    /// (`tcp_update_pacing_rate`).
-    pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        let srtt = self.rtt.smoothed()?.as_nanoseconds().max(1);
-        let headroom = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let segments = u64::from(self.window.cwnd.max(self.queue.len()));
-        let rate = segments * u64::from(self.mss) * headroom * 10_000_000 / srtt;
-        let limit = self.pace.bits_per_second.map_or(u64::MAX, |bits| bits / 8);
-        Some(rate.min(limit).max(1))
     }
 
     /// Everything that was written is acknowledged, the FIN included.

@@ -6,7 +6,6 @@ use super::acks::Then;
 use super::queue::Sent;
 use super::writing::gso_payload;
 use super::{MILLISECOND, Sender, Timer};
-use crate::Nagle;
 use crate::congestion::State;
 use crate::endpoint::{Outgoing, Tick};
 
@@ -61,9 +60,15 @@ impl Sender {
 
     /// The NIC has room again: what is lost goes first.
     pub(crate) fn resume(&mut self, tick: &mut impl Tick) {
-        if self.queue.lost > self.queue.resent && self.state >= State::Recovery {
+        if self.owes_lost() {
             self.resend_lost(tick);
         }
+    }
+
+    /// Whether something lost has to be sent again, and cwnd lets it (`tcp_tsq_write`).
+    fn owes_lost(&self) -> bool {
+        let is_lost = self.queue.lost > self.queue.resent && self.state >= State::Recovery;
+        is_lost && self.queue.in_flight() < self.window.cwnd
     }
 
     /// Sends what may be sent now. Returns when the NIC or pacing lets it go on, if that is what it waits for.
@@ -72,7 +77,7 @@ impl Sender {
         let stop = self.send_new(tick, How::All);
         match stop {
             Stop::Nic(time) => Some(time),
-            _ => None,
+            _ => self.pace.holds(tick.now()).then_some(self.pace.until).filter(|_| self.owes_lost()),
         }
     }
 
@@ -112,7 +117,7 @@ impl Sender {
             return Err(Stop::Empty);
         }
         let now = tick.now();
-        if self.pace.until > now {
+        if self.pace.holds(now) {
             return Err(Stop::Nic(self.pace.until));
         }
         self.restart_after_idle(tick);
@@ -123,33 +128,37 @@ impl Sender {
             None if how == How::Probe => 1,
             None => return Err(Stop::Cwnd),
         };
-        if !self.has_room_for_one() {
+        let burst = self.burst_segments(tick);
+        let quota = quota.min(burst);
+        // It grows each time, even if the window then holds it back.
+        let length = self.writing.grown(self.next, quota * mss) - self.next;
+        if self.next + length.min(mss) > self.window_end {
             return Err(Stop::Window);
         }
         let (unsent, room) = (self.unsent(), self.window_end - self.next);
-        let burst = self.burst_segments(tick);
-        let largest = unsent.min(burst * mss);
+        let is_last = length == unsent;
         let is_partial = |bytes: u64| !bytes.is_multiple_of(mss);
         let holds = how == How::All && self.holds_small(tick);
-        if largest <= mss {
-            if is_partial(unsent) && holds && !self.is_closing {
+        if length <= mss {
+            if is_partial(length) && is_last && holds && !self.is_closing {
                 return Err(Stop::Waits);
             }
-        } else if matches!(how, How::All | How::Pushed) && self.defers(tick, largest, room, burst, limited) {
+        } else if matches!(how, How::All | How::Pushed) && self.defers(tick, length, room, burst, limited) {
             return Err(Stop::Waits);
         }
-        let mut bytes = largest.min(room).min(quota * mss);
-        if how == How::Probe {
-            bytes = bytes.min(mss);
-        }
-        // The last part goes along only if Nagle lets it.
-        if is_partial(bytes) && bytes > mss && holds {
+        let mut bytes = length.min(room).min(quota * mss);
+        // The last part goes along only if Nagle lets it (`tcp_mss_split_point`).
+        if is_partial(bytes) && bytes > mss && holds && (is_last || room < quota * mss) {
             bytes -= bytes % mss;
         }
-        let (held_back, most) = (tick.held_back(), tick.settings().output_limit_bytes);
-        match self.held.waits(now - held_back, bytes, self.pacing_rate(), most) {
+        let (held_back, settings) = (tick.held_back(), tick.settings());
+        let most = self.output_limit_bytes(settings);
+        match self.held.waits(now - held_back, bytes, self.pacing_rate(settings), most) {
             // Where one super-segment is under way, another goes out in any case.
-            Some(until) if self.unacknowledged < self.last_part => Err(Stop::Nic(until + held_back)),
+            Some(until) if self.unacknowledged < self.last_part => {
+                self.writing.cut(self.next, self.next + bytes);
+                Err(Stop::Nic(until + held_back))
+            }
             _ => Ok(bytes),
         }
     }
@@ -162,7 +171,7 @@ impl Sender {
         if gso <= mss {
             return 1;
         }
-        let mut bytes = self.pacing_rate().unwrap_or(u64::MAX / 2) >> 10;
+        let mut bytes = self.pacing_rate(tick.settings()).unwrap_or(u64::MAX / 2) >> 10;
         let log = tick.settings().tso_rtt_log;
         let halvings = self.rtt.minimum.map_or(0, |least| (least.as_nanoseconds() / 1000) >> log);
         if halvings < 32 && log > 0 {
@@ -171,19 +180,10 @@ impl Sender {
         (bytes.min(gso) / mss).max(LEAST_SEGMENTS)
     }
 
-    /// Nagle's algorithm: whether a segment that is not full has to wait.
-    fn holds_small(&self, tick: &impl Tick) -> bool {
-        match tick.settings().nagle {
-            Nagle::Off => false,
-            Nagle::Classic => !self.queue.is_empty(),
-            Nagle::Minshall => !self.queue.is_empty() && self.last_small > self.unacknowledged,
-        }
-    }
-
     /// Whether it is better to wait for more of the window than to send a small burst (`tcp_tso_should_defer`).
     fn defers(&self, tick: &impl Tick, length: u64, room: u64, burst: u64, limited: &mut bool) -> bool {
         let now = tick.now();
-        if self.state >= State::Recovery || now > self.last_sent + MILLISECOND {
+        if self.state >= State::Recovery || now > self.last_sent.max(self.pace.until) + MILLISECOND {
             return false;
         }
         let mss = u64::from(self.mss);
@@ -198,8 +198,9 @@ impl Sender {
             return false;
         }
         let Some(head) = self.queue.first() else { return false };
-        let half = self.rtt.smoothed().map_or(Picoseconds::ZERO, |rtt| Picoseconds::new(rtt.get() / 2));
-        if now - head.at < half {
+        // Not if the next acknowledgement comes too late: a millisecond at most since Linux 6.18, before half an RTT.
+        let rtt = self.rtt.smoothed().unwrap_or(Picoseconds::ZERO);
+        if head.at + rtt > now + MILLISECOND.min(Picoseconds::new(rtt.get() / 2)) {
             return false;
         }
         if cwnd_room < room {
@@ -259,11 +260,7 @@ impl Sender {
     fn hand_over(&mut self, tick: &impl Tick, departs: Picoseconds, bytes: u64) {
         let now = tick.now();
         self.held.add(departs - tick.held_back(), bytes);
-        if let Some(rate) = self.pace.bits_per_second.filter(|rate| *rate > 0) {
-            let span = Picoseconds::from_seconds_f64(8.0 * bytes as f64 / rate as f64);
-            let credit = (now - self.pace.until).min(Picoseconds::new(span.get() / 2));
-            self.pace.until = self.pace.until.max(now) + (span - credit);
-        }
+        self.note_departure(now, bytes, tick.settings());
     }
 
     /// Sends again what is lost, as far as cwnd allows (`tcp_xmit_recovery`).
@@ -283,7 +280,7 @@ impl Sender {
 
     pub(super) fn resend_lost(&mut self, tick: &mut impl Tick) {
         let mut sets_timer = false;
-        while self.queue.in_flight() < self.window.cwnd {
+        while self.queue.in_flight() < self.window.cwnd && !self.pace.holds(tick.now()) {
             let Some(place) = self.queue.next_lost() else { break };
             self.resend(tick, place);
             if self.is_reducing() {

@@ -1,13 +1,15 @@
 //! How what an application writes comes into the socket, and what is sent meanwhile (`tcp_sendmsg_locked`).
 //!
 //! A call fills one buffer after the other. Each that is full is sent if it is the first, and at the latest after half of
-//! the largest window that the peer has announced everything is (`forced_push`). Buffers are put together again when they
-//! are sent (`tcp_grow_skb`), so what remains of them are the moments at which something is sent, and PSH.
+//! the largest window that the peer has announced everything is (`forced_push`). A super-segment takes from one buffer, and
+//! from the one behind it what it lacks (`tcp_grow_skb`).
+
+use std::collections::VecDeque;
 
 use super::Sender;
 use super::output::How;
-use crate::TcpSettings;
 use crate::endpoint::Tick;
+use crate::{Nagle, TcpSettings};
 
 /// A device's largest super-segment less headers (`sk_dst_gso_max_size`: `MAX_TCP_HEADER + 1`).
 const HEADERS_BYTES: u32 = 321;
@@ -24,10 +26,12 @@ pub(super) struct Writing {
     pub(super) accepted: u64,
     /// Where the last buffer begins.
     tail: u64,
+    /// Where the buffers before it end that are not sent.
+    ends: VecDeque<u64>,
     /// The last byte that was to be sent at once (`pushed_seq`).
     pushed: u64,
     /// The end of a buffer that is not sent and has PSH.
-    marks: std::collections::VecDeque<u64>,
+    marks: VecDeque<u64>,
     /// The largest window that the peer has announced.
     largest_window: u32,
     /// The socket holds so much in memory.
@@ -36,7 +40,8 @@ pub(super) struct Writing {
 
 impl Default for Writing {
     fn default() -> Self {
-        Writing { accepted: 1, tail: 1, pushed: 1, marks: Default::default(), largest_window: 0, room: 0 }
+        let (ends, marks) = Default::default();
+        Writing { accepted: 1, tail: 1, ends, pushed: 1, marks, largest_window: 0, room: 0 }
     }
 }
 
@@ -48,6 +53,48 @@ impl Writing {
             self.marks.pop_front();
         }
         self.marks.len() < before
+    }
+
+    /// Another buffer begins; everything before `next` is sent.
+    fn begin_buffer(&mut self, next: u64) {
+        if self.accepted > next {
+            self.ends.push_back(self.accepted);
+        }
+        self.tail = self.accepted;
+    }
+
+    /// Where the first buffer that is not sent ends, once it has taken what it lacks to `wanted` bytes from the one behind it
+    /// (`tcp_grow_skb`). It begins at `next`.
+    pub(super) fn grown(&mut self, next: u64, wanted: u64) -> u64 {
+        while self.ends.front().is_some_and(|end| *end <= next) {
+            self.ends.pop_front();
+        }
+        let Some(end) = self.ends.front().copied() else { return self.accepted };
+        let behind = self.ends.get(1).copied();
+        let all = behind.unwrap_or(self.accepted);
+        let grown = all.min(next + wanted).max(end);
+        if grown < all {
+            self.ends[0] = grown;
+        } else {
+            self.ends.pop_front();
+        }
+        if behind.is_none() {
+            self.tail = if grown < all { grown } else { next };
+        }
+        grown
+    }
+
+    /// The buffer at `next` was cut there for a super-segment, which then has to wait (`tcp_write_xmit` calls `tso_fragment` before
+    /// `tcp_small_queue_check`). What is written next goes into the rest, if it was the last.
+    pub(super) fn cut(&mut self, next: u64, end: u64) {
+        debug_assert!(self.ends.front().is_none_or(|first| *first > next));
+        if self.ends.front().is_some_and(|first| end < *first) || self.ends.is_empty() && end < self.accepted
+        {
+            if self.ends.is_empty() {
+                self.tail = end;
+            }
+            self.ends.push_front(end);
+        }
     }
 
     fn mark(&mut self) {
@@ -85,7 +132,7 @@ impl Sender {
                 if !self.has_memory() {
                     return;
                 }
-                self.writing.tail = self.writing.accepted;
+                self.writing.begin_buffer(self.next);
                 filled = 0;
             }
             let left = self.written - self.writing.accepted;
@@ -102,11 +149,75 @@ impl Sender {
         }
     }
 
+    /// Nagle's algorithm: whether a segment that is not full has to wait.
+    pub(super) fn holds_small(&self, tick: &impl Tick) -> bool {
+        match tick.settings().nagle {
+            Nagle::Off => false,
+            Nagle::Classic => !self.queue.is_empty(),
+            Nagle::Minshall => !self.queue.is_empty() && self.last_small > self.unacknowledged,
+        }
+    }
+
     /// `sk_stream_memory_free`, of a buffer that holds two windows (`tcp_sndbuf_expand`).
     fn has_memory(&mut self) -> bool {
         let segment = (u64::from(self.mss) + SEGMENT_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
         let segments = u64::from(self.window.cwnd.max(FEWEST_SEGMENTS));
         self.writing.room = self.writing.room.max(2 * segments * segment);
         self.writing.accepted - self.unacknowledged < self.writing.room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: u64 = 6;
+
+    /// Takes six at a time in, and sends two of them each time, if they are the first; after `most` times these have to wait.
+    fn written(bytes: u64, most: u64) -> (Writing, u64) {
+        let mut writing = Writing { accepted: 0, tail: 0, ..Writing::default() };
+        let (mut next, mut sent) = (0, 0);
+        while writing.accepted < bytes {
+            let begin = writing.tail.max(next);
+            if writing.accepted == begin || writing.accepted - begin >= GOAL {
+                writing.begin_buffer(next);
+            }
+            let begin = writing.tail.max(next);
+            writing.accepted += GOAL - (writing.accepted - begin);
+            if writing.tail <= next && sent < most {
+                next += 2;
+                sent += 1;
+            } else if writing.tail <= next {
+                writing.cut(next, next + 2);
+            }
+        }
+        (writing, next)
+    }
+
+    /// Of Linux 6.18 on the rack: three times two segments leave at once, the fourth two wait, and a buffer of six ends with
+    /// segment 26, at which half of the peer's window is full.
+    #[test]
+    fn what_is_cut_off_and_waits_moves_the_ends_of_the_buffers_behind_it() {
+        let (writing, next) = written(30, 3);
+        assert_eq!((next, writing.ends), (6, [8, 14, 20, 26].into()));
+    }
+
+    #[test]
+    fn a_buffer_takes_what_it_lacks_from_the_one_behind_it_only() {
+        let ends = |ends: &[u64]| Writing {
+            accepted: 20,
+            tail: 12,
+            ends: ends.iter().copied().collect(),
+            ..Writing::default()
+        };
+        let mut writing = ends(&[3, 4, 12]);
+        assert_eq!(writing.grown(2, 1), 3);
+        assert_eq!(writing.grown(2, 5), 4, "the next buffer has no more");
+        assert_eq!(writing.grown(2, 5), 7);
+        assert_eq!((&writing.ends, writing.tail), (&[7, 12].into(), 12));
+        // The last buffer: a part of it, then all.
+        assert_eq!((writing.grown(7, 10), writing.tail), (17, 17));
+        assert_eq!((writing.grown(7, 20), writing.tail), (20, 7));
+        assert_eq!(writing.grown(7, 20), 20);
     }
 }

@@ -27,6 +27,7 @@ pub struct TcpSpec {
     pub gso_bytes: Option<u32>,
     pub tso_rtt_log: Option<u32>,
     pub output_limit_bytes: Option<u64>,
+    pub pacing_percent: Option<(u32, u32)>,
     pub receive_window_bytes: Option<(u32, u32)>,
     pub tick_seconds: Option<f64>,
 }
@@ -74,11 +75,21 @@ impl TcpSpec {
             gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
             tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
             output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
+            pacing_percent: self.pacing_percent()?,
             coalesces,
             receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
             family: self.family()?,
         })
+    }
+
+    fn pacing_percent(&self) -> Result<(u32, u32), String> {
+        let (slow_start, otherwise) = self.pacing_percent.unwrap_or(TcpSettings::default().pacing_percent);
+        let unfit = [slow_start, otherwise].into_iter().find(|percent| *percent > 1000);
+        match unfit {
+            Some(found) => Err(format!("tcp.pacing_percent: found {found}, expected 0 to 1000")),
+            None => Ok((slow_start, otherwise)),
+        }
     }
 
     fn algorithm(&self) -> Result<Algorithm, String> {
