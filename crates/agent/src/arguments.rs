@@ -12,6 +12,8 @@ framegauge-agent: the measuring end of framegauge; started by `framegauge`, not 
   framegauge-agent exec    becomes a program inside a host of a rack (see `framegauge-agent exec --help`)
   framegauge-agent lease SECONDS SETTING=VALUE...
                            changes settings of this host, and puts them back unless a line `renew` comes in time
+  framegauge-agent change SECONDS SETTING=VALUE...
+                           the same; a line `keep` has changes stay
   framegauge-agent keep    puts away what an agent leaves that is killed; only agents start it
   framegauge-agent counters
                            counts the instructions and cycles of this whole host, one answer per line of input
@@ -114,7 +116,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
         Some("--help" | "-h") | None => return Ok(Arguments::Text(HELP.into())),
         Some(other) => {
             return Err(format!(
-                "{other:?} is not a command; expected rack, host, exec, lease, keep, counters or --help"
+                "{other:?} is not a command; expected rack, host, exec, lease, change, keep, counters or --help"
             ));
         }
     };
@@ -190,7 +192,7 @@ mod tests {
     fn says_what_is_wrong() {
         assert_eq!(
             words("server"),
-            Err("\"server\" is not a command; expected rack, host, exec, lease, keep, counters or --help"
+            Err("\"server\" is not a command; expected rack, host, exec, lease, change, keep, counters or --help"
                 .into())
         );
         assert_eq!(words("host --cpus a"), Err("--cpus \"a\": expected numbers such as 0,1".into()));

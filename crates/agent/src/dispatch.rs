@@ -2,8 +2,8 @@
 
 use crate::arguments::Role;
 use crate::check::{echo, facts, two_ended};
-use crate::general::{frames_wire, hello, spool};
-use crate::generators::{rr, streams};
+use crate::general::{frames_datagram, frames_wire, hello, spool};
+use crate::generators::{incast, rr, streams};
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure};
 use crate::{host, rack};
@@ -18,6 +18,7 @@ pub fn dispatch(call: &Call) -> Answer {
         "spool.read" => spool::read(call),
         "spool.drop" => spool::forget(call),
         "frames.wire" => frames_wire::run(call),
+        "frames.datagram" => frames_datagram::run(call),
         _ if call.session.role == Role::Rack => of_rack(method, call),
         _ => of_host(method, call),
     }
@@ -51,18 +52,21 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "host.list" => host::folder::list(call),
         "host.clear" => host::folder::clear(call),
         "host.read" => host::read::run(call),
+        "host.routes" => host::routes::run(call),
         "check.facts" => facts::run(call),
         "check.routes" => facts::routes(call),
         "host.frames" => host::frames::run(call),
         "host.counters" => host::counters::run(call),
-        "lease.begin" => host::lease::begin(call),
-        "lease.renew" => host::lease::renew(call),
-        "lease.end" => host::lease::end(call),
+        "host.totals" => host::totals::run(call),
+        lease if lease.starts_with("lease.") => of_lease(lease, call),
         "capture.about" => host::capture::about(call),
         "capture.begin" => host::capture::begin(call),
         "capture.state" => host::capture::state(call),
         "capture.end" => host::capture::end(call),
+        "estimate.begin" => host::estimate::begin(call),
+        "estimate.end" => host::estimate::end(call),
         "cpu.begin" => host::cpu::begin(call),
+        "cpu.read" => host::cpu::read(call),
         "cpu.end" => host::cpu::end(call),
         "held.begin" => host::held::begin(call),
         "held.end" => host::held::end(call),
@@ -79,6 +83,14 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "rr.serve" => rr::serve(call),
         "rr.close" => rr::close(call),
         "rr.run" => rr::run(call),
+        "incast.run" => incast::run(call),
+        _ => of_programs(method, call),
+    }
+}
+
+/// Programs that run in a host, and their sockets.
+fn of_programs(method: &str, call: &Call) -> Answer {
+    match method {
         "sockets.read" => host::sockets::read(call),
         "sockets.listening" => host::sockets::listening(call),
         "sockets.watch" => host::sockets::watch(call),
@@ -89,6 +101,19 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "process.signal" => host::processes::signal(call),
         "process.kill" => host::processes::kill(call),
         "process.output" => host::processes::output(call),
+        _ => Err(Failure::unknown_method(method, "host")),
+    }
+}
+
+fn of_lease(method: &str, call: &Call) -> Answer {
+    match method {
+        "lease.begin" => host::lease::begin(call),
+        "lease.set" => host::lease::set(call),
+        "lease.renew" => host::lease::renew(call),
+        "lease.back" => host::lease::back(call),
+        "lease.keep" => host::lease::keep(call),
+        "lease.reopen" => host::lease::reopen(call),
+        "lease.end" => host::lease::end(call),
         _ => Err(Failure::unknown_method(method, "host")),
     }
 }

@@ -1,7 +1,7 @@
 //! `framegauge-agent`: the data plane's one binary. It speaks JSON-RPC on its standard input and output
-//! and ends, putting everything back, when its input ends. Seven commands do not speak on the pipe: `exec` becomes a
-//! program inside a host of a rack; `diagnose` reads capture files; `simulate` runs a scenario in virtual time; an agent starts `lease`, `counters` and `sockets`,
-//! which may need more privilege than it has, and `keep`, which outlives it.
+//! and ends, putting everything back, when its input ends. Eight commands do not speak on the pipe: `exec` becomes a
+//! program inside a host of a rack; `diagnose` reads capture files; `simulate` runs a scenario in virtual time; an agent starts `lease`,
+//! `change`, `counters` and `sockets`, which may need more privilege than it has, and `keep`, which outlives it.
 #![allow(clippy::disallowed_methods)]
 
 use framegauge_agent::arguments::{self, Arguments, Role};
@@ -20,7 +20,9 @@ fn main() -> ExitCode {
         Some("keep") => return keep::run(words.map(|word| word.to_string_lossy().into_owned())),
         Some("simulate") => return simulate::run(words),
         Some("sockets") => return sockets::run(words.map(|word| word.to_string_lossy().into_owned())),
-        Some("lease") => return lease::run(words.map(|word| word.to_string_lossy().into_owned())),
+        Some(command @ ("lease" | "change")) => {
+            return lease::run(command, words.map(|word| word.to_string_lossy().into_owned()));
+        }
         _ => {}
     }
     match arguments::parse(std::env::args().skip(1)) {

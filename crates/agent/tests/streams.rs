@@ -47,6 +47,24 @@ fn both_ends_say_what_their_sockets_and_calls_were() {
     agent.end();
 }
 
+/// Only the sending end paces: SO_MAX_PACING_RATE of its sockets is what was asked, whole bytes per second.
+#[test]
+fn the_sending_end_says_how_it_was_paced() {
+    let mut agent = Agent::start();
+    for (asked, kept) in [(json!(null), json!([null])), (json!(80_000_007), json!([80_000_000]))] {
+        for reverse in [false, true] {
+            let port = serve(&mut agent, &json!({}))["result"]["port"].clone();
+            let changes = json!({"reverse": reverse, "pacing_bits_per_second": asked});
+            let client = run(&mut agent, &port, &changes)["result"].clone();
+            let server = agent.call("stream.close", json!({}))["result"].clone();
+            let (sender, receiver) = if reverse { (server, client) } else { (client, server) };
+            assert_eq!(sender["max_pacing_bits_per_second"], kept);
+            assert_eq!(receiver["max_pacing_bits_per_second"], json!([]));
+        }
+    }
+    agent.end();
+}
+
 #[test]
 fn without_sockets_there_is_nothing_to_read() {
     let mut agent = Agent::start();
@@ -67,6 +85,8 @@ fn sizes_out_of_range_are_one_line_each() {
         ("socket_buffer_bytes", 536_870_913, "4096 and 536870912"),
         ("message_bytes", 0, "1 and 16777216"),
         ("message_bytes", 16_777_217, "1 and 16777216"),
+        ("subflows", 0, "1 and 8"),
+        ("subflows", 9, "1 and 8"),
     ];
     for (name, value, range) in bounds {
         let changes = json!({name: value});

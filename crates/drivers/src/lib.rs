@@ -13,6 +13,8 @@ pub mod joins;
 pub mod meters;
 pub mod own;
 pub mod rack;
+pub mod readings;
+pub mod sample;
 pub mod simulations;
 pub mod spool;
 pub mod tap;

@@ -2,7 +2,7 @@
 
 pub use framegauge_linux::clock::monotonic_nanoseconds;
 pub use framegauge_linux::limits::{open_files_of_programs, raise_open_files};
-pub use framegauge_linux::lock::{Attempt, Lock};
+pub use framegauge_linux::lock::{Attempt, Lock, folder as lock_folder};
 pub use framegauge_linux::namespace::{apart, enter_named};
 pub use framegauge_linux::poll::{PollSet, await_signal, termination_signals};
 pub use framegauge_linux::process::{

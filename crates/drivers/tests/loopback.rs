@@ -86,7 +86,11 @@ fn a_stranger_gets_nothing() {
 /// messages, which fit into the empty buffer of 2 * 131072, and one of 1696.
 #[test]
 fn sizes_are_those_of_the_sockets_and_of_the_calls() {
-    let sizes = Sizes { socket_buffer_bytes: Some(131_072), message_bytes: NonZeroU32::new(16_384) };
+    let sizes = Sizes {
+        socket_buffer_bytes: Some(131_072),
+        message_bytes: NonZeroU32::new(16_384),
+        ..Sizes::default()
+    };
     for reverse in [false, true] {
         let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0, sizes).expect("a port");
         let spec = StreamSpec { flows: 2, amount: Amount::Bytes(100_000), repeat_nanoseconds: 0, reverse };
@@ -104,7 +108,11 @@ fn sizes_are_those_of_the_sockets_and_of_the_calls() {
 
 #[test]
 fn each_end_has_its_own_sizes_and_without_any_calls_are_large() {
-    let sizes = Sizes { socket_buffer_bytes: Some(57_344), message_bytes: NonZeroU32::new(1_000) };
+    let sizes = Sizes {
+        socket_buffer_bytes: Some(57_344),
+        message_bytes: NonZeroU32::new(1_000),
+        ..Sizes::default()
+    };
     let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 0, sizes).expect("a port");
     let spec =
         StreamSpec { flows: 1, amount: Amount::Bytes(1_000_000), repeat_nanoseconds: 0, reverse: false };

@@ -2,8 +2,8 @@
 
 use framegauge_linux::tcp::TcpInfo;
 use framegauge_linux::{
-    aggregates, initial_windows, links, netlink, qdisc, routes, rtnetlink as links_by_name, sock_diag,
-    tunnel, udp_error,
+    aggregates, initial_windows, links, netlink, nic_counters, qdisc, routes, rtnetlink as links_by_name,
+    sock_diag, tunnel, udp_error,
 };
 
 const KINDS: [&str; 11] = [
@@ -25,6 +25,15 @@ pub fn netlink(bytes: &[u8]) {
     let mut answers = Vec::new();
     let _ = netlink::collect(bytes, "read it", &mut answers);
     assert!(answers.iter().map(Vec::len).sum::<usize>() <= bytes.len());
+}
+
+/// What a NIC counted of frames, by size: no range ends before it begins, and none is there of bytes that are not.
+pub fn nic_counters(bytes: &[u8]) {
+    let found = nic_counters::parse(bytes);
+    let ranges = || found.received.iter().chain(&found.sent);
+    assert!(ranges().all(|range| range.least_bytes <= range.most_bytes));
+    // Each has three attributes in one of its own.
+    assert!(32 * ranges().count() <= bytes.len());
 }
 
 /// A queue discipline.

@@ -43,6 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("inet_diag", kernel::inet_diag),
     ("mountinfo", texts::mountinfo),
     ("netlink", kernel::netlink),
+    ("nic_counters", kernel::nic_counters),
     ("qdisc", kernel::qdisc),
     ("rtnetlink", kernel::rtnetlink),
     ("ruleset", texts::ruleset),

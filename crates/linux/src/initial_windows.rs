@@ -1,5 +1,5 @@
-//! The initial windows that routes ask for: what a new connection sends, and offers to take in, before it has heard
-//! anything (`ip route … initcwnd 10 initrwnd 20`). Layout: `linux/rtnetlink.h`.
+//! What routes ask for: the initial windows of a new connection, which are what it sends, and offers to take in, before it
+//! has heard anything (`ip route … initcwnd 10 initrwnd 20`), and a path MTU (`… mtu 1500`). Layout: `linux/rtnetlink.h`.
 
 use crate::error::Result;
 use crate::netlink::{DUMP, Message, REPLACE, Socket, address_of, attribute, attribute_u32, attributes};
@@ -8,13 +8,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
+const RTA_GATEWAY: u16 = 5;
+const RTA_MULTIPATH: u16 = 9;
 const RTA_CACHEINFO: u16 = 12;
+const RTA_VIA: u16 = 18;
+const RTA_EXPIRES: u16 = 23;
+const RTA_NH_ID: u16 = 30;
+const RTAX_LOCK: u16 = 1;
+const RTAX_MTU: u16 = 2;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 /// An entry that the kernel made from what it was told, not one of a routing table.
 const RTM_F_CLONED: u32 = 0x200;
 /// Of the flags in a listing, the only one that somebody may ask for; the others tell the state of the link.
 const RTNH_F_ONLINK: u32 = 4;
+/// `struct rtnexthop`, in bytes, and where its flags are.
+const NEXT_HOP_BYTES: usize = 8;
+const NEXT_HOP_FLAGS_PLACE: usize = 2;
+/// Where `struct rta_cacheinfo` has the time after which a route ends, and how many of its ticks a second has.
+const EXPIRES_PLACE: std::ops::Range<usize> = 8..12;
+const TICKS_PER_SECOND: u32 = 100;
 /// `struct rtmsg`, in bytes; in it the length of the prefix, the table, the type and the flags.
 const ROUTE_BYTES: usize = 12;
 const PREFIX_PLACE: usize = 1;
@@ -52,11 +65,24 @@ pub fn read(interface: &str, version: u8) -> Result<Vec<RouteWindows>> {
 
 /// Gives all of them initial windows; what else a route says, it keeps, and so does a window that is none.
 pub fn set(interface: &str, version: u8, windows: InitialWindows) -> Result<()> {
+    let asked = [(RTAX_INITCWND, windows.send), (RTAX_INITRWND, windows.receive)];
+    let asked: Vec<(u16, u32)> = asked.into_iter().filter_map(|(kind, value)| Some((kind, value?))).collect();
+    replace(interface, version, &asked, "set the initial windows of")
+}
+
+/// Holds the path MTU of all of them, whatever that of the interface becomes; 0 releases it. Connections announce their
+/// MSS by it, too (Linux 4.15).
+pub fn hold_mtu(interface: &str, version: u8, mtu: u32) -> Result<()> {
+    // Of IPv6 the kernel raises it with that of the interface, unless it is locked (route_mtus.rs).
+    let lock = if version == 6 && mtu > 0 { 1 << RTAX_MTU } else { 0 };
+    replace(interface, version, &[(RTAX_LOCK, lock), (RTAX_MTU, mtu)], "hold the MTU of")
+}
+
+fn replace(interface: &str, version: u8, metrics: &[(u16, u32)], operation: &str) -> Result<()> {
     let socket = Socket::route()?;
     for (route, body) in listed(interface, version)? {
-        let operation =
-            format!("set the initial windows of the route to {}/{}", route.destination, route.prefix_length);
-        socket.request(replacement(&body, windows), &operation)?;
+        let operation = format!("{operation} the route to {}/{}", route.destination, route.prefix_length);
+        socket.request(replacement(&body, metrics), &operation)?;
     }
     Ok(())
 }
@@ -99,31 +125,61 @@ pub fn parse(body: &[u8]) -> Option<RouteWindows> {
     Some(RouteWindows { destination, prefix_length, interface, windows })
 }
 
-/// The request that puts a route in the place of itself, with other initial windows. `body` is one that was parsed.
-fn replacement(body: &[u8], windows: InitialWindows) -> Message {
+/// Metrics of a route by their kind; 0 takes one away.
+pub(crate) type Metrics<'a> = &'a [(u16, u32)];
+
+/// The request that puts a route in the place of itself, with other metrics; those of 0 are left out. `body` is one that
+/// was parsed.
+pub(crate) fn replacement(body: &[u8], asked: Metrics) -> Message {
     let (header, rest) = body.split_at(ROUTE_BYTES);
     let mut header = header.to_vec();
     let flags = u32::from_ne_bytes(header[FLAGS_PLACE..].try_into().unwrap_or_default()) & RTNH_F_ONLINK;
     header[FLAGS_PLACE..].copy_from_slice(&flags.to_ne_bytes());
     let mut message = Message::new(RTM_NEWROUTE, REPLACE, &header);
-    // How long a route was not used is the kernel's to say.
-    for (kind, value) in
-        attributes(rest).filter(|(kind, _)| ![libc::RTA_METRICS, RTA_CACHEINFO].contains(kind))
-    {
-        message.attribute(kind, value);
+    // How long a route was not used is the kernel's to say; what a next hop's object says is not said again.
+    let mut left_out = vec![libc::RTA_METRICS, RTA_CACHEINFO, RTA_EXPIRES];
+    if attribute(rest, RTA_NH_ID).is_some() {
+        left_out.extend([libc::RTA_OIF, RTA_GATEWAY, RTA_MULTIPATH, RTA_VIA]);
     }
-    let asked = [(RTAX_INITCWND, windows.send), (RTAX_INITRWND, windows.receive)];
-    let asked = asked.map(|(kind, segments)| segments.map(|segments| (kind, segments)));
+    for (kind, value) in attributes(rest).filter(|(kind, _)| !left_out.contains(kind)) {
+        if kind == RTA_MULTIPATH {
+            message.attribute(kind, &asked_hops(value));
+        } else {
+            message.attribute(kind, value);
+        }
+    }
+    if let Some(seconds) = expires_seconds(rest) {
+        message.u32(RTA_EXPIRES, seconds);
+    }
     message.nest(libc::RTA_METRICS, |metrics| {
         let kept = attributes(attribute(rest, libc::RTA_METRICS).unwrap_or(&[]));
-        for (kind, value) in kept.filter(|(kind, _)| !asked.iter().flatten().any(|(new, _)| new == kind)) {
+        for (kind, value) in kept.filter(|(kind, _)| !asked.iter().any(|(new, _)| new == kind)) {
             metrics.attribute(kind, value);
         }
-        for (kind, segments) in asked.into_iter().flatten() {
-            metrics.u32(kind, segments);
+        for &(kind, value) in asked.iter().filter(|(_, value)| *value > 0) {
+            metrics.u32(kind, value);
         }
     });
     message
+}
+
+/// Several next hops without the flags that only tell the state of their links.
+fn asked_hops(hops: &[u8]) -> Vec<u8> {
+    let mut bytes = hops.to_vec();
+    let mut place = 0;
+    while let Some(hop) = bytes.get_mut(place..).filter(|rest| rest.len() >= NEXT_HOP_BYTES) {
+        hop[NEXT_HOP_FLAGS_PLACE] &= RTNH_F_ONLINK as u8;
+        let length = usize::from(u16::from_ne_bytes([hop[0], hop[1]]));
+        place += length.max(NEXT_HOP_BYTES).next_multiple_of(4);
+    }
+    bytes
+}
+
+/// After how long a route ends by itself, if it does, as one that a router has announced.
+fn expires_seconds(rest: &[u8]) -> Option<u32> {
+    let ticks =
+        attribute(rest, RTA_CACHEINFO)?.get(EXPIRES_PLACE)?.try_into().ok().map(i32::from_ne_bytes)?;
+    u32::try_from(ticks).ok().filter(|ticks| *ticks > 0).map(|ticks| ticks.div_ceil(TICKS_PER_SECOND))
 }
 
 #[cfg(test)]
@@ -186,6 +242,27 @@ mod tests {
     }
 
     #[test]
+    fn a_held_mtu_outlives_that_of_the_interface_until_it_is_released() {
+        let change = |name: &str| {
+            let mtu = |mtu| change_link(name, LinkChange { mtu: Some(mtu), ..LinkChange::default() });
+            for (version, there) in [(4, "10.9.0.9"), (6, "fd09::9")] {
+                let there = there.parse().expect("an address");
+                let way = || crate::routes::way_to(there).map(|way| way.mtu);
+                set(name, version, BOTH)?;
+                mtu(1500)?;
+                hold_mtu(name, version, 1500)?;
+                mtu(9000)?;
+                assert_eq!(way()?, 1500);
+                hold_mtu(name, version, 0)?;
+                assert_eq!(way()?, 9000);
+            }
+            Ok(())
+        };
+        let Some(found) = after(change) else { return };
+        assert!(found[0].iter().all(|route| route.windows == BOTH), "{found:?}");
+    }
+
+    #[test]
     fn a_window_that_is_none_stays() {
         let change = |name: &str| {
             set(name, 4, BOTH)?;
@@ -208,7 +285,7 @@ mod tests {
         #[test]
         fn damaged_answers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             if parse(&bytes).is_some() {
-                drop(replacement(&bytes, BOTH));
+                drop(replacement(&bytes, &[(RTAX_MTU, 1500), (RTAX_INITCWND, 0)]));
             }
         }
 

@@ -1,6 +1,7 @@
 //! A lock that one process has until it ends, in a folder where nobody else may write (`flock(2)`).
 
 use crate::error::{Context, OsError, Result};
+use crate::process::effective_user;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -21,6 +22,14 @@ pub enum Attempt {
     Theirs,
 }
 
+/// The folder of this user's locks: root's is empty after a reboot.
+pub fn folder() -> PathBuf {
+    match effective_user() {
+        0 => "/run".into(),
+        user => std::env::temp_dir().join(format!("framegauge-{user}")),
+    }
+}
+
 impl Lock {
     /// Takes the lock `name` in `folder`, which is made if it is missing; an error unless the folder belongs to this
     /// process's user, who alone may write there. Otherwise any user could have the lock first.
@@ -33,9 +42,7 @@ impl Lock {
             _ => {}
         }
         let found = folder.symlink_metadata().during(operation())?;
-        // SAFETY: no memory is passed.
-        let own = unsafe { libc::geteuid() };
-        if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
+        if !found.is_dir() || found.uid() != effective_user() || found.mode() & 0o022 != 0 {
             let why = "found a folder that others may write to, or no folder: remove it";
             return Err(OsError { operation: operation(), source: std::io::Error::other(why) });
         }
@@ -80,13 +87,13 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn folder(name: &str) -> PathBuf {
+    fn folder_of(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("framegauge-lock-{name}-{}", std::process::id()))
     }
 
     #[test]
     fn one_has_it_at_a_time_and_nothing_stays() {
-        let folder = folder("one");
+        let folder = folder_of("one");
         let Attempt::Ours(first) = Lock::take(&folder, "a").expect("a folder") else { panic!("it is free") };
         assert!(matches!(Lock::take(&folder, "a").expect("a folder"), Attempt::Theirs));
         assert!(matches!(Lock::take(&folder, "b").expect("a folder"), Attempt::Ours(_)));
@@ -97,11 +104,11 @@ mod tests {
 
     #[test]
     fn a_folder_of_others_is_refused() {
-        let open = folder("open");
+        let open = folder_of("open");
         std::fs::create_dir(&open).expect("a folder");
         std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("its mode");
         assert!(Lock::take(&open, "a").is_err());
-        let link = folder("link");
+        let link = folder_of("link");
         std::os::unix::fs::symlink(&open, &link).expect("a link");
         assert!(Lock::take(&link, "a").is_err());
         std::fs::remove_file(link).expect("the link");

@@ -231,6 +231,33 @@ pub fn mount_memory(path: &Path, mode: u32, bytes: Option<u64>, again: bool) -> 
     mount_with(Some("framegauge"), target, Some("tmpfs"), flags, Some(&options), &operation)
 }
 
+/// A number of the calling thread's network namespace that no other gets until the machine is started anew (Linux 5.14).
+pub fn cookie() -> Result<u64> {
+    const SO_NETNS_COOKIE: libc::c_int = 71;
+    let socket =
+        std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).during("open a UDP socket")?;
+    let mut value = 0_u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: `value` and `length` are valid for writing and describe a u64.
+    let read = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    check(read, "read the cookie of the network namespace").map(|_| value)
+}
+
+/// The inode of the calling thread's network namespace, which another may get once this has ended.
+pub fn inode() -> Result<u64> {
+    let path = "/proc/thread-self/ns/net";
+    let found = std::fs::metadata(path).during(format!("look at {path}"))?;
+    Ok(std::os::unix::fs::MetadataExt::ino(&found))
+}
+
 /// A network namespace, kept alive by this descriptor.
 pub struct Network {
     descriptor: OwnedFd,

@@ -73,6 +73,12 @@ impl Message {
         self
     }
 
+    /// What follows the header.
+    #[cfg(test)]
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[HEADER..]
+    }
+
     fn align(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const PACKET_RX_RING: libc::c_int = 5;
 const PACKET_VERSION: libc::c_int = 10;
+const PACKET_VNET_HDR: libc::c_int = 15;
 const TPACKET_V3: libc::c_int = 2;
 const STATUS_USER: u32 = 1;
 const STATUS_VLAN: u32 = 1 << 4;
@@ -21,6 +22,10 @@ const HEAD_BYTES: usize = 48;
 const ADDRESS_BYTES: usize = 20;
 /// The least `tp_frame_size` that the kernel takes; with blocks, packets have any size.
 const FRAME_BYTES: u32 = 2048;
+/// `struct virtio_net_hdr`, which is in front of a packet's bytes where segments are told, and places in it.
+const SEGMENTS_BYTES: usize = 10;
+const SEGMENTS_KIND: usize = 1;
+const SEGMENT_SIZE: usize = 4;
 /// What the kernel puts before a packet's bytes at most: its head, the address, and room to align.
 const BEFORE_BYTES: u32 = 128;
 
@@ -39,6 +44,8 @@ pub struct RingPacket<'a> {
     pub outgoing: bool,
     /// The VLAN tag that the NIC or the kernel has taken off: its ethertype and its content.
     pub vlan: Option<(u16, u16)>,
+    /// Of an aggregate, the payload of its segments but the last, where this is told.
+    pub segment_bytes: Option<u32>,
 }
 
 /// Opens a packet socket that hears nothing yet. This alone of all that a ring takes needs CAP_NET_RAW.
@@ -59,6 +66,8 @@ pub struct RingSize {
     pub blocks: u32,
     /// After this long a block is handed over as it is.
     pub wait_milliseconds: u32,
+    /// Whether the kernel tells how aggregates are cut (`PACKET_VNET_HDR`, for rings since Linux 4.6).
+    pub segments: bool,
 }
 
 /// A ring on one interface.
@@ -84,6 +93,9 @@ impl PacketRing {
         attach(&descriptor, filter)?;
         let raw = descriptor.as_raw_fd();
         set(raw, PACKET_VERSION, &TPACKET_V3, "choose TPACKET_V3 for a packet socket")?;
+        if size.segments {
+            set(raw, PACKET_VNET_HDR, &1_i32, "have a packet socket tell of segments")?;
+        }
         let frames = size.block_bytes / FRAME_BYTES * size.blocks;
         let request: [u32; 7] =
             [size.block_bytes, size.blocks, FRAME_BYTES, frames, size.wait_milliseconds, 0, 0];
@@ -114,6 +126,28 @@ impl PacketRing {
         check(unsafe { libc::bind(self.raw(), place, length) }, "bind a packet socket").map(drop)
     }
 
+    /// Takes what another filter keeps from now on.
+    pub fn filter(&self, filter: &[(u16, u8, u8, u32)]) -> Result<()> {
+        attach(&self.descriptor, filter)
+    }
+
+    /// Whether the kernel has no block left to fill.
+    pub fn is_full(&self) -> bool {
+        let last = (self.next + self.size.blocks - 1) % self.size.blocks;
+        self.status(last).load(Ordering::Acquire) & STATUS_USER != 0
+    }
+
+    fn block(&self, number: u32) -> *mut u8 {
+        // SAFETY: callers pass a number below `blocks`, so that the block is within the memory that was mapped.
+        unsafe { self.memory.add(number as usize * self.size.block_bytes as usize) }
+    }
+
+    fn status(&self, number: u32) -> &AtomicU32 {
+        // SAFETY: aligned, since blocks are whole pages; both sides read and write this word atomically, and it is
+        // mapped as long as this value is there.
+        unsafe { AtomicU32::from_ptr(self.block(number).add(BLOCK_STATUS).cast()) }
+    }
+
     /// The descriptor to wait for.
     pub fn raw(&self) -> RawFd {
         self.descriptor.as_raw_fd()
@@ -132,18 +166,14 @@ impl PacketRing {
     /// Shows every packet of the next block that the kernel has handed over, and gives the block back; false if there
     /// is none.
     pub fn take(&mut self, mut each: impl FnMut(&RingPacket<'_>)) -> bool {
-        let length = self.size.block_bytes as usize;
-        // SAFETY: `next` is below `blocks`, so that the block is within the memory that was mapped.
-        let start = unsafe { self.memory.add(self.next as usize * length) };
-        // SAFETY: aligned, since blocks are whole pages; both sides read and write this word atomically.
-        let status = unsafe { AtomicU32::from_ptr(start.add(BLOCK_STATUS).cast()) };
-        if status.load(Ordering::Acquire) & STATUS_USER == 0 {
+        if self.status(self.next).load(Ordering::Acquire) & STATUS_USER == 0 {
             return false;
         }
+        let length = self.size.block_bytes as usize;
         // SAFETY: until its status is written back, the kernel leaves the block alone.
-        let block = unsafe { std::slice::from_raw_parts(start, length) };
-        visit(block, &mut each);
-        status.store(0, Ordering::Release);
+        let block = unsafe { std::slice::from_raw_parts(self.block(self.next), length) };
+        visit(block, self.size.segments, &mut each);
+        self.status(self.next).store(0, Ordering::Release);
         self.next = (self.next + 1) % self.size.blocks;
         true
     }
@@ -166,18 +196,20 @@ fn short(bytes: &[u8], place: usize) -> Option<u16> {
 }
 
 /// Every packet of a block; the block ends early where it is damaged.
-fn visit(block: &[u8], each: &mut impl FnMut(&RingPacket<'_>)) {
+fn visit(block: &[u8], segments: bool, each: &mut impl FnMut(&RingPacket<'_>)) {
     let Some((packets, first)) = word(block, BLOCK_PACKETS).zip(word(block, BLOCK_FIRST)) else { return };
     let mut place = first as usize;
     for _ in 0..packets {
-        let Some((packet, next)) = block.get(place..).and_then(parse) else { return };
+        let Some((packet, next)) = block.get(place..).and_then(|bytes| parse(bytes, segments)) else {
+            return;
+        };
         each(&packet);
         place += next;
     }
 }
 
 /// The packet at the beginning of these bytes, and how far behind it the next one is.
-fn parse(bytes: &[u8]) -> Option<(RingPacket<'_>, usize)> {
+fn parse(bytes: &[u8], segments: bool) -> Option<(RingPacket<'_>, usize)> {
     let head = bytes.get(..HEAD_BYTES + ADDRESS_BYTES)?;
     let (status, link) = (word(head, 20)?, usize::from(short(head, 24)?));
     let network = usize::from(short(head, 26)?).saturating_sub(link);
@@ -190,8 +222,15 @@ fn parse(bytes: &[u8]) -> Option<(RingPacket<'_>, usize)> {
         network,
         outgoing: head[HEAD_BYTES + 10] == libc::PACKET_OUTGOING,
         vlan: (status & STATUS_VLAN != 0).then_some((kind, word(head, 32)? as u16)),
+        segment_bytes: segments.then(|| segment_bytes(bytes.get(..link)?)).flatten(),
     };
     Some((packet, word(head, 0)? as usize))
+}
+
+/// The size of an aggregate's segments, from the end of what is before its bytes.
+fn segment_bytes(before: &[u8]) -> Option<u32> {
+    let told = before.get(before.len().checked_sub(SEGMENTS_BYTES)?..)?;
+    (told[SEGMENTS_KIND] != 0).then_some(u32::from(short(told, SEGMENT_SIZE)?)).filter(|size| *size > 0)
 }
 
 fn attach(descriptor: &OwnedFd, filter: &[(u16, u8, u8, u32)]) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::tcp::TcpInfo;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
 /// The older request, which lists both families in one walk through the kernel's table.
 const TCPDIAG_GETSOCK: u16 = 18;
 const NETLINK_SOCK_DIAG: i32 = 4;
@@ -63,6 +64,25 @@ pub fn connected_sockets() -> Result<Vec<ConnectedSocket>> {
         found.extend(answers.iter().filter_map(|body| parse(body)));
     }
     Ok(found)
+}
+
+/// Ends a connection at once, as `ss -K` does: both programs are told that it was reset or aborted. Fails with `ENOENT`
+/// if it has ended meanwhile, and with `EOPNOTSUPP` without `CONFIG_INET_DIAG_DESTROY`.
+pub fn destroy(connection: &ConnectedSocket) -> Result<()> {
+    let family = if connection.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut asked = request(family as u8);
+    let octets = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    for (port, address, end) in [(8, 12, connection.local), (10, 28, connection.remote)] {
+        asked[port..port + 2].copy_from_slice(&end.port().to_be_bytes());
+        let octets = octets(end.ip());
+        asked[address..address + octets.len()].copy_from_slice(&octets);
+    }
+    asked[48..56].copy_from_slice(&connection.cookie.to_le_bytes());
+    let message = Message::new(SOCK_DESTROY, 0, &asked);
+    Socket::open(NETLINK_SOCK_DIAG)?.request(message, "end a TCP connection (SOCK_DESTROY)").map(|_| ())
 }
 
 const LISTS: &str = "list TCP sockets (TCPDIAG_GETSOCK)";
@@ -253,6 +273,26 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_is_ended_under_its_program() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
+        let mut client =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (_server, _) = listener.accept().expect("a connection");
+        let local = client.local_addr().expect("an address");
+        let found = connected_sockets().expect("the kernel answers");
+        let found = found.iter().find(|socket| socket.local == local).expect("it is listed");
+        match destroy(found) {
+            Ok(()) => {
+                let error = client.read(&mut [0]).expect_err("an end");
+                assert_eq!(error.kind(), std::io::ErrorKind::ConnectionAborted);
+                assert_eq!(destroy(found).expect_err("it is gone").code(), libc::ENOENT);
+            }
+            // That takes root, and a kernel that can.
+            Err(error) => assert!([libc::EPERM, libc::EOPNOTSUPP].contains(&error.code()), "{error}"),
+        }
+    }
+
+    #[test]
     fn reads_what_a_kernel_answered() {
         let found = parse(&sample()).expect("a socket");
         assert_eq!(found.local, "10.9.9.1:40000".parse().expect("an address"));
@@ -302,7 +342,12 @@ mod tests {
             assert_eq!(end.info.expect("with its counts").acknowledged_payload_bytes(), 1000);
             let other = told.iter().find(|each| each.local == server).expect("so is the other end");
             // One more than was sent: the kernel counts the FIN.
-            assert!((1000..=1001).contains(&other.info.expect("with its counts").bytes_received));
+            let other = other.info.expect("with its counts");
+            assert!((1000..=1001).contains(&other.bytes_received));
+            let sent = end.info.expect("with its counts");
+            assert_eq!((sent.data_segments_sent, other.data_segments_received), (1, 1));
+            assert_eq!((sent.data_segments_received, other.data_segments_sent), (0, 0));
+            assert!(sent.segments_sent > 1 && other.segments_received > 1);
             assert_eq!(destroyed.lost().expect("a count"), 0);
         }
     }

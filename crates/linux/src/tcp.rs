@@ -43,6 +43,11 @@ pub struct TcpInfo {
     pub not_sent_bytes: u32,
     /// The kernel's delivery rate estimate, bits per second.
     pub delivery_rate_bits_per_second: u64,
+    /// The rate of `tcp_update_pacing_rate` in payload bits per second, by which the kernel sizes aggregates, and, if the
+    /// connection is paced, spaces them; `None` before there is one.
+    pub pacing_bits_per_second: Option<u64>,
+    /// `SO_MAX_PACING_RATE` in bits per second; `None`: it was not set, and nothing makes the kernel pace.
+    pub max_pacing_bits_per_second: Option<u64>,
     /// Bytes acknowledged so far.
     pub bytes_acked: u64,
     /// Bytes received so far; the other end's FIN counts as one.
@@ -53,6 +58,12 @@ pub struct TcpInfo {
     pub bytes_retransmitted: u64,
     /// Segments with payload sent, retransmits included.
     pub data_segments_sent: u32,
+    /// Segments with payload received, those that came twice included.
+    pub data_segments_received: u32,
+    /// All segments sent.
+    pub segments_sent: u32,
+    /// All segments received.
+    pub segments_received: u32,
     /// The smallest RTT of late, in seconds; 0 where none is known.
     pub least_rtt_seconds: f64,
     /// Time with data to send or unacknowledged, in seconds.
@@ -67,6 +78,8 @@ pub struct TcpInfo {
     pub reorderings: u32,
     /// Retransmission timeouts; 0 before Linux 6.7.
     pub timeouts: u16,
+    /// Whether the kernel counts timeouts: Linux 6.7 or later.
+    pub counts_timeouts: bool,
 }
 
 impl TcpInfo {
@@ -78,6 +91,9 @@ impl TcpInfo {
         let word = |place: usize| u32::from_ne_bytes(whole[place..place + 4].try_into().unwrap_or_default());
         let long = |place: usize| u64::from_ne_bytes(whole[place..place + 8].try_into().unwrap_or_default());
         let threshold = word(76);
+        let rate = |place: usize| {
+            Some(long(place)).filter(|rate| *rate < u64::MAX).map(|rate| rate.saturating_mul(8))
+        };
         Self {
             srtt_seconds: f64::from(word(68)) * 1e-6,
             rttvar_seconds: f64::from(word(72)) * 1e-6,
@@ -91,11 +107,16 @@ impl TcpInfo {
             unacked_segments: word(24),
             not_sent_bytes: word(144),
             delivery_rate_bits_per_second: long(160).saturating_mul(8),
+            pacing_bits_per_second: rate(104),
+            max_pacing_bits_per_second: rate(112),
             bytes_acked: long(120),
             bytes_received: long(128),
             bytes_sent: long(200),
             bytes_retransmitted: long(208),
             data_segments_sent: word(156),
+            data_segments_received: word(152),
+            segments_sent: word(136),
+            segments_received: word(140),
             // All ones: none was measured.
             least_rtt_seconds: Some(word(148))
                 .filter(|least| *least != u32::MAX)
@@ -106,6 +127,7 @@ impl TcpInfo {
             duplicates_told: word(216),
             reorderings: word(220),
             timeouts: u16::from_ne_bytes([whole[240], whole[241]]),
+            counts_timeouts: length >= 242,
         }
     }
 }
@@ -121,17 +143,18 @@ impl TcpInfo {
     }
 }
 
+/// Reads an option; returns how many bytes of it there are.
 fn option(
     socket: RawFd,
     level: libc::c_int,
     name: libc::c_int,
     bytes: &mut [u8],
     operation: &str,
-) -> Result<()> {
+) -> Result<usize> {
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: pointer and length describe `bytes`.
     let read = unsafe { libc::getsockopt(socket, level, name, bytes.as_mut_ptr().cast(), &mut length) };
-    check(read, operation).map(drop)
+    check(read, operation).map(|_| bytes.len().min(length as usize))
 }
 
 fn set_option(
@@ -150,8 +173,8 @@ fn set_option(
 /// Reads the kernel's view of a connection.
 pub fn info(socket: RawFd) -> Result<TcpInfo> {
     let mut bytes = [0u8; INFO_BYTES];
-    option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "read TCP_INFO")?;
-    Ok(TcpInfo::parse(&bytes))
+    let length = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "read TCP_INFO")?;
+    Ok(TcpInfo::parse(&bytes[..length]))
 }
 
 /// Sets `TCP_NODELAY`: with it small segments leave at once, without it Nagle's algorithm holds them back.
@@ -216,17 +239,37 @@ pub fn buffers(socket: RawFd) -> Result<Buffers> {
     Ok(Buffers { send_bytes: read(libc::SO_SNDBUF)?, receive_bytes: read(libc::SO_RCVBUF)? })
 }
 
+/// What a socket is before its handshake.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Opening {
+    /// `SO_SNDBUF` and `SO_RCVBUF`; `None`: the kernel tunes them.
+    pub buffer_bytes: Option<u32>,
+    /// Multipath TCP (`IPPROTO_MPTCP`) instead of TCP.
+    pub is_multipath: bool,
+}
+
+impl From<Option<u32>> for Opening {
+    fn from(buffer_bytes: Option<u32>) -> Self {
+        Self { buffer_bytes, is_multipath: false }
+    }
+}
+
 /// A new socket, non-blocking. Its buffers are set before anything is sent: a SYN's window scale follows them.
-fn open(address: SocketAddr, buffer_bytes: Option<u32>, operation: &str) -> Result<OwnedFd> {
+fn open(address: SocketAddr, opening: Opening, operation: &str) -> Result<OwnedFd> {
     let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let protocol = if opening.is_multipath { libc::IPPROTO_MPTCP } else { 0 };
+    let lacking = format!("{operation} by MPTCP (which needs CONFIG_MPTCP and net.mptcp.enabled=1)");
+    let operation = if opening.is_multipath { lacking.as_str() } else { operation };
     // SAFETY: no memory is passed.
     let raw = check(
-        unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) },
+        unsafe {
+            libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol)
+        },
         operation,
     )?;
     // SAFETY: `raw` is a descriptor that this function just opened.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    if let Some(bytes) = buffer_bytes {
+    if let Some(bytes) = opening.buffer_bytes {
         for name in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
             set_option(raw, libc::SOL_SOCKET, name, &bytes.to_ne_bytes(), "set a socket's buffers")?;
         }
@@ -234,13 +277,14 @@ fn open(address: SocketAddr, buffer_bytes: Option<u32>, operation: &str) -> Resu
     Ok(socket)
 }
 
-/// Listens on `address` at one of `ports`; non-blocking. Accepted sockets have buffers of `buffer_bytes`; `None`: the
-/// kernel tunes them.
-pub fn listen(address: IpAddr, ports: PortRange, buffer_bytes: Option<u32>) -> Result<TcpListener> {
+/// Listens on `address` at one of `ports`; non-blocking. Accepted sockets are as `opening` says: an `Option` is that of
+/// buffers in bytes.
+pub fn listen(address: IpAddr, ports: PortRange, opening: impl Into<Opening>) -> Result<TcpListener> {
+    let opening = opening.into();
     let operation = format!("listen on {address}");
     ports.open(|port| {
         let address = SocketAddr::new(address, port);
-        let socket = open(address, buffer_bytes, &operation)?;
+        let socket = open(address, opening, &operation)?;
         let reuse = 1_i32.to_ne_bytes();
         set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &reuse, &operation)?;
         let (storage, length) = raw_address(address);
@@ -253,11 +297,10 @@ pub fn listen(address: IpAddr, ports: PortRange, buffer_bytes: Option<u32>) -> R
     })
 }
 
-/// Starts to connect, with buffers of `buffer_bytes` (`None`: the kernel tunes them); the socket becomes writable when
-/// the handshake is over.
-pub fn start_connect(address: SocketAddr, buffer_bytes: Option<u32>) -> Result<TcpStream> {
+/// Starts to connect, as `opening` says; the socket becomes writable when the handshake is over.
+pub fn start_connect(address: SocketAddr, opening: impl Into<Opening>) -> Result<TcpStream> {
     let operation = format!("connect to {address}");
-    let socket = open(address, buffer_bytes, &operation)?;
+    let socket = open(address, opening.into(), &operation)?;
     let (storage, length) = raw_address(address);
     // SAFETY: `storage` holds a socket address of `length` bytes.
     let started = unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), length) };
@@ -336,6 +379,18 @@ mod tests {
     use std::time::Duration;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// The kernel paces once the rate is set, so what it tells of a socket says whether it does.
+    #[test]
+    fn the_most_of_pacing_is_none_until_it_is_set() {
+        let (client, server) = connected(None);
+        assert_eq!(info(client.as_raw_fd()).expect("TCP_INFO").max_pacing_bits_per_second, None);
+        pace(client.as_raw_fd(), 9_375_000).expect("a rate");
+        let found = info(client.as_raw_fd()).expect("TCP_INFO");
+        assert_eq!(found.max_pacing_bits_per_second, Some(75_000_000));
+        assert!(found.pacing_bits_per_second.is_some_and(|rate| rate <= 75_000_000), "{found:?}");
+        assert_eq!(info(server.as_raw_fd()).expect("TCP_INFO").max_pacing_bits_per_second, None);
+    }
 
     /// Both ends of a connection with buffers of so many bytes.
     fn connected(buffer_bytes: Option<u32>) -> (TcpStream, TcpStream) {

@@ -8,6 +8,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
+/// Every process that `/proc` shows.
+pub fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+}
+
 /// The processes that descend from `ancestor`, without those that have ended. One that forks meanwhile may have a child
 /// that is not among them.
 pub fn descendants(ancestor: u32) -> Vec<u32> {

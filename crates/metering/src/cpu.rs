@@ -76,6 +76,21 @@ impl CpuTimes {
     }
 }
 
+impl std::iter::Sum for CpuSeconds {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, each| Self {
+            user: sum.user + each.user,
+            nice: sum.nice + each.nice,
+            system: sum.system + each.system,
+            idle: sum.idle + each.idle,
+            iowait: sum.iowait + each.iowait,
+            irq: sum.irq + each.irq,
+            softirq: sum.softirq + each.softirq,
+            steal: sum.steal + each.steal,
+        })
+    }
+}
+
 /// Parses the `cpuN` lines of `/proc/stat`, by CPU number; the sum line `cpu` and all else is passed over.
 pub fn parse_stat(text: &str) -> Result<BTreeMap<u32, CpuTimes>, ParseError> {
     let mut cpus = BTreeMap::new();

@@ -4,6 +4,7 @@
 //! A text that does not look as documented is a [`ParseError`] with line, found and expected, never a panic
 //! and never a guess.
 
+pub mod answers;
 pub mod connections;
 mod counters;
 mod cpu;
@@ -11,6 +12,7 @@ mod delays;
 mod error;
 mod mounts;
 mod schedstat;
+pub mod sizes;
 mod softirqs;
 pub mod trouble;
 mod usage;

@@ -1,5 +1,6 @@
 //! Commands that every agent has.
 
+pub mod frames_datagram;
 pub mod frames_wire;
 pub mod hello;
 pub mod spool;

@@ -43,7 +43,9 @@ pub fn close(call: &Call) -> Answer {
     let served = serving.ok_or_else(|| Failure::state("this host answers no requests"))?.finish()?;
     Ok(json!({"requests": served.requests, "bytes": served.bytes, "connections": served.connections,
               "refused": served.refused, "congestion_control": served.congestion_control,
-              "nodelay": served.nodelay}))
+              "nodelay": served.nodelay, "retransmits": served.sent.retransmits,
+              "timeouts": served.sent.timeouts,
+              "mean_segment_payload_bytes": served.sent.mean_segment_payload_bytes()}))
 }
 
 #[derive(Deserialize, Clone, Copy)]

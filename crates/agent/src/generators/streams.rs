@@ -4,7 +4,9 @@ use crate::pipe::call::Call;
 use crate::pipe::fields::{nanoseconds, token, within};
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use framegauge_drivers::generators::stream::client::{self as streaming, SenderSummary, Sizes, StreamOrder};
+use framegauge_drivers::generators::stream::client::{
+    self as streaming, MOST_SUBFLOWS, SenderSummary, Sizes, StreamOrder,
+};
 use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_traffic::{Amount, StreamSpec};
 use serde::Deserialize;
@@ -26,6 +28,7 @@ struct Serve {
     sample_seconds: f64,
     socket_buffer_bytes: Option<u32>,
     message_bytes: Option<u32>,
+    subflows: Option<u8>,
 }
 
 /// What was asked of sockets and calls.
@@ -33,6 +36,7 @@ fn sizes(
     method: &str,
     socket_buffer_bytes: Option<u32>,
     message_bytes: Option<u32>,
+    subflows: Option<u8>,
 ) -> Result<Sizes, Failure> {
     let checked = |name, value: Option<u32>, (least, most)| {
         value.map(|value| within(method, name, value, least, most)).transpose()
@@ -40,6 +44,7 @@ fn sizes(
     Ok(Sizes {
         socket_buffer_bytes: checked("socket_buffer_bytes", socket_buffer_bytes, SOCKET_BUFFER_BYTES)?,
         message_bytes: checked("message_bytes", message_bytes, MESSAGE_BYTES)?.and_then(NonZeroU32::new),
+        subflows: subflows.map(|count| within(method, "subflows", count, 1, MOST_SUBFLOWS)).transpose()?,
     })
 }
 
@@ -48,7 +53,7 @@ pub fn serve(call: &Call) -> Answer {
     let asked: Serve = params(&call.request)?;
     let token = token("stream.serve", &asked.token)?;
     let sample = nanoseconds("stream.serve", "sample_seconds", asked.sample_seconds, 60.0)?;
-    let sizes = sizes("stream.serve", asked.socket_buffer_bytes, asked.message_bytes)?;
+    let sizes = sizes("stream.serve", asked.socket_buffer_bytes, asked.message_bytes, asked.subflows)?;
     let mut serving = lock(&call.session.host.serving);
     if serving.is_some() {
         return Err(Failure::state("this host serves streams already; stream.close first"));
@@ -68,6 +73,10 @@ fn add_sender(call: &Call, mut answer: Value, sender: SenderSummary) -> Value {
     answer["mean_segment_payload_bytes"] = json!(sender.mean_segment_payload_bytes);
     answer["path_mtu"] = json!(sender.path_mtu);
     answer["sender_mss_bytes"] = json!(sender.sender_mss_bytes);
+    answer["max_pacing_bits_per_second"] = json!(sender.max_pacing_bits_per_second);
+    if let Some(subflows) = sender.subflows {
+        answer["subflows"] = json!(subflows);
+    }
     answer["send_buffer_bytes"] = json!(sender.buffers.map(|buffers| buffers.send_bytes));
     answer["receive_buffer_bytes"] = json!(sender.buffers.map(|buffers| buffers.receive_bytes));
     answer["largest_call_bytes"] = json!(sender.largest_call_bytes);
@@ -99,6 +108,7 @@ struct Run {
     pacing_bits_per_second: Option<u64>,
     socket_buffer_bytes: Option<u32>,
     message_bytes: Option<u32>,
+    subflows: Option<u8>,
 }
 
 /// Below this a single segment would take seconds, above it no link is known.
@@ -138,7 +148,7 @@ pub fn run(call: &Call) -> Answer {
         },
         sample_nanoseconds: nanoseconds(method, "sample_seconds", asked.sample_seconds, 60.0)?,
         pacing_bytes_per_second: pacing,
-        sizes: sizes(method, asked.socket_buffer_bytes, asked.message_bytes)?,
+        sizes: sizes(method, asked.socket_buffer_bytes, asked.message_bytes, asked.subflows)?,
     };
     let expected = asked.duration_seconds.unwrap_or(asked.repeat_seconds);
     let outcome = streaming::run(&order, &mut |bytes, seconds| {

@@ -17,7 +17,6 @@ use std::net::IpAddr;
 struct Apply {
     host: String,
     nics: Vec<Place>,
-    mtu: u32,
     forwards: bool,
     tso: bool,
     gro: bool,
@@ -41,10 +40,12 @@ struct Apply {
 struct Place {
     interface: String,
     hardware: [u8; 6],
+    mtu: u32,
     address: IpAddr,
     neighbours: Vec<Neighbour>,
     routes: Vec<Route>,
     bits_per_second: Option<u64>,
+    packet_bytes: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -59,10 +60,12 @@ impl Place {
         Nic {
             interface: self.interface,
             hardware: self.hardware,
+            mtu: self.mtu,
             address: self.address,
             neighbours: self.neighbours.into_iter().map(|other| (other.address, other.hardware)).collect(),
             routes: self.routes.into_iter().map(|route| (route.subnet, route.gateway)).collect(),
             bits_per_second: self.bits_per_second,
+            packet_bytes: self.packet_bytes,
         }
     }
 }
@@ -98,7 +101,6 @@ struct Shape {
     bits_per_second: u64,
     burst_bytes: u32,
     limit_bytes: u64,
-    packet_bytes: u32,
     aggregate_bytes: u32,
 }
 
@@ -117,8 +119,8 @@ pub fn run(call: &Call) -> Answer {
         return Err(Failure::invalid_params("host.apply", "nics: found none, expected one or more"));
     }
     for nic in &asked.nics {
-        if let Some(maximum) = maximum_mtu(&nic.interface)?.filter(|maximum| asked.mtu > *maximum) {
-            return Err(Failure::refused(&format!("the MTU of {}", asked.host), asked.mtu, maximum));
+        if let Some(maximum) = maximum_mtu(&nic.interface)?.filter(|maximum| nic.mtu > *maximum) {
+            return Err(Failure::refused(&format!("the MTU of {}", asked.host), nic.mtu, maximum));
         }
     }
     let aggregates = Aggregates { gso_bytes: asked.gso_bytes, gro_bytes: asked.gro_bytes };
@@ -130,7 +132,6 @@ pub fn run(call: &Call) -> Answer {
     let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     *applied = Some(Applied::apply(HostSettings {
         nics: asked.nics.into_iter().map(Place::nic).collect(),
-        mtu: asked.mtu,
         forwards: asked.forwards,
         tso: asked.tso,
         gro: asked.gro,
@@ -145,7 +146,6 @@ pub fn run(call: &Call) -> Answer {
             bits_per_second: shape.bits_per_second,
             burst_bytes: shape.burst_bytes,
             limit_bytes: limit(shape.limit_bytes),
-            packet_bytes: Some(shape.packet_bytes),
             aggregate_bytes: shape.aggregate_bytes,
         }),
         sysctls: asked.sysctls,

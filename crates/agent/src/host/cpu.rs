@@ -1,4 +1,4 @@
-//! `cpu.begin` and `cpu.end`: what this host's work costs.
+//! `cpu.begin`, `cpu.read` and `cpu.end`: what this host's work costs.
 
 use crate::host::meter::{Counts, Meter};
 use crate::host::state::HostState;
@@ -6,6 +6,7 @@ use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use crate::tools::helper::Helper;
+use framegauge_drivers::meters;
 use framegauge_drivers::meters::cpu::{CpuMeter, CpuUse, HostCpu, WholeMeter};
 use serde_json::{Value, json};
 
@@ -21,16 +22,34 @@ pub fn begin(call: &Call) -> Answer {
     Ok(json!({}))
 }
 
+/// Reports what was used so far, and the packets that the interfaces carried; the interval goes on.
+pub fn read(call: &Call) -> Answer {
+    let Nothing {} = params(&call.request)?;
+    let host = &call.session.host;
+    let interface = host.with_applied(|applied| meters::host(&applied.interfaces()))?.interface;
+    let mut meter = lock(&host.meter);
+    let mut found = report(host, meter.as_mut().ok_or_else(absent)?)?;
+    found["packets"] = json!(interface.rx_packets + interface.tx_packets);
+    Ok(found)
+}
+
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let host = &call.session.host;
-    let meter = lock(&host.meter).take().ok_or_else(|| Failure::state("cpu.begin comes first"))?;
-    let before = match &meter {
+    let meter = lock(&call.session.host.meter).take();
+    report(&call.session.host, &mut meter.ok_or_else(absent)?)
+}
+
+fn absent() -> Failure {
+    Failure::state("cpu.begin comes first")
+}
+
+fn report(host: &HostState, meter: &mut Meter) -> Answer {
+    let before = match meter {
         Meter::Whole(_, before) => Some(before.clone()),
         Meter::Parts(_) => None,
     };
-    let mut used = meter.end(&host.processes)?;
+    let mut used = meter.read(&host.processes)?;
     if let Some(before) = before {
         let counted = before.and_then(|before| Ok(Counted { before, after: counts(host)? }));
         add_counts(&mut used, counted);

@@ -1,4 +1,5 @@
-//! `lease.begin`, `lease.renew`, `lease.end`: changes of this host that last only while they are renewed.
+//! `lease.begin`, `lease.set`, `lease.renew`, `lease.back`, `lease.end`: changes of this host that last only while they
+//! are renewed; `lease.keep` and `lease.reopen`, for leases whose changes may stay.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
@@ -7,6 +8,7 @@ use crate::tools::helper::Helper;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,11 +17,34 @@ struct Begin {
     seconds: f64,
     #[serde(default)]
     sudo: bool,
+    /// Whether changes may outlast the lease, which takes another rule for sudo.
+    #[serde(default)]
+    stays: bool,
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    settings: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Count {
+    changes: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reopen {
+    addresses: Vec<IpAddr>,
+}
+
+const OVER: &str = "the lease has run out, and everything was put back";
 
 /// Starts the program that holds the lease; answers with what it has changed.
 fn start(asked: &Begin) -> Result<(Helper, Value), Failure> {
-    let mut words = vec!["lease".to_string(), asked.seconds.to_string()];
+    let mut words = vec![if asked.stays { "change" } else { "lease" }.to_string(), asked.seconds.to_string()];
     words.extend(asked.settings.iter().map(|(setting, value)| format!("{setting}={value}")));
     let mut lease = Helper::start("lease", &words, asked.sudo)?;
     let first = lease.hear()?;
@@ -55,7 +80,53 @@ pub fn renew(call: &Call) -> Answer {
     if let Some(mut over) = held.take() {
         over.stop();
     }
-    Err(Failure::state("the lease has run out, and everything was put back"))
+    Err(Failure::state(OVER))
+}
+
+/// Says a line to the lease: its answer, which has not failed.
+fn ask(call: &Call, line: &str) -> Answer {
+    let mut held = lock(&call.session.host.lease);
+    let lease = held.as_mut().ok_or_else(|| Failure::state("lease.begin comes first"))?;
+    let said = if lease.tell(&format!("{line}\n")) { lease.hear().ok() } else { None };
+    match said {
+        Some(said) if said["ended"].is_null() => match said["failed"].as_str() {
+            Some(why) if said["left"].is_null() => Err(Failure::state(why.to_string())),
+            _ => Ok(said),
+        },
+        // It has ended, or is about to: its guard puts everything back.
+        _ => {
+            if let Some(mut over) = held.take() {
+                over.stop();
+            }
+            Err(Failure::state(OVER))
+        }
+    }
+}
+
+/// Changes further settings, all of them or none; answers with their old values and what they are now.
+pub fn set(call: &Call) -> Answer {
+    let asked: Set = params(&call.request)?;
+    let words: Vec<String> =
+        asked.settings.iter().map(|(setting, value)| format!("{setting}={value}")).collect();
+    ask(call, &format!("set {}", json!(words)))
+}
+
+/// Puts back the newest changes, so that so many are left.
+pub fn back(call: &Call) -> Answer {
+    let asked: Count = params(&call.request)?;
+    ask(call, &format!("back {}", asked.changes))
+}
+
+/// Has so many of the oldest changes outlast the lease.
+pub fn keep(call: &Call) -> Answer {
+    let asked: Count = params(&call.request)?;
+    ask(call, &format!("keep {}", asked.changes))
+}
+
+/// Ends the connections with these hosts whose MSS is below what routes allow.
+pub fn reopen(call: &Call) -> Answer {
+    let asked: Reopen = params(&call.request)?;
+    ask(call, &format!("reopen {}", json!(asked.addresses)))
 }
 
 /// Puts everything back.

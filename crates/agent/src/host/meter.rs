@@ -15,11 +15,11 @@ pub enum Meter {
 }
 
 impl Meter {
-    /// Ends the interval: what was used in it.
-    pub fn end(self, processes: &Processes) -> framegauge_drivers::Result<HostCpu> {
+    /// What was used since the beginning of the interval, which goes on.
+    pub fn read(&mut self, processes: &Processes) -> framegauge_drivers::Result<HostCpu> {
         match self {
-            Self::Parts(meter) => meter.end(processes),
-            Self::Whole(meter, _) => meter.end(),
+            Self::Parts(meter) => meter.read(processes),
+            Self::Whole(meter, _) => meter.read(),
         }
     }
 }

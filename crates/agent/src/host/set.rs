@@ -1,9 +1,11 @@
-//! `host.set`: the MTU of a rack's host, or the rate and the packets of its shapers, while it works.
+//! `host.set`: the MTU of a rack's host or of its routes, of all NICs or of one, or the rate and the packets of its shapers,
+//! while it works; and the end of its connections.
 
 use crate::pipe::call::Call;
 use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::pipe::message::{Answer, params};
+use framegauge_drivers::generators::sockets::end_small_connections;
 use framegauge_drivers::own::monotonic_nanoseconds;
 use serde::Deserialize;
 use serde_json::json;
@@ -11,8 +13,15 @@ use serde_json::json;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Set {
+    /// The NIC that the MTUs and packets are of, from 0; none: all of them.
+    nic: Option<usize>,
     mtu: Option<u32>,
-    /// The largest packet that it sends to anybody, for its shapers.
+    /// That of its routes, whatever the interfaces have; 0: theirs.
+    route_mtu: Option<u32>,
+    /// Ends the connections with other hosts whose MSS is below what routes allow.
+    #[serde(default)]
+    reopen: bool,
+    /// The largest packet that it sends by `nic`, for its shaper.
     packet_bytes: Option<u32>,
     shaper: Option<NicRate>,
 }
@@ -32,13 +41,17 @@ pub fn run(call: &Call) -> Answer {
     let applied = applied.as_mut().filter(|applied| !applied.is_adopted());
     let applied = applied.ok_or_else(|| Failure::state("only a rack's own host is changed so"))?;
     if let Some(mtu) = asked.mtu {
-        applied.change_mtu(mtu)?;
+        applied.change_mtu(asked.nic, mtu)?;
+    }
+    if let Some(mtu) = asked.route_mtu {
+        applied.hold_routes(asked.nic, mtu)?;
     }
     if let Some(packet_bytes) = asked.packet_bytes {
-        applied.change_packets(packet_bytes)?;
+        applied.change_packets(asked.nic.unwrap_or(0), packet_bytes)?;
     }
     if let Some(NicRate { nic, bits_per_second }) = asked.shaper {
         applied.change_rate(nic, bits_per_second)?;
     }
-    Ok(json!({"time_seconds": monotonic_nanoseconds() as f64 * 1e-9}))
+    let closed = if asked.reopen { end_small_connections()? } else { 0 };
+    Ok(json!({"time_seconds": monotonic_nanoseconds() as f64 * 1e-9, "closed": closed}))
 }

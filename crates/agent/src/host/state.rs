@@ -3,6 +3,7 @@
 use crate::arguments::Role;
 use crate::check::state::Check;
 use crate::host::capture::CaptureHere;
+use crate::host::estimate::EstimateHere;
 use crate::host::folder::HostFolder;
 use crate::host::meter::Meter;
 use crate::pipe::lock::lock;
@@ -30,6 +31,8 @@ pub struct HostState {
     pub capture: Mutex<Option<WireMeter>>,
     /// The capture of headers under way.
     pub tap: Mutex<Option<CaptureHere>>,
+    /// The interval of an estimate.
+    pub estimate: Mutex<Option<EstimateHere>>,
     /// The CPU meter at work.
     pub meter: Mutex<Option<Meter>>,
     /// The meter of held CPUs at work.
@@ -77,6 +80,7 @@ impl HostState {
             names: Mutex::default(),
             capture: Mutex::default(),
             tap: Mutex::default(),
+            estimate: Mutex::default(),
             meter: Mutex::default(),
             held: Mutex::default(),
             watch: Mutex::default(),

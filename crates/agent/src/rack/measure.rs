@@ -6,7 +6,7 @@ use crate::pipe::message::{Answer, Failure, Nothing, params};
 use crate::rack::state::Rack;
 use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::fabric::capture::CaptureCounts;
-use framegauge_drivers::fabric::ports::FabricMeasurement;
+use framegauge_drivers::fabric::ports::{FabricMeasurement, NicMeasurement};
 use framegauge_drivers::fabric::watching::Watched;
 use framegauge_drivers::meters::held::HeldMeter;
 use framegauge_drivers::meters::{self, NetworkSoftirqs};
@@ -195,6 +195,10 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
         .hosts
         .iter()
         .map(|host| {
+            let nic = |nic: &NicMeasurement| {
+                json!({"data_frames": nic.data_frames, "data_frame_bytes": nic.data_frame_bytes,
+                       "largest_frame_bytes": nic.largest_frame_bytes})
+            };
             json!({"host": host.host, "read_packets": host.read_packets, "read_bytes": host.read_bytes,
                    "read_frames": host.read_frames, "largest_packet_bytes": host.largest_packet_bytes,
                    "aggregates": host.aggregates, "unroutable_packets": host.unroutable_packets,
@@ -203,7 +207,8 @@ fn describe(measured: &FabricMeasurement, drops: u64, series: Option<(u64, u64)>
                    "written_frames": host.written_frames, "merged_frames": host.merged_frames,
                    "write_errors": host.write_errors,
                    "data_frames": host.data_frames, "data_frame_bytes": host.data_frame_bytes,
-                   "largest_frame_bytes": host.largest_frame_bytes})
+                   "largest_frame_bytes": host.largest_frame_bytes,
+                   "nics": host.nics.iter().map(nic).collect::<Vec<_>>()})
         })
         .collect();
     let waits: Vec<Value> = measured

@@ -57,8 +57,6 @@ pub struct Member {
     pub name: String,
     /// Its NICs.
     pub nics: Vec<Nic>,
-    /// The largest packet that it sends to anybody.
-    pub packet_bytes: u32,
 }
 
 impl Member {
@@ -78,14 +76,14 @@ impl Up {
             owner,
             name: name.clone(),
             nics: self.nics_of(owner, ends, network),
-            packet_bytes: nics::largest_packet(ends, owner, |owner| self.mtu(owner)),
         };
         hosts.chain(routers).map(member).collect()
     }
 
     /// The NICs of a host or router, shaped to the rates of their own links where there is a fabric.
     fn nics_of(&self, owner: Owner, ends: &Ends, network: Option<&Network>) -> Vec<Nic> {
-        let mut found = nics::of(ends, owner, self.hosts.len(), self.family);
+        let mut found =
+            nics::of(ends, owner, self.hosts.len(), self.family, |end| self.mtu_of_end(ends, end));
         if let (Some(network), Some(shaper)) = (network, &self.shaper) {
             for (nic, end) in found.iter_mut().zip(ends.ends_of(owner).iter().copied()) {
                 nic.bits_per_second = Some(network.shaped_bits_per_second(end, shaper.factor));
@@ -99,7 +97,7 @@ impl Up {
         self.link.bits_per_second.zip(self.shaper.as_ref())
     }
 
-    fn shaping(&self, packet_bytes: u32) -> Option<Value> {
+    fn shaping(&self) -> Option<Value> {
         let kernel = self.testbed == Testbed::Kernel;
         self.shaped().map(|(rate, shaper)| {
             // Between two hosts the bucket is the link and its buffer; a switch has buffers of its own.
@@ -108,7 +106,7 @@ impl Up {
             } else {
                 u64::from(SHAPER_LIMIT_BYTES)
             };
-            json!({"bits_per_second": rate, "burst_bytes": shaper.burst_bytes, "limit_bytes": limit, "packet_bytes": packet_bytes,
+            json!({"bits_per_second": rate, "burst_bytes": shaper.burst_bytes, "limit_bytes": limit,
                    "aggregate_bytes": self.nic.aggregate_bytes})
         })
     }
@@ -126,7 +124,6 @@ impl Up {
         json!({
             "host": member.name,
             "nics": member.nics.iter().map(nic_value).collect::<Vec<_>>(),
-            "mtu": self.mtu(member.owner),
             "forwards": host.is_none(),
             "tso": self.nic.tso && host.is_some(),
             "gro": self.nic.gro && host.is_some(),
@@ -136,7 +133,7 @@ impl Up {
             "congestion_control": self.congestion_control,
             "initial_window_segments": self.initial_window_segments.filter(|_| host.is_some()),
             "initial_receive_window_segments": self.initial_receive_window_segments.filter(|_| host.is_some()),
-            "shaping": host.and_then(|_| self.shaping(member.packet_bytes)),
+            "shaping": host.and_then(|_| self.shaping()),
             "sysctls": self.sysctls,
             "cpus": cpus,
             "threaded": !kernel || receivers.can_be_threaded(),
@@ -207,8 +204,8 @@ fn nic_value(nic: &Nic) -> Value {
     let neighbours = nic.neighbours.iter();
     let routes = nic.routes.iter();
     json!({
-        "interface": nic.interface, "hardware": nic.hardware, "address": nic.address,
-        "bits_per_second": nic.bits_per_second,
+        "interface": nic.interface, "hardware": nic.hardware, "mtu": nic.mtu, "address": nic.address,
+        "bits_per_second": nic.bits_per_second, "packet_bytes": nic.packet_bytes,
         "neighbours": neighbours
             .map(|(address, hardware)| json!({"address": address, "hardware": hardware}))
             .collect::<Vec<_>>(),

@@ -68,6 +68,7 @@ pub enum OverlayKind {
 pub struct Host {
     pub name: String,
     pub mtu: u32,
+    pub second_mtu: Option<u32>,
 }
 
 /// What every link is unless `links` says otherwise.
@@ -155,9 +156,20 @@ impl Up {
         if self.overlay.is_some() && ends.len() > self.hosts.len() {
             return wrong("overlay needs hosts with one NIC each, and no router between them");
         }
+        self.check_mtus(&ends)?;
+        for (name, value) in &self.sysctls {
+            allowed::sysctl_value(name, value)
+                .map_err(|problem| Failure::invalid_params("rack.up", format!("sysctls: {problem}")))?;
+        }
+        if kernel { self.check_kernel() } else { self.check_fabric() }
+    }
+
+    fn check_mtus(&self, ends: &Ends) -> Result<(), Failure> {
         let smallest = if self.family == 6 { 1280 } else { 68 };
         let routers = self.topology.routers().iter().filter_map(|router| Some((&router.name, router.mtu?)));
-        for (name, mtu) in self.hosts.iter().map(|host| (&host.name, host.mtu)).chain(routers) {
+        let second = self.hosts.iter().filter_map(|host| Some((&host.name, host.second_mtu?)));
+        let hosts = self.hosts.iter().map(|host| (&host.name, host.mtu)).chain(second);
+        for (name, mtu) in hosts.chain(routers) {
             if !(smallest..=65_535).contains(&mtu) {
                 let limit = format!("{smallest} to 65535");
                 return Err(Failure::refused(&format!("the MTU of {name}"), mtu, limit));
@@ -170,11 +182,15 @@ impl Up {
                 return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
             }
         }
-        for (name, value) in &self.sysctls {
-            allowed::sysctl_value(name, value)
-                .map_err(|problem| Failure::invalid_params("rack.up", format!("sysctls: {problem}")))?;
+        let alone = |host: &usize| {
+            self.hosts[*host].second_mtu.is_some() && ends.ends_of(Owner::Host(*host)).len() < 2
+        };
+        if let Some(host) = (0..self.hosts.len()).find(alone) {
+            let message =
+                format!("found second_mtu of {}, expected none: it has one NIC", self.hosts[host].name);
+            return Err(Failure::invalid_params("rack.up", message));
         }
-        if kernel { self.check_kernel() } else { self.check_fabric() }
+        Ok(())
     }
 
     fn check_windows(&self) -> Result<(), Failure> {
@@ -276,7 +292,12 @@ impl Up {
             links: self.links.clone(),
             shared_buffer: self.shared_buffer,
             background: self.background.clone(),
-            host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(0),
+            host_mtu: self
+                .hosts
+                .iter()
+                .flat_map(|host| host.second_mtu.max(Some(host.mtu)))
+                .max()
+                .unwrap_or(0),
             moderation_seconds: nic.moderation_seconds,
             seed: self.seed,
         };
@@ -288,6 +309,16 @@ impl Up {
     /// The ends of the network: their owners, and the way from one to another.
     pub fn ends(&self) -> Result<Ends, Failure> {
         self.topology.ends(&self.names()).map_err(|problem| Failure::invalid_params("rack.up", problem))
+    }
+
+    /// The MTU of an end: of a host's second NIC it may be another than of the first.
+    pub fn mtu_of_end(&self, ends: &Ends, end: usize) -> u32 {
+        let owner = ends.owner(end);
+        let second = match owner {
+            Owner::Host(host) if ends.ends_of(owner)[0] != end => self.hosts[host].second_mtu,
+            _ => None,
+        };
+        second.unwrap_or_else(|| self.mtu(owner))
     }
 
     /// A host's MTU, or a router's.

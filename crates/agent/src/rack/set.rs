@@ -1,4 +1,5 @@
-//! `rack.set`: changes ports, or the MTU of a host or router, while the rack works.
+//! `rack.set`: changes ports, the MTU of a host or router, of one NIC, or of routes, while the rack works, or ends
+//! connections.
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
@@ -8,8 +9,7 @@ use framegauge_drivers::rack::nics::largest_packet;
 use framegauge_fabric::Owner;
 use framegauge_networks::{LinkOverride, QueueSpec};
 use serde::Deserialize;
-use serde_json::json;
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 
 const METHOD: &str = "rack.set";
 
@@ -30,7 +30,9 @@ struct Ports {
 #[serde(deny_unknown_fields)]
 struct Host {
     host: String,
-    mtu: u32,
+    mtu: Option<u32>,
+    route_mtu: Option<u32>,
+    reopen: Option<bool>,
 }
 
 /// Changes ports, or a host's MTU.
@@ -40,42 +42,74 @@ pub fn run(call: &Call) -> Answer {
     if !is_host {
         return set_ports(call, params(&call.request)?);
     }
-    set_mtu(call, params(&call.request)?)
+    let Host { host: name, mtu, route_mtu, reopen } = params(&call.request)?;
+    let (host, nic) = place(&name);
+    match (mtu, route_mtu, reopen) {
+        (Some(mtu), None, None) => set_mtu(call, &name, mtu),
+        (None, Some(mtu), None) => tell(call, &name, &json!({"route_mtu": mtu, "nic": nic})),
+        (None, None, Some(true)) if host == name => tell(call, &name, &json!({"reopen": true})),
+        _ => {
+            let expected =
+                "expected exactly one of mtu, route_mtu and reopen: true (of a host, not of a NIC)";
+            Err(Failure::invalid_params(METHOD, format!("found other keys beside host, {expected}")))
+        }
+    }
 }
 
-fn set_mtu(call: &Call, Host { host, mtu }: Host) -> Answer {
-    let agent = call.session.rack.host(&host)?;
+/// A host or router and one of its NICs, from 0, that a name such as `h1.2` stands for; none: all of its NICs.
+fn place(name: &str) -> (&str, Option<usize>) {
+    let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
+    let end = name.split_once('.').and_then(|(host, text)| Some((host, Some(number(text)?))));
+    end.unwrap_or((name, None))
+}
+
+/// Has a host do what concerns nothing else.
+fn tell(call: &Call, name: &str, asked: &Value) -> Answer {
+    let answer = call.session.rack.host(place(name).0)?.call("host.set", asked.clone())?;
+    Ok(json!({"time_seconds": answer["time_seconds"], "changed": [name], "closed": answer["closed"]}))
+}
+
+fn set_mtu(call: &Call, name: &str, mtu: u32) -> Answer {
+    let (host, nic) = place(name);
+    let agent = call.session.rack.host(host)?;
     let mut current = call.session.rack.current();
     let rack = current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?;
     let change = rack
         .network
         .as_ref()
-        .and_then(|(spec, network)| spec.with_router_mtu(&network.hosts(), network, &host, mtu));
+        .and_then(|(spec, network)| spec.with_router_mtu(&network.hosts(), network, host, mtu));
+    if change.is_some() && nic.is_some() {
+        let problem = format!("found {name}, expected {host}: the NICs of a router have one MTU");
+        return Err(Failure::invalid_params(METHOD, problem));
+    }
     let change = change.transpose().map_err(|problem| Failure::invalid_params(METHOD, problem))?;
-    let mut time_seconds = agent.call("host.set", json!({"mtu": mtu}))?["time_seconds"].clone();
+    let mut time_seconds = agent.call("host.set", json!({"mtu": mtu, "nic": nic}))?["time_seconds"].clone();
     let before = rack.mtus.clone();
-    rack.mtus.insert(host.clone(), mtu);
+    if let Some((_, network)) = &rack.network {
+        let own = (0..network.ends.len()).filter(|end| network.ends.owner_name(*end) == host).enumerate();
+        for (_, end) in own.filter(|(place, _)| nic.is_none_or(|nic| nic == *place)) {
+            rack.mtus[end] = mtu;
+        }
+    }
     if let (Some(change), Some(fabric)) = (change, &rack.fabric) {
         time_seconds = fabric.change(change.ports)?.into();
         rack.network = Some((change.spec, change.network));
         fit_shapers(rack, &before)?;
     }
-    Ok(json!({"time_seconds": time_seconds, "changed": [host]}))
+    Ok(json!({"time_seconds": time_seconds, "changed": [name]}))
 }
 
 /// Lets the shapers of hosts count by the largest packet that passes now: a router's MTU bounds what others send.
-fn fit_shapers(rack: &Rack, before: &BTreeMap<String, u32>) -> Result<(), Failure> {
+fn fit_shapers(rack: &Rack, before: &[u32]) -> Result<(), Failure> {
     let Some((_, network)) = &rack.network else { return Ok(()) };
     for (index, name) in network.hosts().iter().enumerate() {
-        let largest = |mtus: &BTreeMap<String, u32>| {
-            let name = |owner| network.ends.owner_name(network.ends.ends_of(owner)[0]);
-            largest_packet(&network.ends, Owner::Host(index), |owner| {
-                mtus.get(name(owner)).copied().unwrap_or(u32::MAX)
-            })
-        };
-        let packet_bytes = largest(&rack.mtus);
-        if let Some(agent) = rack.hosts.get(name).filter(|_| packet_bytes != largest(before)) {
-            agent.call("host.set", json!({"packet_bytes": packet_bytes}))?;
+        let Some(agent) = rack.hosts.get(name) else { continue };
+        for (nic, end) in network.ends.ends_of(Owner::Host(index)).iter().enumerate() {
+            let largest = |mtus: &[u32]| largest_packet(&network.ends, *end, |end| mtus[end]);
+            let packet_bytes = largest(&rack.mtus);
+            if packet_bytes != largest(before) {
+                agent.call("host.set", json!({"packet_bytes": packet_bytes, "nic": nic}))?;
+            }
         }
     }
     Ok(())

@@ -25,8 +25,8 @@ pub struct Rack {
     pub fabric: Option<RunningFabric>,
     /// What the fabric is, as it was asked for and in numbers, changes included.
     pub network: Option<(NetworkSpec, Network)>,
-    /// The MTU of each host and router by now.
-    pub mtus: BTreeMap<String, u32>,
+    /// The MTU of each end of hosts and routers by now.
+    pub mtus: Vec<u32>,
     /// Which share of its link a host's shaper lets pass, if there are shapers.
     pub shaper_factor: Option<f64>,
     /// What joins three or more hosts on the kernel testbed.
@@ -44,7 +44,7 @@ impl Rack {
             hosts: BTreeMap::new(),
             fabric: None,
             network: None,
-            mtus: BTreeMap::new(),
+            mtus: Vec::new(),
             shaper_factor: None,
             switch: None,
             cpus,

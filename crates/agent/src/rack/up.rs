@@ -56,7 +56,7 @@ impl Up {
         let ends = self.ends()?;
         let members = self.members(&ends, rack.network.as_ref().map(|(_, network)| network));
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-        rack.mtus = members.iter().map(|member| (member.name.clone(), self.mtu(member.owner))).collect();
+        rack.mtus = (0..ends.len()).map(|end| self.mtu_of_end(&ends, end)).collect();
         let threads = members::start(call, &names, rack)?;
         match (&rack.network, threads.as_slice()) {
             (Some((_, network)), _) => {
@@ -92,7 +92,6 @@ impl Up {
                 bits_per_second,
                 burst_bytes: shaper.burst_bytes,
                 limit_bytes: u32::try_from(self.link.buffer_bytes).unwrap_or(u32::MAX),
-                packet_bytes: None,
                 aggregate_bytes: self.nic.aggregate_bytes,
             }),
             port_mtu: self.link.port_mtu,
@@ -148,7 +147,7 @@ impl Up {
         let hosts: Vec<Value> = told.by_ref().take(self.hosts.len()).collect();
         let routers: Vec<Value> = told.collect();
         let mut ceilings = BTreeMap::new();
-        for Host { name, mtu } in &self.hosts {
+        for Host { name, mtu, .. } in &self.hosts {
             let fit = self.fit(*mtu)?;
             let inside = fit.ceilings(rate).into_iter().find(|ceiling| ceiling.family == family);
             ceilings.insert(

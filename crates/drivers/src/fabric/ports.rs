@@ -28,11 +28,23 @@ pub struct HostMeasurement {
     pub data_frames: u64,
     pub data_frame_bytes: u64,
     pub largest_frame_bytes: u64,
+    /// By end, in order: frames with data and their bytes, and the largest frame.
+    pub nics: Vec<NicMeasurement>,
+}
+
+/// What one end of a host counted of what it sent.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub struct NicMeasurement {
+    pub data_frames: u64,
+    pub data_frame_bytes: u64,
+    pub largest_frame_bytes: u64,
 }
 
 impl HostMeasurement {
     /// Adds what another end of the same host counted.
     fn add(&mut self, other: &Self) {
+        self.nics.extend(&other.nics);
         self.read_packets += other.read_packets;
         self.read_bytes += other.read_bytes;
         self.read_frames += other.read_frames;
@@ -63,7 +75,13 @@ impl HostMeasurement {
         self.merged_frames += if frames > 1 { frames } else { 0 };
     }
 
+    /// Of one end.
     fn since(&self, earlier: &Self, host: &str) -> Self {
+        let nic = NicMeasurement {
+            data_frames: self.data_frames - earlier.data_frames,
+            data_frame_bytes: self.data_frame_bytes - earlier.data_frame_bytes,
+            largest_frame_bytes: self.largest_frame_bytes,
+        };
         Self {
             host: host.to_string(),
             read_packets: self.read_packets - earlier.read_packets,
@@ -79,9 +97,10 @@ impl HostMeasurement {
             written_frames: self.written_frames - earlier.written_frames,
             merged_frames: self.merged_frames - earlier.merged_frames,
             write_errors: self.write_errors - earlier.write_errors,
-            data_frames: self.data_frames - earlier.data_frames,
-            data_frame_bytes: self.data_frame_bytes - earlier.data_frame_bytes,
-            largest_frame_bytes: self.largest_frame_bytes,
+            data_frames: nic.data_frames,
+            data_frame_bytes: nic.data_frame_bytes,
+            largest_frame_bytes: nic.largest_frame_bytes,
+            nics: vec![nic],
         }
     }
 }

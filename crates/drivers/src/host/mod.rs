@@ -47,10 +47,8 @@ const TSO_BY_RTT: &str = "net.ipv4.tcp_tso_rtt_log";
 /// What a host is to be.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
-    /// Its NICs, all alike but for their places; at least one.
+    /// Its NICs, all alike but for their places and MTUs; at least one.
     pub nics: Vec<Nic>,
-    /// MTU in bytes.
-    pub mtu: u32,
     /// It is a router: it takes packets on from one NIC to another.
     pub forwards: bool,
     /// Aggregates go to the device whole.
@@ -172,14 +170,15 @@ impl Applied {
         let nic = Nic {
             interface,
             hardware: [0; 6],
+            mtu,
             address,
             neighbours: Vec::new(),
             routes: Vec::new(),
             bits_per_second: None,
+            packet_bytes: None,
         };
         let settings = HostSettings {
             nics: vec![nic],
-            mtu,
             forwards: false,
             tso: false,
             gro: false,
@@ -238,13 +237,13 @@ impl Applied {
     fn raise(&self, nic: &Nic) -> Result<()> {
         let (settings, interface) = (&self.settings, nic.interface.as_str());
         let maximum = rtnetlink::link(interface)?.maximum_mtu;
-        if maximum.is_some_and(|maximum| settings.mtu > maximum) {
-            return Err(OsError::errno(format!("set MTU {} on {interface}", settings.mtu), 34));
+        if maximum.is_some_and(|maximum| nic.mtu > maximum) {
+            return Err(OsError::errno(format!("set MTU {} on {interface}", nic.mtu), 34));
         }
         let change = LinkChange {
             aggregate_bytes: settings.shaping.map(|shaping| shaping.aggregate_bytes),
             aggregate_segments: None,
-            mtu: Some(settings.mtu),
+            mtu: Some(nic.mtu),
             address: Some(nic.hardware),
             queue_packets: Some(QUEUE_PACKETS),
             up: None,
@@ -279,46 +278,45 @@ impl Applied {
         let Some(mut shaping) = self.settings.shaping else { return Ok(()) };
         shaping.bits_per_second = nic.bits_per_second.unwrap_or(shaping.bits_per_second);
         let family = if nic.address.is_ipv4() { Family::V4 } else { Family::V6 };
-        let packet_bytes = shaping.packet_bytes.unwrap_or(self.settings.mtu);
+        let packet_bytes = nic.packet_bytes.unwrap_or(nic.mtu);
         let tunnel_bytes =
-            self.settings.overlay.as_ref().map_or(0, |overlay| self.settings.mtu.saturating_sub(overlay.mtu));
+            self.settings.overlay.as_ref().map_or(0, |overlay| nic.mtu.saturating_sub(overlay.mtu));
         qdisc::set_token_bucket(&nic.interface, &bucket(&shaping, packet_bytes, family, tunnel_bytes)?)
     }
 
-    /// Changes the MTU while the host works. The shaper knows packets by it: it is put in anew, and drops what waits. What
-    /// the kernel remembers of paths was found with the old one, and is forgotten.
-    pub fn change_mtu(&mut self, mtu: u32) -> Result<()> {
+    /// Changes the MTU of one NIC, or of all, while the host works. The shaper knows packets by it: it is put in anew, and
+    /// drops what waits. What the kernel remembers of paths was found with the old one, and is forgotten.
+    pub fn change_mtu(&mut self, nic: Option<usize>, mtu: u32) -> Result<()> {
         if self.settings.overlay.is_some() {
             return Err(OsError::errno("change the MTU of a host in an overlay while it works", 95));
         }
-        self.settings.mtu = mtu;
-        if let Some(shaping) = &mut self.settings.shaping {
-            shaping.packet_bytes = None;
-        }
-        self.settings.nics.iter().try_for_each(|nic| {
+        for place in nics::places(&self.settings.nics, nic)? {
+            let nic = &mut self.settings.nics[place];
+            (nic.mtu, nic.packet_bytes) = (mtu, None);
             let change = LinkChange { mtu: Some(mtu), ..LinkChange::default() };
             rtnetlink::change_link(&nic.interface, change)?;
-            self.shape(nic)
-        })?;
+            self.shape(&self.settings.nics[place])?;
+        }
         routes::forget_path_mtus()
     }
 
-    /// Lets the shapers count by packets of another size. They are put in anew, and drop what waits.
-    pub fn change_packets(&mut self, packet_bytes: u32) -> Result<()> {
-        if let Some(shaping) = &mut self.settings.shaping {
-            shaping.packet_bytes = Some(packet_bytes);
-        }
-        self.settings.nics.iter().try_for_each(|nic| self.shape(nic))
+    /// Holds the MTU of the routes by one NIC, or by all, so that this host neither sends nor asks for more; 0: no longer.
+    pub fn hold_routes(&self, nic: Option<usize>, mtu: u32) -> Result<()> {
+        nics::hold_routes(&self.settings.nics[nics::places(&self.settings.nics, nic)?], mtu)
+    }
+
+    /// Lets the shaper of one NIC count by packets of another size. It is put in anew, and drops what waits.
+    pub fn change_packets(&mut self, nic: usize, packet_bytes: u32) -> Result<()> {
+        let nic = nics::places(&self.settings.nics, Some(nic))?.start;
+        self.settings.nics[nic].packet_bytes = Some(packet_bytes);
+        self.shape(&self.settings.nics[nic])
     }
 
     /// Lets the shaper of one NIC pass another rate, if it has one.
     pub fn change_rate(&mut self, nic: usize, bits_per_second: u64) -> Result<()> {
-        let Some(place) = self.settings.nics.get_mut(nic) else {
-            return Err(OsError::errno(format!("find NIC {}", nic + 1), 19));
-        };
-        place.bits_per_second = Some(bits_per_second);
-        let place = place.clone();
-        self.shape(&place)
+        let nic = nics::places(&self.settings.nics, Some(nic))?.start;
+        self.settings.nics[nic].bits_per_second = Some(bits_per_second);
+        self.shape(&self.settings.nics[nic])
     }
 
     /// Reads everything back.

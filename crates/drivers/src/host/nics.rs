@@ -5,6 +5,7 @@ use framegauge_linux::initial_windows::{self, InitialWindows};
 use framegauge_linux::{OsError, Result, clock, routes, rtnetlink};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 /// How long the kernel may take to use an address; it takes a millisecond when it is not busy.
@@ -17,6 +18,8 @@ pub struct Nic {
     pub interface: String,
     /// Its Ethernet address.
     pub hardware: [u8; 6],
+    /// MTU in bytes.
+    pub mtu: u32,
     /// Its address.
     pub address: IpAddr,
     /// Everybody else in its subnet.
@@ -25,6 +28,8 @@ pub struct Nic {
     pub routes: Vec<(IpAddr, IpAddr)>,
     /// What its shaper lets pass, where that is not what the host's shaping says.
     pub bits_per_second: Option<u64>,
+    /// The largest packet that leaves by it, which says to its shaper of how many frames an aggregate is; none: its MTU.
+    pub packet_bytes: Option<u32>,
 }
 
 impl Nic {
@@ -46,12 +51,26 @@ impl Nic {
     }
 }
 
+/// The place of a NIC among all of them, or all places.
+pub(crate) fn places(nics: &[Nic], nic: Option<usize>) -> Result<Range<usize>> {
+    match nic {
+        None => Ok(0..nics.len()),
+        Some(nic) if nic < nics.len() => Ok(nic..nic + 1),
+        Some(nic) => Err(OsError::errno(format!("find NIC {}", nic + 1), 19)),
+    }
+}
+
 /// Gives the routes of interfaces initial windows, if any are asked for; their addresses are of the IP version of `nic`.
 pub(crate) fn set_windows(nic: &Nic, interfaces: &[&str], windows: InitialWindows) -> Result<()> {
     if windows == InitialWindows::default() {
         return Ok(());
     }
     interfaces.iter().try_for_each(|name| initial_windows::set(name, nic.version(), windows))
+}
+
+/// Holds the path MTU of all routes of these interfaces; 0 releases it.
+pub(crate) fn hold_routes(nics: &[Nic], mtu: u32) -> Result<()> {
+    nics.iter().try_for_each(|nic| initial_windows::hold_mtu(&nic.interface, nic.version(), mtu))
 }
 
 /// Waits until this host takes in packets to an address that it was given. Of IPv6 the kernel sees to that later, when a

@@ -1,5 +1,7 @@
-//! One setting of a host that can be changed and put back: `mtu:eth0`, `tso:eth0`, `gso_size:eth0`, `qdisc:eth0`,
-//! `sysctl:net.ipv4.tcp_rmem`.
+//! One setting of a host that can be changed and put back: `mtu:eth0`, `routes4:eth0`, `tso:eth0`, `gso_size:eth0`,
+//! `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
+
+pub mod held_routes;
 
 use crate::host::allowed;
 use crate::{OsError, Result};
@@ -8,6 +10,7 @@ use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::features::{self, HARDWARE_GRO};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
 use framegauge_linux::{qdisc, routes, sysctl};
+use held_routes::HeldRoutes;
 use std::fmt;
 
 /// The queue discipline that the kernel chooses, with all its classes.
@@ -18,6 +21,8 @@ const DEFAULT: &str = "default";
 pub enum Setting {
     /// The MTU of an interface, in bytes.
     Mtu(String),
+    /// The path MTUs of the routes of an IP version through an interface, as [`HeldRoutes`] has them.
+    Routes(u8, String),
     /// An offload of an interface, "on" or "off".
     Offload(Switch, String),
     /// GRO in the hardware of an interface, "on" or "off".
@@ -64,6 +69,7 @@ impl fmt::Display for Setting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mtu(interface) => write!(out, "mtu:{interface}"),
+            Self::Routes(version, interface) => write!(out, "routes{version}:{interface}"),
             Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
             Self::HardwareGro(interface) => write!(out, "{HARDWARE_GRO}:{interface}"),
             Self::Aggregates(Direction::Sent, interface) => write!(out, "gso_size:{interface}"),
@@ -77,7 +83,7 @@ impl fmt::Display for Setting {
 impl Setting {
     /// Reads a name such as `mtu:eth0`, if that may be changed; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        const EXPECTED: &str = "expected mtu:IFACE, tso:, gso:, gro:, rx-gro-hw:, lro:, tx:, gso_size:, gro_size: or \
+        const EXPECTED: &str = "expected mtu:IFACE, routes4:, routes6:, tso:, gso:, gro:, rx-gro-hw:, lro:, tx:, gso_size:, gro_size: or \
                                 qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
@@ -87,6 +93,8 @@ impl Setting {
         }
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
+            ("routes4", _) => Ok(Self::Routes(4, name.into())),
+            ("routes6", _) => Ok(Self::Routes(6, name.into())),
             (HARDWARE_GRO, _) => Ok(Self::HardwareGro(name.into())),
             ("gso_size", _) => Ok(Self::Aggregates(Direction::Sent, name.into())),
             ("gro_size", _) => Ok(Self::Aggregates(Direction::Received, name.into())),
@@ -101,6 +109,7 @@ impl Setting {
     pub fn allows(&self, value: &str) -> std::result::Result<(), String> {
         match self {
             Self::Mtu(_) => allowed::mtu(value),
+            Self::Routes(version, _) => HeldRoutes::allows(value, *version),
             Self::Offload(..) | Self::HardwareGro(_) if matches!(value, "on" | "off") => Ok(()),
             Self::Offload(..) | Self::HardwareGro(_) => {
                 Err(format!("found {self}={value:?}, expected on or off"))
@@ -116,6 +125,7 @@ impl Setting {
     pub fn read(&self) -> Result<String> {
         match self {
             Self::Mtu(interface) => Ok(link(interface)?.mtu.to_string()),
+            Self::Routes(version, interface) => Ok(HeldRoutes::read(interface, *version)?.to_string()),
             Self::Offload(switch, interface) => {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
             }
@@ -167,6 +177,10 @@ impl Setting {
                 // What the kernel remembers of paths was found with the other MTU.
                 routes::forget_path_mtus()
             }
+            Self::Routes(version, interface) => {
+                HeldRoutes::parse(value).map_err(|_| wrong())?.write(interface, *version)?;
+                routes::forget_path_mtus()
+            }
             Self::Aggregates(direction, interface) => {
                 let (ipv6, ipv4) = allowed::two_sizes(value).ok_or_else(wrong)?;
                 sizes::set(interface, *direction, ipv6, ipv4)
@@ -196,6 +210,8 @@ mod tests {
     fn names_survive_being_said() {
         for text in [
             "mtu:eth0",
+            "routes4:eth0",
+            "routes6:bond0.7",
             "tso:bond0.7",
             "gso:e",
             "gro:e",
@@ -218,6 +234,8 @@ mod tests {
             "mtu",
             "mtu:",
             "mtu:a/b",
+            "routes:eth0",
+            "routes4:lo",
             "queue:eth0",
             "sysctl:../x",
             "sysctl:a..b",

@@ -16,8 +16,6 @@ pub struct Shaping {
     pub burst_bytes: u32,
     /// Bytes that may wait.
     pub limit_bytes: u32,
-    /// The largest packet there is, in bytes, which says of how many frames an aggregate is; none: the host's MTU.
-    pub packet_bytes: Option<u32>,
     /// Largest aggregate that TCP builds; one must fit the burst with room for a timer that is late.
     pub aggregate_bytes: u32,
 }
@@ -43,7 +41,6 @@ pub(crate) fn try_shaper(interface: &str) -> Result<()> {
         bits_per_second: 1_000_000_000,
         burst_bytes: 70_000,
         limit_bytes: SHAPER_LIMIT_BYTES,
-        packet_bytes: None,
         aggregate_bytes: 36_864,
     };
     qdisc::set_token_bucket(interface, &bucket(&shaping, 1500, Family::V4, 0)?)

@@ -25,9 +25,16 @@ pub(super) fn quiet_sysctls_of(interface: &str, address: IpAddr) -> BTreeMap<Str
         |name: &str, value: &str| all.insert(format!("net.ipv6.conf.{interface}.{name}"), value.to_string());
     set("disable_ipv6", if address.is_ipv4() { "1" } else { "0" });
     if address.is_ipv6() {
-        for (name, value) in
-            [("accept_dad", "0"), ("router_solicitations", "0"), ("accept_ra", "0"), ("addr_gen_mode", "1")]
-        {
+        // Reports of multicast listeners (RFC 3810 section 9.11) come twice: within milliseconds, not a second later, when
+        // a run may be under way.
+        let settings = [
+            ("accept_dad", "0"),
+            ("router_solicitations", "0"),
+            ("accept_ra", "0"),
+            ("addr_gen_mode", "1"),
+            ("mldv2_unsolicited_report_interval", "1"),
+        ];
+        for (name, value) in settings {
             set(name, value);
         }
     }

@@ -118,8 +118,8 @@ impl CpuMeter {
         Ok(Self { begun, programs, poller, pollers: pollers.to_vec(), polls, meter_nanoseconds, lacks })
     }
 
-    /// Ends the interval.
-    pub fn end(mut self, processes: &Processes) -> Result<HostCpu> {
+    /// The use so far; the interval goes on.
+    pub fn read(&mut self, processes: &Processes) -> Result<HostCpu> {
         let before = clock::thread_cpu_nanoseconds();
         let ended = times(&self.pollers, processes)?;
         let seconds = |later: u64, earlier: u64| later.saturating_sub(earlier) as f64 * 1e-9;
@@ -129,14 +129,14 @@ impl CpuMeter {
             false => Some(self.poller.read(seconds(ended.receive_path, self.begun.receive_path))?),
         };
         let polls = sum(&mut self.polls)?;
-        let meter = self.meter_nanoseconds + clock::thread_cpu_nanoseconds() - before;
+        self.meter_nanoseconds += clock::thread_cpu_nanoseconds() - before;
         Ok(HostCpu {
             elapsed_seconds: seconds(ended.now, self.begun.now),
             programs,
             receive_path,
             polls,
-            meter_seconds: meter as f64 * 1e-9,
-            not_measured: self.lacks,
+            meter_seconds: self.meter_nanoseconds as f64 * 1e-9,
+            not_measured: self.lacks.clone(),
         })
     }
 }
@@ -152,8 +152,9 @@ impl WholeMeter {
         Ok(Self { begun: cpu_snapshot()? })
     }
 
-    /// Ends. What the kernel does for others' programs is in it too: that is what an idle interval before is for.
-    pub fn end(self) -> Result<HostCpu> {
+    /// The use so far. What the kernel does for others' programs is in it too: that is what an idle interval before is
+    /// for.
+    pub fn read(&self) -> Result<HostCpu> {
         let used = cpu_snapshot()?.since(&self.begun);
         let busy = |cpu: &CpuSeconds| cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq;
         let cpu_seconds = used.cpus.iter().map(|(_, cpu)| busy(cpu)).sum();

@@ -4,6 +4,7 @@ pub mod cpu;
 pub mod handshakes;
 pub mod held;
 pub mod sockets;
+pub mod totals;
 
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, rtnetlink};
@@ -92,6 +93,17 @@ impl CpuSnapshot {
     /// The CPUs that are online.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         self.cpus.keys().copied()
+    }
+
+    /// What all CPUs together have done since the machine was started.
+    pub fn totals(&self) -> (CpuSeconds, NetworkSoftirqs) {
+        let ticks = clock::ticks_per_second();
+        let cpu = self.cpus.values().map(|each| each.seconds(ticks)).sum();
+        let softirqs = self.softirqs.values().fold(NetworkSoftirqs::default(), |sum, each| NetworkSoftirqs {
+            receive: sum.receive + each.receive,
+            transmit: sum.transmit + each.transmit,
+        });
+        (cpu, softirqs)
     }
 
     /// What happened since `earlier`.

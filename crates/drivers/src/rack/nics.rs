@@ -14,8 +14,8 @@ pub fn address(ends: &Ends, end: usize, hosts: usize, version: u8) -> IpAddr {
     address_in_subnet(ends.subnet(end), number, version)
 }
 
-/// The NICs of a host or a router.
-pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8) -> Vec<Nic> {
+/// The NICs of a host or a router; `mtu` says that of an end.
+pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8, mtu: impl Fn(usize) -> u32) -> Vec<Nic> {
     let at = |end: usize| address(ends, end, hosts, version);
     let own = ends.ends_of(owner);
     let is_own = |subnet: usize| own.iter().any(|end| ends.subnet(*end) == subnet);
@@ -25,6 +25,7 @@ pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8) -> Vec<Nic> {
     let nic = |end: &usize| Nic {
         interface: interface(*end),
         hardware: hardware(*end),
+        mtu: mtu(*end),
         address: at(*end),
         neighbours: (0..ends.len())
             .filter(|other| ends.owner(*other) != owner && ends.subnet(*other) == ends.subnet(*end))
@@ -36,16 +37,18 @@ pub fn of(ends: &Ends, owner: Owner, hosts: usize, version: u8) -> Vec<Nic> {
             .map(|(subnet, leg)| (address_in_subnet(*subnet, 0, version), at(leg.to)))
             .collect(),
         bits_per_second: None,
+        packet_bytes: Some(largest_packet(ends, *end, &mtu)),
     };
     own.iter().map(nic).collect()
 }
 
-/// The largest packet that a host sends to anybody, by its own MTU and those of whom it passes and meets; `mtu` says that
-/// of a host or a router.
-pub fn largest_packet(ends: &Ends, host: Owner, mtu: impl Fn(Owner) -> u32) -> u32 {
+/// The largest packet that somebody sends to anybody by one of his ends, by its MTU and those of the ends that it passes and
+/// reaches; `mtu` says that of an end.
+pub fn largest_packet(ends: &Ends, from: usize, mtu: impl Fn(usize) -> u32) -> u32 {
+    let owner = ends.owner(from);
     let others =
-        (0..ends.len()).filter(|end| ends.owner(*end) != host && matches!(ends.owner(*end), Owner::Host(_)));
-    let ways = others.filter_map(|end| ends.legs(host, end));
-    let smallest = |legs: Vec<Leg>| legs.iter().map(|leg| mtu(ends.owner(leg.to))).min();
-    ways.filter_map(smallest).max().unwrap_or(u32::MAX).min(mtu(host))
+        (0..ends.len()).filter(|end| ends.owner(*end) != owner && matches!(ends.owner(*end), Owner::Host(_)));
+    let ways = others.filter_map(|end| ends.legs(owner, end)).filter(|legs| legs[0].from == from);
+    let smallest = |legs: Vec<Leg>| legs.iter().map(|leg| mtu(leg.to)).min();
+    ways.filter_map(smallest).max().unwrap_or(u32::MAX).min(mtu(from))
 }

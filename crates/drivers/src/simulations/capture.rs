@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use framegauge_fabric::{FabricConfig, HostIndex, PortIndex};
-use framegauge_frames::{Family, Mtu};
+use framegauge_fabric::{FabricConfig, HostIndex, PortIndex, Reason};
+use framegauge_frames::{Family, Mtu, Picoseconds};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame, timestamp_options};
-use framegauge_packets::pcapng::{Captured, Section};
-use framegauge_simulator::{Logged, Outcome, Scenario, Side, TcpSettings};
+use framegauge_packets::pcapng::{Captured, Direction, Section};
+use framegauge_simulator::{Logged, Outcome, Passed, Point, Scenario, Side, TcpSettings};
 
 use crate::fabric::watching::SIDES;
 
@@ -22,32 +22,104 @@ const CLIENT_PORTS: u32 = 50_000;
 /// What a capture must know of a scenario.
 #[derive(Debug, Clone)]
 pub struct Watched {
-    ports: Vec<PortIndex>,
+    points: Vec<Point>,
     mtus: Vec<Mtu>,
     tcp: TcpSettings,
 }
 
 impl Watched {
-    /// Of a scenario; none if it watches no port.
+    /// Of a scenario; none if it watches nothing.
     pub fn of(scenario: &Scenario) -> Option<Watched> {
         let Scenario { watch, mtus, tcp, .. } = scenario;
-        (!watch.is_empty()).then(|| Watched { ports: watch.clone(), mtus: mtus.clone(), tcp: tcp.clone() })
+        (!watch.is_empty()).then(|| Watched { points: watch.clone(), mtus: mtus.clone(), tcp: tcp.clone() })
     }
 }
 
 /// What passed each port that was watched: the name of its file, and the file, pcapng with three interfaces, as a rack's
-/// own capture has them: what came there, what left, and what was dropped, with the reason as its comment. Times count from
-/// the beginning.
+/// own capture has them: what came there, what left, and what was dropped, with the reason as its comment. Of a host, one
+/// interface, as its own capture has it: what it sent, and what came. Times count from the beginning.
 pub(super) fn pcapng<'a>(
     outcome: &'a Outcome,
     scenario: &'a Watched,
-    network: &FabricConfig,
+    network: &'a FabricConfig,
 ) -> impl Iterator<Item = Result<(String, Vec<u8>), String>> + 'a {
     let names = network.port_names();
-    scenario.ports.iter().map(move |port| {
-        let name = &names[usize::from(port.0)];
-        Ok((format!("{}.pcapng", name.replace(['>', '#'], "-")), of_port(outcome, scenario, *port, name)?))
+    scenario.points.iter().map(move |point| {
+        let (name, bytes) = match point {
+            Point::Port(port) => {
+                let name = &names[usize::from(port.0)];
+                (name, of_port(outcome, scenario, *port, name)?)
+            }
+            Point::Host { name, sends, receives } => {
+                let seen = seen_by_host(outcome, network, sends, receives);
+                (name, of_host(&seen, scenario, name)?)
+            }
+        };
+        Ok((format!("{}.pcapng", name.replace(['>', '#'], "-")), bytes))
     })
+}
+
+/// What passes a host's interface: when, which way, and what.
+type Seen<'a> = (Picoseconds, Direction, &'a Passed);
+
+/// What a host sends passes when it comes to its own port; what it receives, when it has come over the link from the last
+/// port, if it is not lost there. In the order of time.
+fn seen_by_host<'a>(
+    outcome: &'a Outcome,
+    network: &FabricConfig,
+    sends: &[PortIndex],
+    receives: &[PortIndex],
+) -> Vec<Seen<'a>> {
+    let mut seen: Vec<Seen> = Vec::new();
+    for passed in &outcome.passed {
+        let port = passed.port;
+        match passed.side {
+            Side::In if sends.contains(&port) => {
+                seen.push((passed.segment.time, Direction::Outbound, passed))
+            }
+            Side::Out if receives.contains(&port) => {
+                let link = &network.ports[usize::from(port.0)];
+                let time = passed.segment.time + link.delay + link.impairments.phase;
+                seen.push((time, Direction::Inbound, passed));
+            }
+            Side::Dropped(Reason::Loss | Reason::Script | Reason::LinkDown) if receives.contains(&port) => {
+                let is_it = |(_, _, other): &Seen| other.side == Side::Out && is_same(other, passed);
+                if let Some(place) = seen.iter().rposition(is_it) {
+                    seen.remove(place);
+                }
+            }
+            _ => {}
+        }
+    }
+    seen.sort_by_key(|(time, ..)| *time);
+    seen
+}
+
+/// Whether it is the same segment, at another time.
+fn is_same(one: &Passed, other: &Passed) -> bool {
+    let at = |passed: &Passed| Logged { time: Picoseconds::ZERO, ..passed.segment.clone() };
+    one.port == other.port && one.segment.connection == other.segment.connection && at(one) == at(other)
+}
+
+fn of_host(seen: &[Seen], scenario: &Watched, name: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut section = Section::begin(&mut bytes);
+    section.interface(&mut bytes, name, SNAP_BYTES);
+    for (time, direction, passed) in seen {
+        let mut frame = frame(&passed.segment, passed.hosts, scenario);
+        let original_bytes = frame.len() as u32;
+        frame.truncate(SNAP_BYTES as usize);
+        let captured = Captured {
+            interface: 0,
+            time_nanoseconds: time.as_nanoseconds(),
+            original_bytes,
+            bytes: &frame,
+            direction: Some(*direction),
+            comment: None,
+        };
+        section.packet(&mut bytes, &captured).map_err(|error| error.to_string())?;
+    }
+    Ok(bytes)
 }
 
 fn of_port(outcome: &Outcome, scenario: &Watched, port: PortIndex, name: &str) -> Result<Vec<u8>, String> {
@@ -113,7 +185,7 @@ fn frame(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watche
         ack: segment.acknowledged as u32,
         flags: TcpFlags(segment.flags),
         options: options(segment, (from, to), scenario),
-        identification: segment.sequence as u16,
+        identification: segment.identification,
         window: Some(window.min(65_535) as u16),
         ecn: segment.ecn,
     };

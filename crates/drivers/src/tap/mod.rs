@@ -127,7 +127,12 @@ impl Capturing {
         let about = About { system: Some(&system), comment: Some(&comment) };
         let mut section = Section::begin_about(&mut head, about);
         let blocks = (BLOCKS / asked.interfaces.len().max(1) as u32).max(LEAST_BLOCKS);
-        let size = RingSize { block_bytes: BLOCK_BYTES, blocks, wait_milliseconds: WAIT_MILLISECONDS };
+        let size = RingSize {
+            block_bytes: BLOCK_BYTES,
+            blocks,
+            wait_milliseconds: WAIT_MILLISECONDS,
+            segments: false,
+        };
         let (began, start_nanoseconds) = (clock::monotonic_nanoseconds(), clock::real_nanoseconds());
         let mut rings = Vec::new();
         for (interface, socket) in asked.interfaces.iter().zip(sockets) {

@@ -3,11 +3,13 @@
 //! A transaction costs three system calls: write, wait, read; on a single connection two, for it waits in the read.
 //! Nothing is allocated for it, and nothing is asked of the kernel that does not belong to it.
 
+use crate::generators::progress::Progress;
 use crate::generators::rr::message::{Buffers, Outgoing};
+use crate::generators::rr::opening::{Opening, lost};
 use crate::spool::{self, Column};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
-use framegauge_linux::tcp::{self, Moved};
+use framegauge_linux::tcp;
 use framegauge_linux::{OsError, Result, sched};
 use framegauge_traffic::{Rr, RrHello, RrSpec, RrSummary, Token};
 use std::collections::BTreeSet;
@@ -20,7 +22,6 @@ use std::time::Duration;
 const MOST_CONNECTING: usize = 64;
 /// How long a single connection waits in one read before it looks whether the run is to end.
 const BLOCKING: Duration = Duration::from_millis(250);
-const SECOND: u64 = 1_000_000_000;
 
 /// Requests to make.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +68,7 @@ pub struct RrOutcome {
 pub fn run(order: &RrOrder, progress: &mut dyn FnMut(u64, f64) -> bool) -> Result<RrOutcome> {
     sched::finest_timers();
     let mut client = Client::new(order)?;
-    let mut report = Report { began: monotonic_nanoseconds(), next: 0, progress };
-    report.next = report.began + SECOND;
+    let mut report = Progress::new(monotonic_nanoseconds(), "request and response", progress);
     while client.ready < client.connections.len() {
         client.connect_more()?;
         let timeout = report.next.saturating_sub(monotonic_nanoseconds());
@@ -84,9 +84,7 @@ pub fn run(order: &RrOrder, progress: &mut dyn FnMut(u64, f64) -> bool) -> Resul
         client.hand_out(&mut rr)?;
         client.turn(&mut rr, report.next)?;
         now = monotonic_nanoseconds();
-        if now >= report.next {
-            report.tell(rr.answered_requests() as u64, now)?;
-        }
+        report.tell(rr.answered_requests() as u64, now)?;
         if rr.answered_requests() > Rr::MOST_REQUESTS {
             let most = Rr::MOST_REQUESTS;
             return Err(OsError::errno(format!("keep more than {most} transactions of one run"), 28));
@@ -95,29 +93,9 @@ pub fn run(order: &RrOrder, progress: &mut dyn FnMut(u64, f64) -> bool) -> Resul
     client.outcome(rr)
 }
 
-struct Report<'a> {
-    began: u64,
-    next: u64,
-    progress: &'a mut dyn FnMut(u64, f64) -> bool,
-}
-
-impl Report<'_> {
-    fn tell(&mut self, requests: u64, now: u64) -> Result<()> {
-        if now < self.next {
-            return Ok(());
-        }
-        self.next = now + SECOND;
-        if (self.progress)(requests, (now - self.began) as f64 * 1e-9) {
-            return Ok(());
-        }
-        Err(OsError::errno("request and response", 125))
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Connecting,
-    Greeting(usize),
+    Opening(Opening),
     Idle,
     Sending(Outgoing),
     Receiving(usize),
@@ -153,7 +131,8 @@ impl<'a> Client<'a> {
         while self.started < self.connections.len() && self.started - self.ready < MOST_CONNECTING {
             let socket = tcp::start_connect(self.order.address, None)?;
             self.epoll.add(socket.as_raw_fd(), self.started as u64, false, true)?;
-            self.connections[self.started] = Some(Connection { socket, phase: Phase::Connecting });
+            self.connections[self.started] =
+                Some(Connection { socket, phase: Phase::Opening(Opening::Connecting) });
             self.started += 1;
         }
         Ok(())
@@ -162,47 +141,22 @@ impl<'a> Client<'a> {
     /// Takes one connection on through its handshake and greeting.
     fn open(&mut self, ready: Ready) -> Result<()> {
         let Some(connection) = &mut self.connections[ready.key as usize] else { return Ok(()) };
-        let raw = connection.socket.as_raw_fd();
-        match connection.phase {
-            Phase::Connecting => {
-                tcp::finish_connect(&connection.socket)?;
-                tcp::set_nodelay(raw, self.order.nodelay)?;
-                let hello = RrHello {
-                    token: self.order.token,
-                    request_bytes: self.order.request_bytes,
-                    response_bytes: self.order.response_bytes,
-                    header_bytes: self.order.header_bytes,
-                };
-                // A new connection's buffer always holds the first bytes.
-                if tcp::send(raw, &hello.encode())? != Moved::Bytes(RrHello::BYTES) {
-                    return Err(lost("the first bytes could not be sent"));
-                }
-                connection.phase = Phase::Greeting(0);
-                self.epoll.change(raw, ready.key, true, false)
-            }
-            Phase::Greeting(got) => {
-                let mut answer = [0; RrHello::ACCEPTED.len()];
-                // A reset is how a serving end refuses.
-                let answered = tcp::receive(raw, &mut answer[got..]);
-                let got = match answered.map_err(|error| match error.code() {
-                    104 => lost("the serving end refused the connection (another token?)"),
-                    _ => error,
-                })? {
-                    Moved::Bytes(count) if answer[got..][..count] == RrHello::ACCEPTED[got..][..count] => {
-                        got + count
-                    }
-                    Moved::Nothing => got,
-                    _ => return Err(lost("the serving end accepts no requests with these first bytes")),
-                };
-                connection.phase = Phase::Greeting(got);
-                if got == answer.len() {
-                    connection.phase = Phase::Idle;
-                    self.ready += 1;
-                }
-                Ok(())
-            }
-            _ => Err(lost("the serving end closed a connection before the first request")),
+        let Phase::Opening(before) = connection.phase else {
+            return Err(lost("the serving end closed a connection before the first request"));
+        };
+        let hello = RrHello {
+            token: self.order.token,
+            request_bytes: self.order.request_bytes,
+            response_bytes: self.order.response_bytes,
+            header_bytes: self.order.header_bytes,
+        };
+        let opening = before.step(&connection.socket, &hello, self.order.nodelay)?;
+        connection.phase = if opening == Opening::Open { Phase::Idle } else { Phase::Opening(opening) };
+        self.ready += usize::from(opening == Opening::Open);
+        if before == Opening::Connecting {
+            self.epoll.change(connection.socket.as_raw_fd(), ready.key, true, false)?;
         }
+        Ok(())
     }
 
     /// Lets a single connection wait in its reads. It never waits in a write: a long one could not be cancelled.
@@ -313,8 +267,4 @@ fn table(summary: RrSummary) -> Result<File> {
         ("sent_seconds", Column::Float(all.iter().map(|each| seconds(each.sent)).collect())),
         ("end_seconds", Column::Float(all.iter().map(|each| seconds(each.end)).collect())),
     ])
-}
-
-fn lost(operation: &str) -> OsError {
-    OsError::errno(operation, 104)
 }

@@ -1,5 +1,7 @@
 //! Requests and responses over TCP.
 
 pub mod client;
-mod message;
+pub(crate) mod message;
+pub(crate) mod opening;
+pub mod sent;
 pub mod server;

@@ -5,6 +5,7 @@
 
 use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::rr::message::{Buffers, Outgoing};
+use crate::generators::rr::sent::Sent;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
 use framegauge_linux::listening::PortRange;
@@ -45,6 +46,8 @@ pub struct RrServed {
     pub congestion_control: BTreeSet<String>,
     /// `TCP_NODELAY`, read back from its live sockets.
     pub nodelay: BTreeSet<bool>,
+    /// What these sockets tell of what they sent.
+    pub sent: Sent,
 }
 
 impl RrServed {
@@ -57,6 +60,7 @@ impl RrServed {
     fn read_back(&mut self, socket: &TcpStream) {
         self.congestion_control.extend(tcp::congestion_control(socket.as_raw_fd()));
         self.nodelay.extend(tcp::nodelay(socket.as_raw_fd()));
+        let _ = self.sent.read(socket.as_raw_fd());
     }
 
     fn add(&mut self, other: Self) {
@@ -64,6 +68,7 @@ impl RrServed {
         self.bytes += other.bytes;
         self.congestion_control.extend(other.congestion_control);
         self.nodelay.extend(other.nodelay);
+        self.sent.add(other.sent);
     }
 }
 

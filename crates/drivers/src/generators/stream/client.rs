@@ -1,11 +1,14 @@
 //! The client's end of a stream: does what `traffic` decides, on real sockets.
 
+use crate::generators::progress::Progress;
+use crate::generators::stream::log::SenderLog;
 pub use crate::generators::stream::log::SenderSummary;
-use crate::generators::stream::log::{Sample, SenderLog};
 use crate::spool::{self, Column};
 use framegauge_linux::clock::monotonic_nanoseconds;
+use framegauge_linux::multipath;
+pub use framegauge_linux::multipath::MOST_SUBFLOWS;
 use framegauge_linux::poll::PollSet;
-use framegauge_linux::tcp::{self, Moved};
+use framegauge_linux::tcp::{self, Moved, Opening};
 use framegauge_linux::{OsError, Result};
 use framegauge_traffic::{Action, Amount, Hello, Stream, StreamSpec, Token};
 use std::fs::File;
@@ -23,9 +26,16 @@ pub struct Sizes {
     pub socket_buffer_bytes: Option<u32>,
     /// Of each write and each read.
     pub message_bytes: Option<NonZeroU32>,
+    /// Of each connection, by MPTCP; `None`: TCP.
+    pub subflows: Option<u8>,
 }
 
 impl Sizes {
+    /// What sockets are before the handshake.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening { buffer_bytes: self.socket_buffer_bytes, is_multipath: self.subflows.is_some() }
+    }
+
     /// Room for what one call sends or receives.
     pub(crate) fn buffer(&self) -> Vec<u8> {
         vec![0; self.message_bytes.map_or(CHUNK_BYTES, |size| size.get() as usize)]
@@ -78,20 +88,17 @@ struct Connection {
 
 /// Runs a stream to its end. `progress` is told bytes and seconds about once a second and may stop it.
 pub fn run(order: &StreamOrder, progress: &mut dyn FnMut(u64, f64) -> bool) -> Result<StreamOutcome> {
+    if let Some(subflows) = order.sizes.subflows {
+        multipath::allow(subflows)?;
+    }
     let mut client = Client::new(order);
-    let mut next_report = client.started + 1_000_000_000;
+    let mut report = Progress::new(client.started, "stream", progress);
     let mut poll = PollSet::default();
     while !client.stream.ended() {
         client.act()?;
         client.wait(&mut poll)?;
         client.serve(&poll)?;
-        let now = monotonic_nanoseconds();
-        if now >= next_report {
-            next_report = now + 1_000_000_000;
-            if !progress(client.moved, (now - client.started) as f64 * 1e-9) {
-                return Err(OsError::errno("stream", 125));
-            }
-        }
+        report.tell(client.moved, monotonic_nanoseconds())?;
     }
     client.outcome()
 }
@@ -115,7 +122,7 @@ impl<'a> Client<'a> {
             stream: Stream::new(order.spec, started),
             started,
             connections: (0..order.spec.flows).map(|_| None).collect(),
-            log: SenderLog::default(),
+            log: SenderLog::of(order.sizes),
             transfer_retransmits: Vec::new(),
             buffer: order.sizes.buffer(),
             moved: 0,
@@ -143,8 +150,11 @@ impl<'a> Client<'a> {
         let Some(connection) = &self.connections[flow as usize] else { return Ok(()) };
         if self.stream.is_to_be_counted(flow, now) {
             // The greeting and the SYN are acknowledged too.
-            let greeting = Hello::BYTES as u64 + 1;
-            let acknowledged = tcp::info(connection.socket.as_raw_fd())?.bytes_acked;
+            let socket = connection.socket.as_raw_fd();
+            let (greeting, acknowledged) = match self.order.sizes.subflows {
+                None => (Hello::BYTES as u64 + 1, tcp::info(socket)?.bytes_acked),
+                Some(_) => (Hello::BYTES as u64, multipath::acknowledged_bytes(socket)?),
+            };
             self.stream.counted(flow, acknowledged.saturating_sub(greeting), now);
         }
         Ok(())
@@ -159,7 +169,7 @@ impl<'a> Client<'a> {
             flow,
             round,
         };
-        let socket = tcp::start_connect(self.order.address, self.order.sizes.socket_buffer_bytes)?;
+        let socket = tcp::start_connect(self.order.address, self.order.sizes.opening())?;
         if let Some(rate) = self.order.pacing_bytes_per_second.filter(|_| !self.order.spec.reverse) {
             tcp::pace(socket.as_raw_fd(), rate.get())?;
         }
@@ -331,9 +341,8 @@ impl<'a> Client<'a> {
             connection.next_sample = now + self.order.sample_nanoseconds;
         } else if now >= connection.next_sample {
             connection.next_sample = now + self.order.sample_nanoseconds;
-            let info = tcp::info(connection.socket.as_raw_fd())?;
             let (time, round) = (now - self.started, self.stream.round());
-            self.log.samples.push(Sample { time, round, flow: connection.number, info });
+            self.log.sample(connection.socket.as_raw_fd(), time, round, connection.number)?;
         }
         Ok(())
     }

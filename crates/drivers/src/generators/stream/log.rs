@@ -1,9 +1,11 @@
 //! What the sending end of a stream reads from its live sockets.
 
+use crate::generators::stream::client::Sizes;
 use crate::spool::{self, Column};
 use framegauge_linux::Result;
+use framegauge_linux::multipath;
 use framegauge_linux::tcp::{self, Buffers, TcpInfo};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 /// One reading of a connection.
@@ -18,10 +20,14 @@ pub(crate) struct Sample {
 /// What the senders of a stream read from their sockets.
 #[derive(Default)]
 pub(crate) struct SenderLog {
+    pub sizes: Sizes,
     pub samples: Vec<Sample>,
+    /// The most that each connection had, by round and flow.
+    subflows: BTreeMap<(u32, u32), usize>,
     pub congestion_control: BTreeSet<String>,
     pub path_mtu: BTreeSet<u32>,
     pub mss: BTreeSet<u32>,
+    pub max_pacing: BTreeSet<Option<u64>>,
     pub retransmits: u64,
     pub payload_bytes: u64,
     pub payload_segments: u64,
@@ -30,6 +36,26 @@ pub(crate) struct SenderLog {
 }
 
 impl SenderLog {
+    /// Of sockets with these sizes.
+    pub fn of(sizes: Sizes) -> Self {
+        Self { sizes, ..Self::default() }
+    }
+
+    /// A reading of a connection, of its subflows together.
+    pub fn sample(&mut self, socket: i32, time: u64, round: u32, flow: u32) -> Result<TcpInfo> {
+        let info = match self.sizes.subflows {
+            None => tcp::info(socket)?,
+            Some(_) => {
+                let each = multipath::subflows(socket)?;
+                let most = self.subflows.entry((round, flow)).or_default();
+                *most = each.len().max(*most);
+                multipath::together(&each)
+            }
+        };
+        self.samples.push(Sample { time, round, flow, info });
+        Ok(info)
+    }
+
     /// What is read of every socket when all is done, whichever end sent.
     pub fn socket(&mut self, socket: i32) -> Result<()> {
         self.congestion_control.insert(tcp::congestion_control(socket)?);
@@ -48,11 +74,11 @@ impl SenderLog {
 
     /// The last reading of a connection whose bytes are all delivered; returns its retransmits.
     pub fn finish(&mut self, socket: i32, time: u64, round: u32, flow: u32) -> Result<u32> {
-        let info = tcp::info(socket)?;
-        self.samples.push(Sample { time, round, flow, info });
+        let info = self.sample(socket, time, round, flow)?;
         self.socket(socket)?;
         self.path_mtu.insert(info.path_mtu);
         self.mss.insert(info.mss_bytes);
+        self.max_pacing.insert(info.max_pacing_bits_per_second);
         self.retransmits += u64::from(info.retransmits);
         self.payload_bytes += info.bytes_sent;
         self.payload_segments += u64::from(info.data_segments_sent);
@@ -69,10 +95,12 @@ impl SenderLog {
             congestion_control: self.congestion_control.into_iter().collect(),
             path_mtu: self.path_mtu.into_iter().collect(),
             sender_mss_bytes: self.mss.into_iter().collect(),
+            max_pacing_bits_per_second: self.max_pacing.into_iter().collect(),
             retransmits: self.retransmits,
             srtt_median_seconds: srtt.get(srtt.len() / 2).copied(),
             mean_segment_payload_bytes: (self.payload_segments > 0)
                 .then(|| self.payload_bytes as f64 / self.payload_segments as f64),
+            subflows: self.sizes.subflows.map(|_| BTreeSet::from_iter(self.subflows.into_values())),
             buffers: self.buffers,
             largest_call_bytes: self.largest_call_bytes,
             samples,
@@ -88,12 +116,16 @@ pub struct SenderSummary {
     pub path_mtu: Vec<u32>,
     /// Their segment payloads.
     pub sender_mss_bytes: Vec<u32>,
+    /// The most that they were allowed to send (`SO_MAX_PACING_RATE`); `None` of those that were not paced.
+    pub max_pacing_bits_per_second: Vec<Option<u64>>,
     /// Segments sent again.
     pub retransmits: u64,
     /// Median over all samples.
     pub srtt_median_seconds: Option<f64>,
     /// Payload bytes a segment, as its TCP counted them.
     pub mean_segment_payload_bytes: Option<f64>,
+    /// How many subflows its connections had; `None` of TCP.
+    pub subflows: Option<BTreeSet<usize>>,
     /// The least buffers of any socket, whichever end sent; `None` without sockets.
     pub buffers: Option<Buffers>,
     /// The most payload that one call sent or received.
@@ -120,6 +152,10 @@ fn write_samples(samples: Vec<Sample>) -> Result<File> {
         ("unacked_segments", word(|sample| sample.info.unacked_segments)),
         ("not_sent_bytes", word(|sample| sample.info.not_sent_bytes)),
         ("delivery_rate_bits_per_second", long(|sample| sample.info.delivery_rate_bits_per_second)),
+        (
+            "pacing_bits_per_second",
+            float(|sample| sample.info.pacing_bits_per_second.map_or(f64::NAN, |rate| rate as f64)),
+        ),
         ("bytes_acked", long(|sample| sample.info.bytes_acked)),
     ])
 }

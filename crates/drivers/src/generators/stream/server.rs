@@ -2,9 +2,10 @@
 
 use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::stream::client::Sizes;
-use crate::generators::stream::log::{Sample, SenderLog, SenderSummary};
+use crate::generators::stream::log::{SenderLog, SenderSummary};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::listening::PortRange;
+use framegauge_linux::multipath;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::tcp::{self, Moved};
 use framegauge_linux::{OsError, Result};
@@ -51,11 +52,15 @@ impl Serving {
         sample_nanoseconds: u64,
         sizes: Sizes,
     ) -> Result<Self> {
-        let listener = tcp::listen(address, ports, sizes.socket_buffer_bytes)?;
+        let listener = tcp::listen(address, ports, sizes.opening())?;
         let port = listener
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?
             .port();
+        if let Some(subflows) = sizes.subflows {
+            multipath::allow(subflows)?;
+            multipath::announce(address, port, subflows.saturating_sub(1))?;
+        }
         let stop = Arc::new(AtomicBool::new(false));
         let waker = Arc::new(Waker::new()?);
         let server = Server {
@@ -64,7 +69,7 @@ impl Serving {
             sample_nanoseconds,
             started: monotonic_nanoseconds(),
             clients: Vec::new(),
-            log: SenderLog::default(),
+            log: SenderLog::of(sizes),
             buffer: sizes.buffer(),
             sizes,
             bytes: 0,
@@ -279,13 +284,7 @@ impl Server {
         let now = monotonic_nanoseconds();
         if self.sample_nanoseconds > 0 && now >= client.next_sample {
             client.next_sample = now + self.sample_nanoseconds;
-            let info = tcp::info(socket)?;
-            self.log.samples.push(Sample {
-                time: now - self.started,
-                round: hello.round,
-                flow: hello.flow,
-                info,
-            });
+            self.log.sample(socket, now - self.started, hello.round, hello.flow)?;
         }
         for _ in 0..if writable { 8 } else { 0 } {
             let rest = hello.bytes().map_or(u64::MAX, |size| size - sent);

@@ -9,11 +9,12 @@ mod holders;
 use framegauge_linux::error::Context;
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::sock_diag::{ConnectedSocket, Destroyed, ListeningSocket, Lister};
-use framegauge_linux::{OsError, Result, clock};
+use framegauge_linux::{OsError, Result, clock, tree};
 use framegauge_metering::connections::{Book, Counts, Sight};
 pub use framegauge_metering::connections::{Role, Summary};
 use holders::Holders;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -105,6 +106,47 @@ impl Drop for SocketWatch {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Programs that could not be asked, and why.
+pub type Unread = BTreeMap<Arc<str>, String>;
+
+/// A socket that a process holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Its own end.
+    pub local: SocketAddr,
+    /// The other.
+    pub remote: SocketAddr,
+    /// The id of the process; `None` where no process was found that holds it.
+    pub process: Option<u64>,
+    /// The process's name.
+    pub program: Option<Arc<str>>,
+    /// Whether TCP_NODELAY is set, which switches Nagle's algorithm off; `None` where it cannot be read.
+    pub nodelay: Option<bool>,
+}
+
+/// Those of these connections that are still there, with the process of this machine that holds each; and programs that
+/// could not be asked, and why.
+pub fn holders_of(asked: &BTreeSet<(SocketAddr, SocketAddr)>) -> Result<(Vec<Held>, Unread)> {
+    if asked.is_empty() {
+        return Ok((Vec::new(), BTreeMap::new()));
+    }
+    // Each process is a tree of its own, numbered by its id.
+    let mut holders = Holders::new(Box::new(|| tree::all().map(|pid| (u64::from(pid), vec![pid])).collect()));
+    holders.search();
+    let mut found = Vec::new();
+    for socket in Lister::open()?.list()?.connected {
+        if asked.contains(&(socket.local, socket.remote)) {
+            let owner = holders.program(socket.inode);
+            let program = owner.as_ref().map(|owner| owner.program.clone());
+            let nodelay =
+                program.as_ref().and_then(|program| holders.nodelay(socket.inode, socket.cookie, program));
+            let (local, remote, process) = (socket.local, socket.remote, owner.map(|owner| owner.process));
+            found.push(Held { local, remote, process, program, nodelay });
+        }
+    }
+    Ok((found, holders.into_unread()))
 }
 
 struct Watch {

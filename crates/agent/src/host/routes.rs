@@ -1,0 +1,32 @@
+//! `host.routes`: the MTU of an interface, and the path MTUs that the routes through it ask for.
+
+use crate::pipe::call::Call;
+use crate::pipe::message::{Answer, Failure, params};
+use framegauge_drivers::host::settings::{Setting, held_routes};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    interface: String,
+}
+
+/// Reads them; `settings` are what a lease would put back.
+pub fn run(call: &Call) -> Answer {
+    let asked: Ask = params(&call.request)?;
+    let mut settings = Map::new();
+    for kind in ["mtu", "routes4", "routes6"] {
+        let name = format!("{kind}:{}", asked.interface);
+        let setting = Setting::parse(&name).map_err(|why| Failure::invalid_params("host.routes", &why))?;
+        settings.insert(name, setting.read()?.into());
+    }
+    let mut routes: Vec<Value> = Vec::new();
+    for family in [4, 6] {
+        routes.extend(held_routes::read(&asked.interface, family)?.iter().map(|each| {
+            json!({"family": family, "route": each.key.to_string(), "connected": each.connected,
+                   "mtu": each.held.mtu, "locked": each.held.locked})
+        }));
+    }
+    Ok(json!({"settings": settings, "routes": routes}))
+}

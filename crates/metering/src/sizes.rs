@@ -1,0 +1,575 @@
+//! Sizes of packets from a sample of headers: full segments, others, acknowledgements, and messages.
+//!
+//! A sample is made of windows, in each of which no packet of an interface is missing. TCP cuts what a program writes into
+//! full segments and an end that is not full, so that the order of packets in a window tells the messages:
+//!
+//! ```text
+//!   packets   | full | full | full | end |  | end |  | full | full |     one direction of a connection
+//!   messages  |      3 full, end         |  | end |  |    2 full   |     the last was cut off by the window
+//! ```
+//!
+//! What a full segment is depends on the connection: one as large as the MTU permits, or as those of which the host's
+//! aggregates are made. Connections are grouped by it, since acknowledgements belong to the data of the other direction.
+
+use crate::answers::{Answer, Data, Left, Window};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+/// Connections whose full segments are remembered, and whose messages are counted one by one.
+const MOST_CONNECTIONS: usize = 20_000;
+/// Different messages of one direction; of more it is not known what ended them.
+const MOST_MESSAGES: usize = 1_024;
+/// Sizes of full segments that are told apart, which other hosts choose by their MSS; connections with others have none.
+const MOST_SIZES: usize = 16;
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP with payload.
+    Data,
+    /// TCP that only acknowledges.
+    Acknowledgement,
+    /// Handshakes, resets, and what is not TCP: a larger MTU leaves it as it is.
+    Other,
+}
+
+/// A packet as the host sees it, which may be an aggregate.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet {
+    /// Sent by this host, not received.
+    pub outgoing: bool,
+    /// The host's end, and the other; `None` where it is not TCP.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// What it is.
+    pub kind: Kind,
+    /// Its bytes from the IP header on, before it is segmented.
+    pub bytes: u32,
+    /// Of that, what is behind the TCP header, or behind the last header that was read.
+    pub payload_bytes: u32,
+    /// Of an aggregate, the payload of its segments but the last.
+    pub segment_bytes: Option<u32>,
+    /// Of TCP: its first byte, and the first that is expected of the other end.
+    pub numbers: (u32, u32),
+    /// When it passed, by any clock.
+    pub nanoseconds: u64,
+}
+
+impl Packet {
+    fn header_bytes(&self) -> u32 {
+        self.bytes.saturating_sub(self.payload_bytes)
+    }
+
+    /// Segments of the largest size in it, that size, and the payload of the last one if it is smaller.
+    fn cut(&self) -> (u64, u32, u32) {
+        match self.segment_bytes.filter(|size| *size < self.payload_bytes) {
+            Some(size) => (u64::from(self.payload_bytes / size), size, self.payload_bytes % size),
+            None => (0, self.payload_bytes, self.payload_bytes),
+        }
+    }
+
+    /// How many packets it is on the wire.
+    fn packets(&self) -> u64 {
+        let (full, _, end) = self.cut();
+        (full + u64::from(end > 0)).max(1)
+    }
+
+    /// The payload of its full segments, if it has any on a link of this MTU.
+    fn full_bytes(&self, mtu: u32) -> Option<u32> {
+        let (full, size, _) = self.cut();
+        let is_full = full > 0 || self.bytes >= mtu;
+        (self.kind == Kind::Data && is_full).then_some(size)
+    }
+}
+
+/// One direction of the connections whose full segments are of one size.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Full segments.
+    pub full: u64,
+    /// Segments with less payload.
+    pub small: u64,
+    /// Their payload.
+    pub small_bytes: u64,
+    /// Packets that only acknowledge.
+    pub acknowledgements: u64,
+    /// Of these, those of which it is known what they acknowledge.
+    pub known: u64,
+    /// For each larger MTU, in their order, what is left of those, before it is settled.
+    pub left: Vec<Left>,
+    /// Messages by the number of their full segments and the payload of their end.
+    pub messages: BTreeMap<(u32, u32), u64>,
+    /// Messages that are not there for want of room.
+    pub more_messages: u64,
+}
+
+impl Way {
+    fn end_message(&mut self, full: u32, end: u32) {
+        let room = self.messages.len() < MOST_MESSAGES;
+        match self.messages.entry((full, end)) {
+            Entry::Occupied(mut known) => *known.get_mut() += 1,
+            Entry::Vacant(new) if room => {
+                new.insert(1);
+            }
+            Entry::Vacant(_) => self.more_messages += 1,
+        }
+    }
+}
+
+/// All packets of one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Total {
+    /// As the host sees them: an aggregate is one.
+    pub aggregates: u64,
+    /// Their bytes from the IP header on.
+    pub aggregate_bytes: u64,
+    /// As they are on the wire.
+    pub packets: u64,
+    /// Their bytes from the IP header on, with the headers of every segment.
+    pub bytes: u64,
+    /// Those of TCP, on the wire.
+    pub tcp_packets: u64,
+    /// IP and TCP headers of these, in bytes.
+    pub tcp_header_bytes: u64,
+    /// Packets that a larger MTU leaves as they are.
+    pub others: u64,
+}
+
+/// One direction of a connection in the sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Segments with payload.
+    pub segments: u64,
+    /// Messages.
+    pub messages: u64,
+    /// For each larger MTU, in their order: the segments that the same messages would be.
+    pub after: Vec<u64>,
+    /// For each larger MTU: messages that would be one segment, and are more now.
+    pub between: Vec<u64>,
+}
+
+/// A connection in the sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// The host's end.
+    pub local: SocketAddr,
+    /// The other.
+    pub remote: SocketAddr,
+    /// The payload of a full segment now; 0: it had none.
+    pub full_bytes: u32,
+    /// What it received, and what it sent.
+    pub ways: [Carried; 2],
+}
+
+impl Connection {
+    fn segments(&self) -> u64 {
+        self.ways.iter().map(|way| way.segments).sum()
+    }
+}
+
+/// A sample of one interface.
+#[derive(Debug)]
+pub struct Sizes {
+    mtu: u32,
+    targets: Vec<u32>,
+    totals: [Total; 2],
+    /// By the payload of full segments; 0: connections without one.
+    ways: BTreeMap<u32, [Way; 2]>,
+    sizes: BTreeSet<u32>,
+    full: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    connections: BTreeMap<(SocketAddr, SocketAddr), Connection>,
+}
+
+impl Sizes {
+    /// An empty one of an interface with this MTU; `targets` are larger ones.
+    pub fn new(mtu: u32, targets: &[u32]) -> Self {
+        Self {
+            mtu,
+            targets: targets.to_vec(),
+            totals: Default::default(),
+            ways: BTreeMap::new(),
+            sizes: BTreeSet::new(),
+            full: BTreeMap::new(),
+            connections: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in the packets of a window, in their order; `until`: when it ended, by the clock of packets.
+    pub fn window(&mut self, packets: &[Packet], until: u64) {
+        for (packet, ends) in packets.iter().filter_map(|packet| Some((packet, packet.ends?))) {
+            let room = self.full.len() < MOST_CONNECTIONS || self.full.contains_key(&ends);
+            if let Some(size) = packet.full_bytes(self.mtu).filter(|size| room && self.knows(*size)) {
+                let largest = self.full.entry(ends).or_insert(size);
+                *largest = size.max(*largest);
+            }
+        }
+        let mut open = BTreeMap::new();
+        let mut passed = Passed::new();
+        for packet in packets {
+            self.count(packet);
+            if let (Some(ends), true) = (packet.ends, packet.kind != Kind::Other) {
+                self.take(packet, ends, &mut open);
+                self.keep(packet, ends, &mut passed);
+            }
+        }
+        for ((ends, outgoing), (header_bytes, data, answers)) in passed {
+            self.answer(ends, outgoing, header_bytes, &Window::new(&data, &answers, until));
+        }
+        for ((ends, outgoing), (full, header_bytes)) in open {
+            self.end_message(ends, outgoing, full, 0, header_bytes);
+        }
+    }
+
+    /// Whether full segments of this size are told apart; a new size is, while there is room.
+    fn knows(&mut self, size: u32) -> bool {
+        let room = self.sizes.len() < MOST_SIZES;
+        self.sizes.contains(&size) || (room && self.sizes.insert(size))
+    }
+
+    fn count(&mut self, packet: &Packet) {
+        let total = &mut self.totals[usize::from(packet.outgoing)];
+        let (packets, header_bytes) = (packet.packets(), u64::from(packet.header_bytes()));
+        total.aggregates += 1;
+        total.aggregate_bytes += u64::from(packet.bytes);
+        total.packets += packets;
+        total.bytes += u64::from(packet.payload_bytes) + header_bytes * packets;
+        if packet.ends.is_some() {
+            total.tcp_packets += packets;
+            total.tcp_header_bytes += header_bytes * packets;
+        }
+        total.others += if packet.kind == Kind::Other { packets } else { 0 };
+    }
+
+    fn take(&mut self, packet: &Packet, ends: (SocketAddr, SocketAddr), open: &mut Open) {
+        let (class, outgoing) = (self.full.get(&ends).copied().unwrap_or(0), packet.outgoing);
+        let way = &mut self.ways.entry(class).or_default()[usize::from(outgoing)];
+        if packet.kind == Kind::Acknowledgement {
+            way.acknowledgements += 1;
+            return;
+        }
+        let (mut full, size, mut end) = packet.cut();
+        if size != class && full > 0 {
+            // Segments of another size than usual are ends, one each.
+            way.small += full;
+            way.small_bytes += full * u64::from(size);
+            full = 0;
+        } else if size == class && full == 0 {
+            (full, end) = (1, 0);
+        }
+        way.full += full;
+        way.small += u64::from(end > 0);
+        way.small_bytes += u64::from(end);
+        let run = open.entry((ends, outgoing)).or_insert((0, packet.header_bytes()));
+        run.0 = run.0.saturating_add(u32::try_from(full).unwrap_or(u32::MAX));
+        if full == 0 || end > 0 {
+            let (full, header_bytes) = open.remove(&(ends, outgoing)).unwrap_or_default();
+            self.end_message(ends, outgoing, full, end, header_bytes);
+        }
+    }
+
+    /// Keeps a packet with its direction, and as an answer to the other one.
+    fn keep(&self, packet: &Packet, ends: (SocketAddr, SocketAddr), passed: &mut Passed) {
+        let class = self.full.get(&ends).copied().unwrap_or(0);
+        let (alone, outgoing) = (packet.kind == Kind::Acknowledgement, packet.outgoing);
+        let answer = Answer { acknowledged: packet.numbers.1, alone, nanoseconds: packet.nanoseconds };
+        passed.entry((ends, !outgoing)).or_default().2.push(answer);
+        if !alone {
+            let way = passed.entry((ends, outgoing)).or_default();
+            let (full, size, end) = packet.cut();
+            let is_full = size == class && (full == 0 || end == 0);
+            way.0 = way.0.max(packet.header_bytes());
+            way.1.push(Data { sequence: packet.numbers.0, bytes: packet.payload_bytes, ends: !is_full });
+        }
+    }
+
+    /// What is left of the acknowledgements of one direction, which the other one sends.
+    fn answer(&mut self, ends: (SocketAddr, SocketAddr), outgoing: bool, header_bytes: u32, window: &Window) {
+        let (class, targets) = (self.full.get(&ends).copied().unwrap_or(0), self.targets.clone());
+        let way = &mut self.ways.entry(class).or_default()[usize::from(!outgoing)];
+        way.known += window.came();
+        way.left.resize(targets.len(), Left::default());
+        for (sum, target) in way.left.iter_mut().zip(targets) {
+            sum.add(&window.left(class, target.saturating_sub(header_bytes)));
+        }
+    }
+
+    fn end_message(
+        &mut self,
+        ends: (SocketAddr, SocketAddr),
+        outgoing: bool,
+        full: u32,
+        end: u32,
+        header_bytes: u32,
+    ) {
+        let class = self.full.get(&ends).copied().unwrap_or(0);
+        self.ways.entry(class).or_default()[usize::from(outgoing)].end_message(full, end);
+        let room = self.connections.len() < MOST_CONNECTIONS || self.connections.contains_key(&ends);
+        if !room {
+            return;
+        }
+        let ((local, remote), targets) = (ends, self.targets.len());
+        let connection = self.connections.entry(ends).or_insert_with(|| {
+            let none =
+                || Carried { after: vec![0; targets], between: vec![0; targets], ..Carried::default() };
+            Connection { local, remote, full_bytes: class, ways: [none(), none()] }
+        });
+        connection.full_bytes = class;
+        let carried = &mut connection.ways[usize::from(outgoing)];
+        let segments = u64::from(full) + u64::from(end > 0);
+        carried.segments += segments;
+        carried.messages += 1;
+        let bytes = u64::from(full) * u64::from(class) + u64::from(end);
+        for (place, target) in self.targets.iter().enumerate() {
+            // Headers stay as they are, and without a larger MTU everything does.
+            let larger = u64::from(target.saturating_sub(header_bytes).max(class));
+            // Of a message that the window has cut off, what it would fill is sure.
+            let after = match (full, end) {
+                (0, _) => segments,
+                (_, 0) => bytes / larger,
+                _ => bytes.div_ceil(larger),
+            };
+            carried.after[place] += after;
+            carried.between[place] += u64::from(full > 0 && end > 0 && after == 1);
+        }
+    }
+
+    /// All packets: those received, and those sent.
+    pub fn totals(&self) -> [Total; 2] {
+        self.totals
+    }
+
+    /// The directions received and sent, by the payload of full segments; 0: connections that had none.
+    pub fn ways(&self) -> &BTreeMap<u32, [Way; 2]> {
+        &self.ways
+    }
+
+    /// Connections, those with most segments first.
+    pub fn connections(&self) -> Vec<&Connection> {
+        let mut found: Vec<&Connection> = self.connections.values().collect();
+        found.sort_by_key(|each| std::cmp::Reverse(each.segments()));
+        found
+    }
+
+    /// Both ends of connections that sent messages between two MTUs.
+    pub fn between(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
+        let found =
+            self.connections.values().filter(|each| each.ways[1].between.iter().any(|count| *count > 0));
+        found.map(|each| (each.local, each.remote))
+    }
+}
+
+/// Messages that have not ended: their full segments so far, and the headers of the first.
+type Open = BTreeMap<((SocketAddr, SocketAddr), bool), (u32, u32)>;
+
+/// Of one direction in a window: the largest headers, its data, and the packets of the other one.
+type Passed = BTreeMap<((SocketAddr, SocketAddr), bool), (u32, Vec<Data>, Vec<Answer>)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEADER: u32 = 52;
+    const FULL: u32 = 1448;
+
+    fn ends(number: u16) -> (SocketAddr, SocketAddr) {
+        let end = |text: &str, port| SocketAddr::new(text.parse().expect("an address"), port);
+        (end("192.0.2.1", 5201), end("192.0.2.2", 40_000 + number))
+    }
+
+    fn packet(number: u16, outgoing: bool, payload_bytes: u32, segment_bytes: Option<u32>) -> Packet {
+        let kind = if payload_bytes > 0 { Kind::Data } else { Kind::Acknowledgement };
+        let bytes = payload_bytes + HEADER;
+        Packet {
+            outgoing,
+            ends: Some(ends(number)),
+            kind,
+            bytes,
+            payload_bytes,
+            segment_bytes,
+            numbers: (0, 0),
+            nanoseconds: 0,
+        }
+    }
+
+    /// Messages as packets on the wire, or with up to `most` segments in an aggregate.
+    fn cut(number: u16, messages: &[u32], most: u32) -> Vec<Packet> {
+        let mut found = Vec::new();
+        for size in messages {
+            let mut left = *size;
+            while left > 0 {
+                let part = left.min(most * FULL);
+                found.push(packet(number, true, part, (part > FULL).then_some(FULL)));
+                left -= part;
+            }
+        }
+        found
+    }
+
+    fn sampled(packets: &[Packet]) -> Sizes {
+        let mut sizes = Sizes::new(1500, &[4200, 9000]);
+        sizes.window(packets, packets.last().map_or(0, |last| last.nanoseconds));
+        sizes
+    }
+
+    #[test]
+    fn messages_are_full_segments_and_an_end() {
+        let sizes = sampled(&cut(1, &[3 * FULL + 100, 50, 2 * FULL, FULL + 1], 1));
+        let way = &sizes.ways()[&FULL][1];
+        // Whole segments to the byte have no end, and run into the next message.
+        assert_eq!(way.messages, BTreeMap::from([((3, 100), 1), ((0, 50), 1), ((3, 1), 1)]));
+        assert_eq!((way.full, way.small, way.small_bytes), (6, 3, 151));
+        assert_eq!(sizes.totals()[1].packets, 9);
+        assert_eq!(sizes.totals()[1].tcp_header_bytes, 9 * u64::from(HEADER));
+    }
+
+    #[test]
+    fn acknowledgements_belong_to_the_connections_whose_data_they_acknowledge() {
+        let mut packets = cut(1, &[10 * FULL + 1], 1);
+        packets.push(packet(1, false, 0, None));
+        packets.push(packet(2, false, 0, None));
+        packets.push(packet(2, true, 20, None));
+        let sizes = sampled(&packets);
+        assert_eq!(sizes.ways()[&FULL][0].acknowledgements, 1);
+        assert_eq!((sizes.ways()[&0][0].acknowledgements, sizes.ways()[&0][1].small), (1, 1));
+    }
+
+    /// Blocks of 8 KiB, each acknowledged at the second, the fourth and the last segment, and asked for after 16 ms; as
+    /// the host sees them whose data is answered, with aggregates, and as the other one does.
+    #[test]
+    fn acknowledgements_are_known_by_their_numbers_at_either_host() {
+        for (sends, most) in [(true, 1), (true, 6), (false, 1)] {
+            let (mut packets, mut asked, mut sent) = (Vec::new(), 0, 0);
+            for block in 0..100 {
+                let mut add = |packet: Packet, numbers| {
+                    let (outgoing, nanoseconds) = (packet.outgoing == sends, block * 16_000_000);
+                    packets.push(Packet { numbers, nanoseconds, outgoing, ..packet });
+                };
+                add(packet(1, false, 48, None), (asked, sent));
+                asked += 48;
+                for part in cut(1, &[8240], most) {
+                    add(part, (sent, asked));
+                    sent += part.payload_bytes;
+                }
+                for bytes in [2 * FULL, 4 * FULL, 8240] {
+                    add(packet(1, false, 0, None), (asked, sent - 8240 + bytes));
+                }
+            }
+            let sizes = sampled(&packets);
+            let [answers, data] = [!sends, sends].map(|outgoing| &sizes.ways()[&FULL][usize::from(outgoing)]);
+            assert_eq!((answers.acknowledgements, answers.known), (300, 300));
+            // Of 4148 bytes there are two segments, which the last acknowledgement answers.
+            let left: Vec<_> = answers.left.iter().map(|each| each.settled()).collect();
+            let left: Vec<_> = left.iter().map(|each| (each.likely, each.least, each.most)).collect();
+            assert_eq!(left, [(100, 100, 100), (0, 0, 100)]);
+            assert_eq!((data.acknowledgements, data.known), (0, 0));
+        }
+    }
+
+    #[test]
+    fn an_other_end_with_a_smaller_mss_has_full_segments_of_its_own_size() {
+        let packets = [packet(1, true, 10 * 1200 + 7, Some(1200)), packet(1, true, 1200, None)];
+        let sizes = sampled(&packets);
+        let way = &sizes.ways()[&1200][1];
+        assert_eq!((way.full, way.small), (11, 1));
+        assert_eq!(way.messages, BTreeMap::from([((10, 7), 1), ((1, 0), 1)]));
+    }
+
+    #[test]
+    fn messages_between_two_segment_sizes_are_told_by_connection() {
+        let mut packets = cut(1, &[2000, 4000, 5000, 100, 100_000], 1);
+        packets.extend(cut(2, &[100, 200, 100_000], 1));
+        let sizes = sampled(&packets);
+        assert_eq!(sizes.between().collect::<Vec<_>>(), [ends(1)]);
+        let found = sizes.connections();
+        assert_eq!(
+            found.iter().map(|each| (each.local, each.remote)).collect::<Vec<_>>(),
+            [ends(1), ends(2)]
+        );
+        let sent = &found[0].ways[1];
+        assert_eq!((sent.messages, sent.between.as_slice()), (5, &[2, 3][..]));
+        // 2 + 3 + 4 + 1 + 70 segments of 1448 bytes; of 4148 and 8948 bytes 1 + 1 + 2 + 1 + 25 and 1 + 1 + 1 + 1 + 12.
+        assert_eq!((sent.segments, sent.after.as_slice()), (80, &[30, 16][..]));
+        assert_eq!(found[0].ways[0].segments, 0);
+    }
+
+    #[test]
+    fn an_mtu_that_is_no_larger_leaves_all_as_it_is() {
+        let mut sizes = Sizes::new(1500, &[1500, 1400]);
+        sizes.window(&cut(1, &[2000, 100_000, 3], 1), 0);
+        let sent = &sizes.connections()[0].ways[1];
+        assert_eq!((sent.after.as_slice(), sent.between.as_slice()), (&[sent.segments; 2][..], &[0, 0][..]));
+    }
+
+    #[test]
+    fn what_is_not_tcp_is_counted_and_left_as_it_is() {
+        let datagram = Packet {
+            outgoing: false,
+            ends: None,
+            kind: Kind::Other,
+            bytes: 10_028,
+            payload_bytes: 10_000,
+            segment_bytes: Some(1000),
+            numbers: (0, 0),
+            nanoseconds: 0,
+        };
+        let sizes = sampled(&[datagram]);
+        let total = sizes.totals()[0];
+        assert_eq!((total.packets, total.others, total.tcp_packets), (10, 10, 0));
+        assert_eq!((total.aggregates, total.aggregate_bytes, total.bytes), (1, 10_028, 10_280));
+        assert!(sizes.ways().is_empty());
+    }
+
+    #[test]
+    fn sizes_that_others_choose_are_bounded_and_nothing_is_lost() {
+        let packets: Vec<Packet> = (0..400)
+            .map(|number| packet(number, true, 10 * (100 + u32::from(number)), Some(100 + u32::from(number))))
+            .collect();
+        let sizes = sampled(&packets);
+        assert_eq!(sizes.ways().len(), MOST_SIZES + 1);
+        let counted: u64 = sizes.ways().values().map(|ways| ways[1].full + ways[1].small).sum();
+        assert_eq!((counted, sizes.totals()[1].packets), (4000, 4000));
+    }
+
+    #[test]
+    fn different_messages_without_end_are_bounded() {
+        let messages: Vec<u32> = (1..=6000).map(|end| FULL + end % 1447 + 1 + (end / 1447) * FULL).collect();
+        let sizes = sampled(&cut(1, &messages, 1));
+        let way = &sizes.ways()[&FULL][1];
+        assert_eq!(way.messages.len(), MOST_MESSAGES);
+        assert_eq!(way.messages.values().sum::<u64>() + way.more_messages, 6000);
+    }
+
+    proptest! {
+        #[test]
+        fn aggregates_are_what_they_are_on_the_wire(
+            messages in prop::collection::vec(1u32..200_000, 1..20), most in 1u32..45,
+        ) {
+            let (wire, host) = (sampled(&cut(1, &messages, 1)), sampled(&cut(1, &messages, most)));
+            prop_assert_eq!(wire.ways(), host.ways());
+            let (one, other) = (wire.totals()[1], host.totals()[1]);
+            prop_assert_eq!((one.packets, one.bytes, one.tcp_header_bytes), (other.packets, other.bytes, other.tcp_header_bytes));
+            prop_assert!(other.aggregates <= one.aggregates);
+            prop_assert_eq!(wire.connections(), host.connections());
+        }
+
+        #[test]
+        fn nothing_is_lost(messages in prop::collection::vec((0u16..5, any::<bool>(), 0u32..300_000, 1u32..3000), 0..60)) {
+            let packets: Vec<Packet> = messages.iter().map(|(number, outgoing, payload, size)| {
+                packet(*number, *outgoing, *payload, (payload > size).then_some(*size))
+            }).collect();
+            let sizes = sampled(&packets);
+            for outgoing in [0, 1] {
+                let carried = |way: &Way, class: u32| way.full * u64::from(class) + way.small_bytes;
+                let payload: u64 = sizes.ways().iter().map(|(class, ways)| carried(&ways[outgoing], *class)).sum();
+                let sent = messages.iter().filter(|each| usize::from(each.1) == outgoing);
+                prop_assert_eq!(payload, sent.map(|each| u64::from(each.2)).sum::<u64>());
+                let counted: u64 = sizes.ways().values().map(|ways| {
+                    let way = &ways[outgoing];
+                    way.full + way.small + way.acknowledgements
+                }).sum();
+                prop_assert_eq!(counted, sizes.totals()[outgoing].packets);
+            }
+        }
+    }
+}
