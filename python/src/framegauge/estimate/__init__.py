@@ -1,0 +1,1 @@
+"""What a change would bring, from what was seen before it. Pure."""

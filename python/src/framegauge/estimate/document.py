@@ -1,0 +1,392 @@
+"""The estimate of hosts as a document, from their readings: what a larger MTU brings at most. Pure.
+
+Every figure has its kind: a `reading` of what a kernel or NIC counted, a `measurement` of packets, or a `bound` that
+was computed from these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from framegauge.estimate import fitting, gains
+from framegauge.estimate.gains import Gain
+from framegauge.estimate.load import SAMPLE, Load, after, loads
+
+__all__ = ["LITTLE", "SCHEMA", "estimate"]
+
+SCHEMA = 1
+LITTLE = 0.01  # of goodput and of CPU time: a gain that no larger MTU is worth
+READING, MEASUREMENT, BOUND = "reading", "measurement", "bound"
+# The answers for a host and an MTU.
+NO_TRAFFIC, ALREADY, NOT_POSSIBLE, NO, MAYBE = "no traffic", "already", "not possible", "do not", "worth a study"
+
+Json = dict[str, Any]
+Readings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host's readings, and what was made of them. `speeds`: of its interfaces, in bits per second; None: not
+    known."""
+
+    name: str
+    readings: Readings
+    loads: Sequence[Load]
+    speeds: Mapping[str, float | None]
+    sampled: Mapping[tuple[str, str], Readings]
+
+    @property
+    def cpu_is_full(self) -> bool:
+        """Whether a CPU had no time left."""
+        return bool(_cpu(self.readings)["busiest_share"] >= gains.FULL_CPU)
+
+    @property
+    def delayed(self) -> int:
+        """Acknowledgements that a timer of this host sent, over all connections."""
+        return max(0, int(self.readings["counters"].get("TcpExtDelayedACKs", 0)))
+
+    def cpu_may_be_freed(self, target: int) -> bool:
+        """Whether a CPU had no time left, and there are packets to save."""
+        left = [after(each, target) for each in self.loads] if self.cpu_is_full else []
+        return any(each.least < each.before for each in left)
+
+
+Ends = Mapping[tuple[str, str], tuple[Host, Readings]]  # both ends of connections, and the host of the first
+
+
+def estimate(
+    readings: Mapping[str, Readings],
+    target_mtus: Sequence[int],
+    bits_per_second: float | None = None,
+    lost: Mapping[str, str] = MappingProxyType({}),
+    interrupted: bool = False,
+) -> Json:
+    """The document. `readings`: by host, what `estimate.end` answered (pipe/README.md) for the same `target_mtus`, in
+    the same order; `bits_per_second`: the speed of every link, where interfaces do not know it, or say something else;
+    `lost`: why hosts have no readings."""
+    problems = {name: fitting.problem(each, target_mtus) for name, each in readings.items()}
+    lost = {**lost, **{name: f"its readings do not fit together: {why}" for name, why in problems.items() if why}}
+    hosts = [
+        _host(name, each, target_mtus, bits_per_second) for name, each in readings.items() if problems[name] is None
+    ]
+    ends = {(each["local"], each["remote"]): (host, each) for host in hosts for each in host.readings["connections"]}
+    return {
+        "schema": SCHEMA,
+        "target_mtus": list(target_mtus),
+        "hosts": [_document(host, target_mtus, ends) for host in hosts],
+        "total": [_total(hosts, target, place, ends) for place, target in enumerate(target_mtus)],
+        "lost": [{"host": name, "why": why} for name, why in lost.items()],
+        "interrupted": interrupted,
+    }
+
+
+def _host(name: str, readings: Readings, targets: Sequence[int], bits_per_second: float | None) -> Host:
+    sample = readings["sample"] or {"interfaces": []}
+    sampled = {(each["local"], each["remote"]): each for part in sample["interfaces"] for each in part["connections"]}
+    found = loads(readings, targets)
+    speeds = {each["interface"]: bits_per_second or each["bits_per_second"] for each in readings["interfaces"]}
+    return Host(name, readings, found, speeds, sampled)
+
+
+def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
+    readings = host.readings
+    return {
+        "host": host.name,
+        "seconds": readings["seconds"],
+        "source": host.loads[0].source if host.loads else None,
+        "sample": _sample(readings),
+        "interfaces": [_interface(each, host) for each in readings["interfaces"]],
+        "merged": _merged(host),
+        "cpu": _cpu(readings),
+        "limits": _limits(readings),
+        "targets": [_target(host, target, place, ends) for place, target in enumerate(targets)],
+        "nagle": [_nagle(host, target, place) for place, target in enumerate(targets)],
+        "notes": list(_notes(host, ends)),
+    }
+
+
+def _sample(readings: Readings) -> Json | None:
+    sample = readings["sample"]
+    if sample is None:
+        return None
+    packets = sum(each[way]["packets"] for each in sample["interfaces"] for way in ("sent", "received"))
+    return {
+        "kind": MEASUREMENT, "packets": packets, "windows": sample["windows"], "full_windows": sample["full_windows"],
+        "window_seconds": sample["window_seconds"], "cpu_seconds": sample["cpu_seconds"],
+    }  # fmt: skip
+
+
+def _interface(interface: Readings, host: Host) -> Json:
+    seconds = host.readings["seconds"]
+    load = next((each for each in host.loads if each.interface == interface["interface"]), None)
+    found = {
+        "kind": READING,
+        **{key: interface[key] for key in ("interface", "mtu", "maximum_mtu", "driver")},
+        "bits_per_second": host.speeds[interface["interface"]],
+        "nic_histogram": interface["nic"] is not None
+        and bool(interface["nic"]["sent"] or interface["nic"]["received"]),
+        "nic_error": interface["nic_error"],
+        "full_share": None if load is None else {"kind": _kind(load), "value": load.full_share},
+    }
+    for way in ("sent", "received"):
+        counted = interface[way]
+        found[way] = {
+            "packets_per_second": counted["packets"] / seconds, "bits_per_second": 8 * counted["bytes"] / seconds,
+        }  # fmt: skip
+    return found
+
+
+def _kind(load: Load) -> str:
+    return MEASUREMENT if load.source == SAMPLE else READING
+
+
+def _merged(host: Host) -> Json | None:
+    """How many packets the host sees as one, of those received (GRO) and sent (TSO, GSO)."""
+    known = [each for each in host.loads if each.aggregates is not None]
+    if known:
+        ratios = []
+        for place in (0, 1):
+            seen = sum(each.aggregates[place] for each in known if each.aggregates is not None)
+            ratios.append(sum(each.packets[place] for each in known) / seen if seen else None)
+        return {"kind": MEASUREMENT, "received_ratio": ratios[1], "sent_ratio": ratios[0]}
+    # The kernel counts by ECN as many packets as an aggregate was made of, and aggregates as one (RFC 3168, RFC 4293).
+    counters = host.readings["counters"]
+    packets = sum(
+        counters.get(f"{family}In{word}Pkts", 0)
+        for family in ("IpExt", "Ip6")
+        for word in ("NoECT", "ECT0", "ECT1", "CE")
+    )
+    seen = counters.get("IpInReceives", 0) + counters.get("Ip6InReceives", 0)
+    return {"kind": READING, "received_ratio": packets / seen, "sent_ratio": None} if seen and packets else None
+
+
+def _cpu(readings: Readings) -> Json:
+    """Shares of the time of all CPUs, and of the busiest one. What a hypervisor took is no time of this machine."""
+    used = whole = softirq = busiest = 0.0
+    for cpu in readings["cpu"]["cpus"]:
+        states = {name: value for name, value in cpu.items() if name != "cpu"}
+        own = sum(states.values()) - states["steal"]
+        busy = own - states["idle"] - states["iowait"]
+        used, whole, softirq = used + busy, whole + own, softirq + states["softirq"]
+        busiest = max(busiest, busy / own if own else 0.0)
+    return {
+        "kind": READING,
+        "cpus": len(readings["cpu"]["cpus"]),
+        "used_share": used / whole if whole else 0.0,
+        "busiest_share": min(1.0, busiest),
+        "softirq_share_of_used": softirq / used if used > 0 else 0.0,
+        "receive_softirqs": readings["cpu"]["receive_softirqs"],
+        "transmit_softirqs": readings["cpu"]["transmit_softirqs"],
+    }
+
+
+def _limits(readings: Readings) -> Json:
+    """What held connections up, by the time of those that were there throughout and sent, weighted by what they
+    sent."""
+    known = [each for each in readings["connections"] if each["throughout"] and each["sent_bytes"]]
+    total = sum(each["sent_bytes"] for each in known)
+    seconds = readings["seconds"]
+
+    def share(key: str) -> float | None:
+        if not total:
+            return None
+        return float(sum(each["sent_bytes"] / total * min(1.0, each[key] / seconds) for each in known))
+
+    busy = share("busy_seconds")
+    return {
+        "kind": READING,
+        "connections": len(readings["connections"]) + readings["more_connections"],
+        "throughout": len(known),
+        "application_share": None if busy is None else 1 - busy,
+        "receiver_share": share("receiver_limited_seconds"),
+        "buffer_share": share("buffer_limited_seconds"),
+        "resent_bytes": sum(each["retransmitted_bytes"] for each in readings["connections"]),
+    }
+
+
+def _target(host: Host, target: int, place: int, ends: Ends) -> Json:
+    found = _figures([host], target, place, ends)
+    return {**found, "answer": _answer([host], target, found)}
+
+
+def _total(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
+    found = _figures(hosts, target, place, ends)
+    return {**found, "answer": _answer(hosts, target, found)}
+
+
+def _figures(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
+    """Packets, header bytes, goodput and CPU time of hosts together. Packets between two of them count at both."""
+    before = likely = least = most = saved_bytes = 0.0
+    for host in hosts:
+        seconds, link = host.readings["seconds"], host.readings["link_bytes"]
+        for load in host.loads:
+            result = after(load, target)
+            before, likely = before + result.before / seconds, likely + result.after / seconds
+            least, most = least + result.least / seconds, most + result.most / seconds
+            saved_bytes += (result.before - result.after) / seconds * (load.header_bytes + link)
+    return {
+        "mtu": target,
+        "packets": {
+            "kind": BOUND,
+            "before_per_second": before,
+            "after_per_second": {"estimate": likely, "least": least, "most": most},
+            "ratio": {
+                "estimate": before / likely if likely else 1.0,
+                "least": before / most if most else 1.0,
+                "most": before / least if least else 1.0,
+            },
+        },
+        "header_bytes_saved_per_second": {"kind": BOUND, "estimate": saved_bytes},
+        "goodput": _goodput(hosts, target, place, ends),
+        "cpu": {"kind": BOUND, "at_most": max((_cpu_gain(host, target) for host in hosts), default=0.0)},
+    }
+
+
+def _cpu_gain(host: Host, target: int) -> float:
+    return gains.cpu_gain(host.readings, host.loads, target)
+
+
+def _goodput(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
+    """The least of two bounds: of the time of connections, and of the room that links have."""
+    found = [_goodput_of(host, target, place, ends) for host in hosts]
+    payload = [sum(sum(load.payload) * load.times for load in host.loads) for host in hosts]
+    total = sum(payload)
+    frames = max((gains.frames_gain(each.loads, target, each.readings["link_bytes"]) for each in hosts), default=0.0)
+    at_most = 0.0
+    for share, (bound, _) in zip(payload, found, strict=True):
+        at_most += share / total * bound if total and share else 0.0
+    return {
+        "kind": BOUND,
+        "at_most": None if math.isinf(at_most) else at_most,
+        "by": max(zip(payload, found, strict=True), key=lambda each: each[0])[1][1] if found else "time",
+        "frames_at_most": frames,
+    }
+
+
+def _goodput_of(host: Host, target: int, place: int, ends: Ends) -> tuple[float, str]:
+    link = host.readings["link_bytes"]
+    time = gains.goodput_gain(_connection_gains(host, target, place, ends))
+    # Connections that nobody told of are as free as their bytes on the link allow.
+    links = gains.links_gain(host.loads, host.speeds, host.readings["seconds"], target, link)
+    if links is not None and links < time:
+        return links, "link"
+    return time, "time"
+
+
+def _connection_gains(host: Host, target: int, place: int, ends: Ends) -> Iterator[Gain]:
+    mtu, speed = max((each.mtu for each in host.loads), default=0), _speed(host)
+    link, seconds = host.readings["link_bytes"], host.readings["seconds"]
+    rounds = gains.rounds_by_size(host.readings, target)
+    for each in host.readings["connections"]:
+        sampled = host.sampled.get((each["local"], each["remote"]))
+        alike = rounds.get(sampled["full_bytes"] if sampled is not None else 0, {"sent": 1, "received": 1})
+        mine, theirs = gains.sides(each, sampled, place, mtu, target, alike)
+        theirs = replace(theirs, stalled_seconds=host.delayed * gains.DELAYED_SECONDS)
+        full = host.cpu_may_be_freed(target)
+        if (found := ends.get((each["remote"], each["local"]))) is not None:
+            peer, told = found
+            of_mine = seconds / peer.readings["seconds"]
+            mine = replace(mine, stalled_seconds=peer.delayed * gains.DELAYED_SECONDS * of_mine)
+            theirs = replace(theirs, busy_seconds=told["busy_seconds"] * of_mine, lost=told["retransmitted_bytes"] > 0)
+            full = full or peer.cpu_may_be_freed(target)
+        yield gains.connection_gain(seconds, each["throughout"], (mine, theirs), link, speed, full)
+
+
+def _speed(host: Host) -> float | None:
+    """The fastest interface that carries something, by which every connection may go; None unless all are known."""
+    found = [host.speeds.get(load.interface) for load in host.loads if not _says_too_little(host, load)]
+    return max((each for each in found if each), default=None) if len(found) == len(host.loads) and all(found) else None
+
+
+def _says_too_little(host: Host, load: Load) -> bool:
+    """Whether an interface carried more than the speed that it says it has, as virtual NICs do."""
+    speed = host.speeds.get(load.interface)
+    used = max(8 * carried / host.readings["seconds"] * load.times for carried in load.bytes)
+    return speed is not None and used > gains.FULL_LINK * speed
+
+
+def _answer(hosts: Sequence[Host], target: int, found: Json) -> str:
+    busy = [load for host in hosts for load in host.loads]
+    if not busy:
+        return NO_TRAFFIC
+    if all(load.mtu >= target for load in busy):
+        return ALREADY
+    carrying = {(host.name, load.interface) for host in hosts for load in host.loads}
+    most = [
+        each["maximum_mtu"]
+        for host in hosts
+        for each in host.readings["interfaces"]
+        if (host.name, each["interface"]) in carrying and each["maximum_mtu"] is not None
+    ]
+    if any(maximum < target for maximum in most):
+        return NOT_POSSIBLE
+    goodput = found["goodput"]["at_most"]
+    return NO if goodput is not None and goodput < LITTLE and found["cpu"]["at_most"] < LITTLE else MAYBE
+
+
+def _nagle(host: Host, target: int, place: int) -> Json:
+    """Sockets whose messages are more than one segment now and one afterwards. With Nagle's algorithm (RFC 896) such a
+    message waits for the acknowledgement of the one before, which its receiver may hold back (RFC 1122 4.2.3.2)."""
+    exposed, unread = [], 0
+    for each in host.sampled.values():
+        messages = each["sent"]["between"][place]
+        if not messages:
+            continue
+        if each["open"] and each["nodelay"] is None:
+            unread += 1
+        if each["nodelay"] is False:
+            exposed.append(
+                {
+                    **{key: each[key] for key in ("process", "program", "local", "remote")},
+                    "messages": messages, "of_messages": each["sent"]["messages"],
+                }
+            )  # fmt: skip
+    exposed.sort(key=lambda each: -each["messages"])
+    is_known = host.readings["sample"] is not None
+    return {
+        "kind": MEASUREMENT,
+        "mtu": target,
+        "is_known": is_known,
+        "sockets": exposed,
+        "unread_sockets": unread,
+    }
+
+
+def _notes(host: Host, ends: Ends) -> Iterator[str]:
+    """What limits these figures, one line each."""
+    readings = host.readings
+    if readings["sample_error"] is not None:
+        yield f"no headers were sampled: {readings['sample_error']}"
+    for each in readings["interfaces"]:
+        if each["nic_error"] is not None and each["sent"]["packets"] + each["received"]["packets"]:
+            yield f"{each['interface']}: {each['nic_error']}"
+        if each["mtu"] != each["mtu_after"]:
+            yield f"{each['interface']}: the MTU changed from {each['mtu']} to {each['mtu_after']} meanwhile"
+    for load in host.loads:
+        if not host.speeds.get(load.interface):
+            yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--speed)"
+        elif _says_too_little(host, load):
+            yield f"{load.interface}: it carried more than the speed that it says it has (--speed)"
+    if host.cpu_is_full:
+        yield "a CPU was full: if there are packets to save, nothing bounds the goodput but the link"
+    if any(each["retransmitted_bytes"] for each in readings["connections"]):
+        yield "segments were lost: what fewer packets change about time-outs is not bounded but by the link"
+    if host.delayed and readings["connections"]:
+        yield (
+            f"acknowledgements were delayed ({host.delayed}): what senders of several segments lost by waiting, "
+            f"{host.delayed * gains.DELAYED_SECONDS:.1f} s at most, may be saved whole"
+        )
+    if alone := sum((each["remote"], each["local"]) not in ends for each in readings["connections"]):
+        yield (
+            f"connections whose other end was not asked ({alone}): how long that was busy is not known, and what "
+            "waiting for its delayed acknowledgements costs is not in the bound of goodput"
+        )
+    if readings["more_connections"]:
+        yield f"{readings['more_connections']} more connections are not in the figures of goodput"
+    if any(each["open"] and each["nodelay"] is None and any(each["sent"]["between"]) for each in host.sampled.values()):
+        for each in readings["unread"]:
+            yield f"Nagle's algorithm: the sockets of {each['program']} could not be read ({each['why']})"

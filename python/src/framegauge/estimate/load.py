@@ -1,0 +1,245 @@
+"""The packets of a host's interfaces, as its readings tell them: by groups of connections with full segments of one
+size.
+
+Three sources tell sizes, and the first that an interface has is used:
+
+- `sample`: the headers of some windows of time. Their order tells the messages too, so that the estimate needs no
+  assumption about them; its bounds are those of the counts alone, since later messages may be cut otherwise.
+- `nic`: the NIC's own histogram of frames (RMON, RFC 2819). Frames in the range of the MTU are taken for full.
+- `connections`: the segments and bytes of each TCP connection (TCP_INFO). How many of them are full lies between two
+  bounds, from both of which the number of packets is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.estimate.packets import Way, predict
+
+__all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
+
+Json = Mapping[str, Any]
+SAMPLE, NIC, CONNECTIONS = "sample", "nic", "connections"
+HEADERS = 52  # of IPv4 and TCP with timestamps (RFC 791, 9293, 7323), where nothing tells them
+ETHERNET = 14  # bytes before the IP header in what drivers count
+FCS = 4
+SMALLEST = 127  # bytes of the frames that are taken for acknowledgements: the second range of RFC 2819
+
+
+@dataclass(frozen=True)
+class Left:
+    """Packets before a change, and those that are left: the estimate, and its bounds."""
+
+    before: float
+    after: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Both directions, sent and received, of connections with full segments of `full_bytes` payload on a link of this
+    MTU. `likely`: with their messages, or with the likeliest number of full segments; `possible`: all that counts
+    allow."""
+
+    mtu: int
+    full_bytes: int
+    likely: tuple[Way, Way]
+    possible: Sequence[tuple[Way, Way]]
+
+    def larger(self, target: int) -> int:
+        """The payload of full segments at another MTU: headers stay as they are. Unchanged for a smaller one."""
+        return _larger(self.mtu, self.full_bytes, target)
+
+    def left(self, target: int) -> Left:
+        """Packets at another MTU."""
+        sizes = self.full_bytes, self.larger(target)
+        bounds = [predict(*ways, *sizes) for ways in self.possible]
+        least, most = min(each.least for each in bounds), max(each.most for each in bounds)
+        likely = predict(*self.likely, *sizes)
+        return Left(likely.before, min(max(likely.after, least), most), least, most)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What an interface carried in an interval. Packets are those on the wire; `unchanged` are those that a larger MTU
+    leaves as they are, and not in `groups`. `times`: how often the whole load is what was sampled. `payload` is that of
+    TCP, `bytes` are from the IP header on, both sent and received. `aggregates`: as the host saw them, sampled as well;
+    None where that is not known."""
+
+    interface: str
+    source: str
+    mtu: int
+    groups: Sequence[Group]
+    unchanged: int
+    times: float
+    header_bytes: float
+    payload: tuple[int, int]
+    bytes: tuple[int, int]
+    packets: tuple[int, int]
+    aggregates: tuple[int, int] | None = None
+    full_share: float = 0.0
+
+
+def _larger(mtu: int, full_bytes: int, target: int) -> int:
+    return max(full_bytes, target - (mtu - full_bytes))
+
+
+def loads(readings: Json, target_mtus: Sequence[int]) -> list[Load]:
+    """The load of each interface that carried something. `target_mtus`: those for which the host was read."""
+    sampled = {each["interface"]: each for each in (readings["sample"] or {"interfaces": []})["interfaces"]}
+    found = []
+    for interface in readings["interfaces"]:
+        if not interface["received"]["packets"] + interface["sent"]["packets"]:
+            continue
+        sample, nic = sampled.get(interface["interface"]), interface["nic"]
+        if sample is not None and sample["received"]["packets"] + sample["sent"]["packets"]:
+            found.append(_of_sample(interface, sample, target_mtus))
+        elif nic is not None and nic["received"] and nic["sent"]:
+            found.append(_of_nic(interface))
+    if not found:
+        found += _of_connections(readings)
+    return found
+
+
+def after(load: Load, target: int) -> Left:
+    """The packets of a load at another MTU, per interval."""
+    total = [float(load.unchanged)] * 4
+    for part in (group.left(target) for group in load.groups):
+        for place, value in enumerate((part.before, part.after, part.least, part.most)):
+            total[place] += value
+    before, likely, least, most = (value * load.times for value in total)
+    return Left(before, likely, least, most)
+
+
+def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
+    groups, unchanged = [], sample["received"]["others"] + sample["sent"]["others"]
+    for way in sample["ways"]:
+        if not way["full_bytes"]:
+            unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
+            continue
+        groups.append(_group(interface["mtu"], way, targets))
+    totals = sample["sent"], sample["received"]
+    aggregate_bytes = sum(each["aggregate_bytes"] + ETHERNET * each["aggregates"] for each in totals)
+    counted = interface["sent"]["bytes"] + interface["received"]["bytes"]
+    packets, full = (sum(each["packets"] for each in totals), sum(_full(group) for group in groups))
+    tcp = sum(each["tcp_packets"] for each in totals)
+    return Load(
+        interface["interface"], SAMPLE, interface["mtu"], groups, unchanged,
+        # What was counted before the first window and after the last one is in it as well.
+        max(1.0, counted / aggregate_bytes),
+        sum(each["tcp_header_bytes"] for each in totals) / tcp if tcp else HEADERS,
+        (_payload(sample, "sent"), _payload(sample, "received")), (totals[0]["bytes"], totals[1]["bytes"]),
+        (totals[0]["packets"], totals[1]["packets"]),
+        (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets,
+    )  # fmt: skip
+
+
+def _payload(sample: Json, name: str) -> int:
+    return sum(way[name]["full"] * way["full_bytes"] + way[name]["small_bytes"] for way in sample["ways"])
+
+
+def _group(mtu: int, way: Json, targets: Sequence[int]) -> Group:
+    size = way["full_bytes"]
+    sizes = [_larger(mtu, size, target) for target in targets]
+    counts, likely = [], []
+    for each in (way["sent"], way["received"]):
+        small, small_bytes = each["small"], each["small_bytes"]
+        payload = each["full"] * size + min(max(small_bytes, small), small * (size - 1))
+        packets = each["full"] + small + each["acknowledgements"]
+        counted = Way.counted(packets, payload, each["full"], size, each["acknowledgements"])
+        counts.append(counted)
+        messages = {(one["full"], one["end_bytes"]): one["count"] for one in each["messages"]}
+        likely.append(Way(counted.payloads, None if each["more_messages"] else messages, _acknowledged(each, sizes)))
+    return Group(mtu, size, (likely[0], likely[1]), [(counts[0], counts[1])])
+
+
+def _acknowledged(way: Json, sizes: Sequence[int]) -> dict[int, tuple[float, float, float]] | None:
+    """The shares of acknowledgements that are left with full segments of these sizes, of those that are known."""
+    known = way.get("acknowledgements_known", 0)
+    if not known:
+        return None
+    found = zip(sizes, way["acknowledgements_left"], strict=True)
+    return {size: (left["likely"] / known, left["least"] / known, left["most"] / known) for size, left in found}
+
+
+def _full(group: Group) -> int:
+    return sum(way.payloads.get(group.full_bytes, 0) for way in group.likely)
+
+
+def _of_nic(interface: Json) -> Load:
+    """From frames by ranges of size: those in the range of the MTU are full, the smallest acknowledge."""
+    mtu, nic = interface["mtu"], interface["nic"]
+    size, frame = mtu - HEADERS, mtu + ETHERNET + FCS
+    ways, packets, payloads, bytes_ = [], [], [], []
+    for name in ("sent", "received"):
+        ranges = nic[name]
+        frames = sum(each["frames"] for each in ranges)
+        full = sum(each["frames"] for each in ranges if each["most_bytes"] >= frame or each["least_bytes"] > frame // 2)
+        empty = sum(each["frames"] for each in ranges if each["most_bytes"] <= SMALLEST)
+        carried = max(0, interface[name]["bytes"] - frames * ETHERNET)
+        payload = max(0, carried - frames * HEADERS)
+        others = frames - full - empty
+        # Frames of the upper range that are not full make up what their bytes lack.
+        full = min(full, payload // size)
+        others = frames - full - empty
+        left = min(max(payload - full * size, others), others * (size - 1))
+        ways.append(Way.counted(frames, full * size + left, full, size, empty))
+        packets.append(frames)
+        payloads.append(payload)
+        bytes_.append(carried)
+    group = Group(mtu, size, (ways[0], ways[1]), [(ways[0], ways[1])])
+    return Load(
+        interface["interface"], NIC, mtu, [group], 0, 1.0, HEADERS, (payloads[0], payloads[1]), (bytes_[0], bytes_[1]),
+        (packets[0], packets[1]), None, _full(group) / max(1, sum(packets)),
+    )  # fmt: skip
+
+
+def counted_bounds(packets: int, payload: int, size: int) -> tuple[int, int]:
+    """How many of so many packets with so much payload are full, at least and at most."""
+    if not packets:
+        return 0, 0
+    most = min(packets, max(0, payload - packets) // max(1, size - 1))
+    least = max(0, payload - packets * (size - 1))
+    return min(least, most), most
+
+
+def _of_connections(readings: Json) -> Iterator[Load]:
+    """All connections as one load, of the interface that carried most: nothing tells which went where."""
+    interfaces = [each for each in readings["interfaces"] if each["sent"]["packets"] + each["received"]["packets"]]
+    if not interfaces:
+        return
+    interface = max(interfaces, key=lambda each: each["sent"]["bytes"] + each["received"]["bytes"])
+    groups, payloads, bytes_, packets, full_packets = [], [0, 0], [0, 0], [0, 0], 0
+    for each in readings["connections"]:
+        size = each["mss_bytes"]
+        counts = [(each[f"data_segments_{way}"], each[f"segments_{way}"], each[f"{way}_bytes"]) for way in WAYS]
+        if size < 2 or any(data > whole for data, whole, _ in counts):
+            continue
+        lows, highs = [], []
+        for place, (data, whole, payload) in enumerate(counts):
+            # A FIN counts as a byte, and what came twice as no byte at all.
+            carried = min(max(payload, data), data * size)
+            low, high = counted_bounds(data, carried, size)
+            empty = whole - data
+            lows.append(Way.counted(whole, carried, low, size, empty))
+            highs.append(Way.counted(whole, carried, high, size, empty))
+            payloads[place] += carried
+            bytes_[place] += carried + whole * HEADERS
+            packets[place] += whole
+            full_packets += high
+        if not sum(way.packets for way in highs):
+            continue
+        # Segments are as full as their bytes allow, mostly: TCP fills them up.
+        likely = highs[0], highs[1]
+        groups.append(Group(interface["mtu"], size, likely, [(lows[0], lows[1]), likely]))
+    if groups:
+        yield Load(
+            interface["interface"], CONNECTIONS, interface["mtu"], groups, 0, 1.0, HEADERS, (payloads[0], payloads[1]),
+            (bytes_[0], bytes_[1]), (packets[0], packets[1]), None, full_packets / sum(packets),
+        )  # fmt: skip
+
+
+WAYS = ("sent", "received")
