@@ -1,0 +1,221 @@
+"""A plan of a roll-out as playbooks of Ansible, for those who change hosts with it: the same order, the same proofs.
+
+Every route is held at the old MTU, then interfaces change, then full-size packets are proved between all hosts, then
+routes are released, wave by wave. The playbooks need `ip` and `ping` on the hosts, and modules of ansible-core only.
+
+What they lack is the dead man's switch: if they are stopped half-way, routes stay held at the old MTU, which loses
+nothing, until undo.yml is run. Routes over several next hops are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from framegauge.errors import InputError
+from framegauge.rollout.model import Json
+
+__all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read"]
+
+HEADERS = {4: 28, 6: 48}  # bytes of IP and ICMP around what ping sends
+# Variables of the shell: i, the interface; m, its MTU; h, the MTU at which routes are held. `ip route change` takes
+# what `ip route show` prints, but for states of the link and the unit of times. Link-local and multicast routes are
+# the kernel's own. A route that asks for less by itself keeps that.
+_ROUTES = """\
+set -eu
+for family in -4 -6; do
+  ip $family route show dev "$i" | sed 's/ linkdown//; s/ dead//; s/ pref [a-z]*//; s/\\(expires [0-9]*\\)sec/\\1/' |
+  while read -r route; do
+    case $route in fe80:*|ff00:*|multicast*) continue ;; nexthop*) echo "several next hops" >&2; exit 3 ;; esac
+    own=$(printf '%s\\n' "$route" | sed -n 's/.* mtu \\(lock \\)\\{0,1\\}\\([0-9]*\\).*/\\2/p')
+    plain=$(printf '%s\\n' "$route" | sed 's/ mtu \\(lock \\)\\{0,1\\}[0-9]*//')
+"""
+HOLD = (
+    _ROUTES
+    + """\
+    [ "${own:-$h}" -ge "$h" ] || continue
+    ip $family route change $plain dev "$i" mtu lock "$h"
+  done
+done
+"""
+)
+RELEASE = (
+    _ROUTES
+    + """\
+    case $route in *" mtu lock $h"*) ip $family route change $plain dev "$i" ;; esac
+  done
+done
+ip route flush cache
+ip -6 route flush cache
+"""
+)
+# Routes through a gateway stay held.
+RELEASE_NEAR = RELEASE.replace(
+    '    case $route in *" mtu', '    case $route in *via*) continue ;; esac\n    case $route in *" mtu', 1
+)
+LINK = 'ip link set dev "$i" mtu "$m"\n'
+# s: what ping sends; to: an address; size: of the packet. PROBE is for routes that are held, by one of its own.
+PROVE = 'ping -n -M do -c 3 -i 0.2 -W 2 -s "$s" -I "$i" "$to"\n'
+PROBE = (
+    """\
+set -eu
+case $to in *:*) family=-6 length=128 ;; *) family=-4 length=32 ;; esac
+via=$(ip $family route get "$to" | sed -n 's/.* \\(via [^ ]*\\).*/\\1/p')
+ip $family route add "$to/$length" $via dev "$i" mtu "$size"
+trap 'ip $family route del "$to/$length" dev "$i"' EXIT
+"""
+    + PROVE
+)
+
+_HEAD = """\
+# {question}
+# Made by framegauge {version}: the order of `framegauge rollout apply`, without its dead man's switch.
+#   ansible-playbook -i INVENTORY {name}
+"""
+
+
+def read(path: Path) -> Json:
+    """The plan in a file; InputError if it is none."""
+    try:
+        plan = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}), expected a plan as JSON") from None
+    except (ValueError, RecursionError):
+        plan = None
+    if not isinstance(plan, dict) or not all(isinstance(plan.get(key), dict) for key in ("asked", "hosts")):
+        raise InputError(f"{path}: found no plan, expected what `framegauge rollout plan FILE --json` prints")
+    return plan
+
+
+def playbooks(plan: Json, version: str) -> dict[str, str]:
+    """rollout.yml and undo.yml for a plan, as `framegauge rollout plan --json` prints it; InputError for a plan without
+    hosts. `changes` of files, if the plan has them, are the last plays; `addresses` by host are what is proved."""
+    hosts: Mapping[str, Json] = plan["hosts"]
+    if not hosts:
+        raise InputError("found a plan without hosts, expected at least one")
+    names = list(hosts)
+    waves = [[name for name in wave if name in hosts] for wave in plan["asked"]["waves"]]
+    question = " ".join(str(plan.get("question", "")).split())
+    made = {
+        "rollout.yml": [*_way(plan, names, waves, "after"), *_files(plan, False)],
+        "undo.yml": [*_files(plan, True), *_way(plan, names, waves[::-1], "before")],
+    }
+    return {
+        name: _HEAD.format(question=question, version=version, name=name)
+        + yaml.safe_dump(plays, sort_keys=False, width=120, allow_unicode=True)
+        for name, plays in made.items()
+    }
+
+
+def _way(plan: Json, names: Sequence[str], waves: Sequence[Sequence[str]], end: str) -> list[Json]:
+    """The plays from whatever is now to the end that is meant: `after` or `before`."""
+    hosts: Mapping[str, Json] = plan["hosts"]
+    hold = min(int(change["hold"]) for change in hosts.values())
+    ends = {name: int(hosts[name][end][f"mtu:{hosts[name]['interface']}"]) for name in names}
+    release = RELEASE if plan["asked"]["scope"] == "all" or end == "before" else RELEASE_NEAR
+    interfaces = {name: str(hosts[name]["interface"]) for name in names}
+    rising = {name: f"{interfaces[name]} to {ends[name]} bytes" for name in names}
+    plays = [
+        _play(
+            "Hold every route at the smaller MTU", names, [_shell(f"Hold at {hold} bytes", HOLD)], interfaces, ends,
+            hold,
+        ),
+        _play(
+            "Change every interface, while routes are held", names,
+            [_shell("Change " + ", ".join(sorted(set(rising.values()))[:3]), LINK)], interfaces, ends, hold,
+        ),
+        *_proofs(plan, names, ends, "Prove full-size packets from every host to all others", PROBE),
+    ]  # fmt: skip
+    for number, wave in enumerate(waves, 1):
+        title = f"Release the routes of wave {number}"
+        plays.append(_play(title, wave, [_shell("Release", release)], interfaces, ends, hold))
+        free = [name for each in waves[:number] for name in each]
+        plays += _proofs(plan, free, ends, f"Prove again from the hosts up to wave {number}", PROVE)
+    return plays
+
+
+def _proofs(
+    plan: Json, senders: Sequence[str], ends: Mapping[str, int], title: str, script: str
+) -> list[Json]:  # fmt: skip
+    """A play in which these hosts ping the addresses of all others with full-size packets; none without addresses.
+
+    An answer may come in fragments. So each host proves what it sends, and all together every direction.
+    """
+    addresses: Mapping[str, Sequence[str]] = plan.get("addresses", {})
+    interfaces = {name: str(change["interface"]) for name, change in plan["hosts"].items()}
+    size = min(ends.values())
+    tasks = []
+    for name in plan["hosts"]:
+        for address in addresses.get(name, ()):
+            payload = size - HEADERS[6 if ":" in address else 4]
+            about = {"to": address, "s": str(payload), "size": str(size)}
+            task = _shell(f"Packets of {size} bytes to {name} ({address})", script, **about)
+            task["when"] = f"inventory_hostname != {name!r}"
+            task["changed_when"] = False
+            tasks.append(task)
+    return [_play(title, senders, tasks, interfaces, ends, size)] if tasks else []
+
+
+def _play(
+    title: str, names: Sequence[str], tasks: Sequence[Json], interfaces: Mapping[str, str],
+    mtus: Mapping[str, int], hold: int,
+) -> Json:  # fmt: skip
+    """A play that ends the whole playbook if one host fails."""
+    return {
+        "name": title,
+        "hosts": ",".join(names),
+        "gather_facts": False,
+        "become": True,
+        "any_errors_fatal": True,
+        "vars": {
+            "interfaces": {name: interfaces[name] for name in names},
+            "mtus": {name: mtus[name] for name in names},
+            "held": hold,
+        },
+        "tasks": list(tasks),
+    }
+
+
+def _shell(title: str, script: str, **more: str) -> Json:
+    environment = {
+        "i": "{{ interfaces[inventory_hostname] }}", "m": "{{ mtus[inventory_hostname] }}", "h": "{{ held }}", **more
+    }  # fmt: skip
+    return {"name": title, "ansible.builtin.shell": {"cmd": script}, "environment": environment}
+
+
+def _files(plan: Json, back: bool) -> list[Json]:
+    """The play that has the owners of the MTUs keep the change, or no longer."""
+    plays = []
+    for name in plan["hosts"]:
+        changes = [each for each in plan.get("changes", ()) if each["host"] == name]
+        tasks = []
+        for each in reversed(changes) if back else changes:
+            way = each["undo"] if back else each
+            if each["whole"]:
+                tasks.append(_patch(each["path"], way["diff"]))
+            tasks += [
+                {"name": f"Have {each['owner']} take it", "ansible.builtin.command": {"argv": _plain(command)}}
+                for command in way["reload"]
+            ]
+        if tasks:
+            title = f"{'Take back what keeps' if back else 'Keep'} the MTU of {name}, by its owners"
+            plays.append(_play(title, [name], tasks, {name: ""}, {name: 0}, 0))
+    return plays
+
+
+def _patch(path: str, diff: str) -> Json:
+    argv = ["patch", "--batch", "--forward", "-p0", path]
+    return {"name": f"Change {path}", "ansible.builtin.command": {"argv": argv, "stdin": _raw(diff)}}
+
+
+def _plain(words: Sequence[Any]) -> list[str]:
+    return [_raw(str(word)) for word in words]
+
+
+def _raw(value: str) -> str:
+    """A text that Jinja leaves as it is."""
+    return f"{{% raw %}}{value}{{% endraw %}}" if "{{" in value or "{%" in value or "{#" in value else value

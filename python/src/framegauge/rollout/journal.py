@@ -1,0 +1,167 @@
+"""The journal of a roll-out: a folder with one line of JSON for everything that happened, from which it can be undone.
+
+It names hosts, interfaces, settings and verdicts; no option of ssh, and nothing that a host or a program has printed
+beyond its errors. A line is on disk before what it announces is done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from framegauge import __version__
+from framegauge.errors import CorruptResults, FolderInUse, InputError, NewerResults
+from framegauge.rollout.model import Json
+
+__all__ = ["NAME", "Journal", "Past", "folder_of", "read"]
+
+NAME = "journal.jsonl"
+SCHEMA = 1
+
+
+def folder_of(path: Path) -> Path:
+    """Where the journal of a file is unless the user says otherwise: beside it."""
+    return path.with_suffix(".rollout")
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a journal says of what was done to the hosts.
+
+    `origin`: by host, the settings before the first change that was neither put back nor undone; empty if there is
+    none. `after`: the settings that the last run was to leave. `outcome` of that run: `finished`, `put_back`, `undone`,
+    `undone_in_part` (some hosts could not be reached), `parked`, or `open` if it ended without a word. `back`: the
+    settings to which hosts were undone since the last change.
+    """
+
+    entries: Sequence[Json] = ()
+    begun: Json = field(default_factory=dict)
+    origin: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    outcome: str = "none"
+    back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def hold(self) -> int | None:
+        """The MTU before a change that is not at its end; None if nothing is under way."""
+        if not self.origin or self.outcome == "finished":
+            return None
+        hosts: Mapping[str, Json] = self.begun["hosts"]
+        return min(int(each["hold"]) for each in hosts.values())
+
+
+class Journal:
+    """The only writer of a journal; another process that tries gets FolderInUse."""
+
+    def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
+        self.folder, self._now, self._run = folder, now, secrets.token_hex(4)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(folder / NAME, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be used ({error.strerror}), expected a writable folder") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise FolderInUse(f"{folder}: another roll-out is under way with this journal: wait for it") from None
+        self._mend()
+
+    def _mend(self) -> None:
+        """Ends a line that was cut off when its writer was killed."""
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":
+            os.write(self._file, b"\n")
+
+    def write(self, event: str, **more: Any) -> None:
+        """Adds an entry; on disk when this returns."""
+        stamp = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
+        entry = {"at": stamp, "run": self._run, "event": event, **more}
+        data = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
+
+    def begin(self, kind: str, asked: Mapping[str, Any], hosts: Mapping[str, Json], origin: Mapping[str, Any]) -> None:
+        """The first entry of a run: who does what, when, with which old values, and how it goes back."""
+        user = "unknown"
+        with suppress(OSError, KeyError):
+            user = getpass.getuser()
+        self.write(
+            "begun", schema=SCHEMA, kind=kind, framegauge=__version__, by={"user": user, "machine": platform.node()},
+            asked=dict(asked), hosts=dict(hosts), origin=dict(origin),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Lets others write."""
+        os.close(self._file)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(folder: Path) -> Past:
+    """What the journal in a folder says; an empty past if there is none. CorruptResults if it is damaged."""
+    path = folder / NAME
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return Past()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}), expected a journal") from None
+    entries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            known = isinstance(entry, dict) and isinstance(entry["event"], str)
+        except (ValueError, KeyError, RecursionError):
+            known = False
+        # The last line is cut off if its writer was killed: what it would have announced was not done.
+        if not known and number < len(lines) - 1 and not line.startswith(b'{"at"'):
+            raise CorruptResults(f"{path}:{number}: found no entry of a journal, expected one line of JSON for each")
+        if known:
+            if entry["event"] == "begun" and entry["schema"] > SCHEMA:
+                raise NewerResults(f"{path}:{number}: found schema {entry['schema']}, expected at most {SCHEMA}")
+            entries.append(entry)
+    return _past(entries)
+
+
+ENDS = ("finished", "put_back", "undone", "undone_in_part", "parked")
+
+
+def _past(entries: Sequence[Json]) -> Past:
+    begun: Json = {}
+    origin: Mapping[str, Mapping[str, str]] = {}
+    back: Json = {}
+    outcome = "none"
+    for entry in entries:
+        event = entry["event"]
+        if event == "begun":
+            begun, outcome, before = entry, "open", origin
+            origin = entry["origin"]
+            back = back if entry["kind"] == "undo" else {}
+        elif event in ENDS:
+            outcome = event
+            if event in ("undone", "undone_in_part"):
+                back = back | {name: each for name, each in origin.items() if name in begun["hosts"]}
+                origin = {name: each for name, each in origin.items() if name not in back}
+            elif event == "put_back":
+                origin = before
+    after = {name: each["after"] for name, each in begun.get("hosts", {}).items()}
+    return Past(entries, begun, origin, after, outcome, back)

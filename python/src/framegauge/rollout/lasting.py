@@ -1,0 +1,127 @@
+"""Has the owners of the MTUs keep what a roll-out did, by its journal; and takes that back, days later.
+
+Each change of a file is in the journal before it is made, with the lines that undo it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from framegauge.errors import AgentFailure, InputError
+from framegauge.rollout import persist, preflight
+from framegauge.rollout.journal import Journal, folder_of
+from framegauge.rollout.model import Json
+from framegauge.rollout.owners import Edit, Trouble, dhcp
+from framegauge.rollout.owners.patch import patched
+from framegauge.rollout.run import Opened, surveyed
+
+__all__ = ["keep", "kept", "loose", "take_back"]
+
+Say = Callable[[str], None]
+
+
+def keep(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
+    """Changes the files of all owners; a line for each that could not be. InputError unless a roll-out has ended well.
+
+    One that fails is as it was, and the others are changed.
+    """
+    if hosts.past.outcome != "finished":
+        raise InputError(
+            f"found a roll-out that is {hosts.past.outcome.replace('_', ' ')}, expected one that has finished: "
+            "framegauge rollout apply"
+        )
+    edits = preflight.edits(surveyed(hosts), hosts.asked, _hold(hosts))
+    found: list[str] = []
+    with Journal(folder or folder_of(hosts.rollout.path)) as journal:
+        for host, wanted in edits.items():
+            for edit in wanted:
+                say(f"{host}: having {edit.owner} keep it: {edit.path}")
+                journal.write("persisting", host=host, **edit.as_document())
+                found += _made(hosts, host, edit, journal, "persisted")
+    return found
+
+
+def loose(hosts: Opened) -> list[str]:
+    """A line for each route that keeps the smaller MTU only until its host starts, as no file of an owner's gives it;
+    and for each DHCP client that takes what a server tells."""
+    hold = _hold(hosts)
+    owners = preflight.owners(surveyed(hosts), hosts.asked, hold)
+    told = [
+        f"{host}: {claim.owner} takes {claim.key}: {dhcp.server_lines(hosts.asked.target_mtu)}"
+        for host, mine in owners.items()
+        for claim in mine.claims
+        if not claim.lasting and claim.mtu != hosts.asked.target_mtu
+    ]
+    return told + [
+        f"{host}: the route to {route.destination} by {route.gateway} keeps {hold} only until a start: nothing that is "
+        "known here makes it; give it an MTU where it is made"
+        for host, mine in owners.items()
+        for route in mine.loose
+    ]
+
+
+def _hold(hosts: Opened) -> int:
+    """The MTU that routes through a gateway have kept."""
+    return min(int(each["hold"]) for each in hosts.past.begun["hosts"].values())
+
+
+def kept(entries: Sequence[Json]) -> list[Json]:
+    """The changes of files that a journal says were made and not taken back, the newest first."""
+    found: list[Json] = []
+    begun: Json | None = None
+    for entry in entries:
+        if entry["event"] == "persisting":
+            begun = entry
+        elif entry["event"] == "persisted" and begun is not None:
+            found.insert(0, begun)
+            begun = None
+        elif entry["event"] == "persist_undone":
+            found = [each for each in found if (each["host"], each["path"]) != (entry["host"], entry["path"])]
+    return found
+
+
+def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
+    """Undoes all of that, whatever else is in the files by now; a line for each that could not be undone. Hosts that
+    cannot be reached are left for another time, which goes on from there."""
+    listed = kept(hosts.past.entries)
+    known = surveyed(hosts) if listed else {}
+    found: list[str] = []
+    with Journal(folder or folder_of(hosts.rollout.path)) as journal:
+        for entry in listed:
+            host, path = entry["host"], entry["path"]
+            if host in hosts.missing:
+                found.append(f"{host}: cannot be reached, so {path} still keeps it: take it back once it can be")
+                continue
+            if host not in known:
+                found.append(f"{host}: found in the journal and not in the file, expected the same hosts")
+                continue
+            say(f"{host}: taking back what keeps it: {path}")
+            try:
+                edit = _undoing(entry, known[host]["files"].get(path))
+            except Trouble as trouble:
+                found.append(f"{host}: {trouble}")
+                continue
+            found += _made(hosts, host, edit, journal, "persist_undone")
+    return found
+
+
+def _undoing(entry: Json, text: str | None) -> Edit:
+    """The way back of a change, for the text that the file has now."""
+    undo, whole = entry["undo"], bool(entry["whole"])
+    after = patched(text, undo["diff"], entry["path"]) if whole else None
+    reload = tuple(tuple(map(str, command)) for command in undo["reload"])
+    return Edit(entry["owner"], entry["path"], text, after, reload, int(entry["mode"], 8), whole)
+
+
+def _made(hosts: Opened, host: str, edit: Edit, journal: Journal, event: str) -> Iterator[str]:
+    """Makes one change; nothing, or why it could not be made."""
+    [member] = [each for each in hosts.members if each.name == host]
+    sudo = getattr(member.host.agent, "about", {}).get("user_id", 0) != 0
+    try:
+        persist.apply(member.host, edit, sudo)
+    except AgentFailure as error:
+        journal.write("persist_failed", host=host, path=edit.path, why=str(error))
+        yield str(error)
+        return
+    journal.write(event, host=host, path=edit.path)

@@ -1,0 +1,117 @@
+"""Who owns the MTU of an interface: who sets it, what will undo a change, and the lines that make one last.
+
+All of it is read from the text of files, and nothing is written here. Each owner has a module with `claims`, what sets
+the MTU, and `edit` or `edits`, the changed text of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from framegauge.rollout.owners import cloud, cni, dhcp, ifupdown, netplan, networkd, networkmanager
+from framegauge.rollout.owners.cni import Pods
+from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
+
+__all__ = ["Claim", "Edit", "Files", "Kept", "Nic", "Ownership", "Pods", "Trouble", "Via", "ownership"]
+
+_Found = TypeVar("_Found")
+# What reads of its owner's files which routes through a gateway they give an MTU.
+ROUTES: tuple[Callable[[Files, Nic], set[tuple[Via, int]]], ...] = (
+    netplan.held, networkd.held, networkmanager.held, ifupdown.held,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """Who sets the MTU of an interface. `edits` have its owners set the one that is asked for; in the order in which
+    they are to be made. `troubles`: files that could not be understood, a line each. `loose`: routes that are to keep
+    a smaller MTU, and to which none of these files gives it."""
+
+    claims: tuple[Claim, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    pods: Pods | None = None
+    troubles: tuple[str, ...] = ()
+    loose: tuple[Via, ...] = ()
+
+
+def ownership(
+    files: Files, nic: Nic, mtu: int, running: frozenset[str] = frozenset(), kept: Kept | None = None
+) -> Ownership:
+    """Who sets the MTU of `nic` by these files, and how they come to set `mtu`. `running`: names of programs that run.
+    `kept`: routes through a gateway that do not get it.
+
+    Files that netplan generates for networkd and NetworkManager are left out, since it generates them again.
+    """
+    troubles: list[str] = []
+
+    def tried(work: Callable[[], _Found], otherwise: _Found) -> _Found:
+        try:
+            return work()
+        except Trouble as trouble:
+            troubles.append(str(trouble))
+            return otherwise
+
+    written = {path: text for path, text in files.items() if not _is_generated(path)}
+    claims: list[Claim] = tried(lambda: netplan.claims(files, nic), [])
+    by_netplan = bool(claims)
+    for each in (networkd.claims, networkmanager.claims, ifupdown.claims):
+        found: list[Claim] = tried(lambda each=each: each(files if by_netplan else written, nic), [])  # type: ignore[misc]
+        # Of what netplan has generated, only what a server told counts: the rest is netplan's.
+        claims += [claim for claim in found if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
+    claims += tried(lambda: dhcp.claims(files, nic, running), [])
+    # Who only manages the interface leaves its MTU to those that set it.
+    if any(claim.mtu is not None and claim.lasting for claim in claims):
+        claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
+    none: tuple[Edit, ...] = ()
+    edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept), none)
+    loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
+    pods = tried(lambda: cni.pods(files), None)
+    return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose)
+
+
+def _after(edits: Iterable[Edit]) -> dict[str, str]:
+    return {each.path: each.after for each in edits if each.after is not None}
+
+
+def _loose(files: Files, nic: Nic, kept: Kept) -> tuple[Via, ...]:
+    """The routes to which no owner gives that MTU."""
+    held = {pair for owner in ROUTES for pair in owner(files, nic)}
+    names = {route: {Via(route.family, name, route.gateway) for name in route.networks} for route in kept.routes}
+    return tuple(route for route, same in names.items() if not any((each, kept.mtu) in held for each in same))
+
+
+def _edits(
+    files: Files,
+    written: Files,
+    nic: Nic,
+    mtu: int,
+    claims: Iterable[Claim],
+    running: frozenset[str],
+    kept: Kept | None,
+) -> tuple[Edit, ...]:
+    owners = {claim.owner for claim in claims}
+    made: list[Edit | None] = []
+    if "netplan" in owners:
+        made += netplan.edits(files, nic, mtu, kept)
+    else:
+        if owners & {"networkd", "udev", "DHCP"}:
+            made += networkd.edits(written, nic, mtu, kept)
+        if "NetworkManager" in owners:
+            made.append(networkmanager.edit(written, nic, mtu, kept))
+    if "ifupdown" in owners:
+        made += ifupdown.edits(files, nic, mtu, kept)
+    made += dhcp.edits(files, nic, mtu, running)
+    made.append(cni.edit(files, nic, mtu))
+    found = [each for each in made if each is not None and each.before != each.after]
+    for each in found:
+        _ = each.diff  # Trouble, if it cannot be shown
+    again = [each for each in found if each.before is not None and cloud.has_written(each.path, each.before)]
+    if again and not cloud.is_disabled(files):
+        found.insert(0, cloud.disabling(files))
+    return tuple(found)
+
+
+def _is_generated(path: str) -> bool:
+    return networkd.of_netplan(path) or networkmanager.of_netplan(path)

@@ -1,0 +1,102 @@
+"""Container networks: what the configuration of a CNI says of the MTU of pods, and what has them follow a change.
+
+Pods keep the MTU with which they began, unless their network is Cilium of 1.17 or later.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.rollout.owners.model import Edit, Files, Nic, Trouble
+
+__all__ = ["Pods", "edit", "pods"]
+
+FOLDER = "/etc/cni/net.d"
+ENDINGS = (".conf", ".conflist", ".json")
+FLANNEL = "/run/flannel/subnet.env"
+CILIUM = ("/etc/cni/net.d/05-cilium.conflist", "/etc/cni/net.d/05-cilium.conf")
+# What has each network take another MTU. {mtu}: what pods are to have.
+ADVICE = {
+    "calico": "kubectl patch installation.operator.tigera.io default --type merge -p "
+              '\'{{"spec":{{"calicoNetwork":{{"mtu":{mtu}}}}}}}\' (without the operator: veth_mtu in the ConfigMap '
+              "calico-config), then restart the pods",
+    "flannel": "restart flannel's pods, which read the MTU of their interface when they start, then the other pods",
+    "cilium-cni": "nothing: Cilium follows its devices, from 1.17 on at once and for running pods; helm's value MTU is "
+                  "that of the device, from which Cilium takes its overhead by itself",
+}  # fmt: skip
+PLAIN = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device")
+
+
+@dataclass(frozen=True)
+class Pods:
+    """What a configuration says of pods: `plugin`, their MTU (None: the plugin finds it) and the interface beneath, if
+    it is named."""
+
+    path: str
+    plugin: str
+    mtu: int | None
+    master: str | None
+
+    def advice(self, mtu: int) -> str:
+        """What has pods get this MTU."""
+        if self.plugin in PLAIN:
+            return f'set "mtu": {mtu} in {self.path}, then restart the pods'
+        return ADVICE.get(self.plugin, "see the manual of {plugin}").format(mtu=mtu, plugin=self.plugin)
+
+
+def pods(files: Files) -> Pods | None:
+    """The configuration that counts, the first by name; None if there is none. Trouble if it is no JSON of a CNI."""
+    mine = sorted(path for path in files if posixpath.dirname(path) == FOLDER and path.endswith(ENDINGS))
+    if not mine:
+        return None
+    path = mine[0]
+    for plugin in _plugins(files[path], path):
+        inner = plugin.get("delegate")
+        given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
+        mtu = given.get("mtu")
+        if mtu is not None and (isinstance(mtu, bool) or not isinstance(mtu, int)):
+            raise Trouble(path, f"mtu: {mtu!r}", "a number of bytes")
+        if plugin["type"] == "flannel" and not mtu:
+            mtu = _of_flannel(files.get(FLANNEL, ""))
+        master = given.get("master")
+        return Pods(path, plugin["type"], mtu or None, master if isinstance(master, str) else None)
+    return None
+
+
+def edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
+    """The change of a configuration that people write by hand, and that stands on this interface; else None: what an
+    operator or agent of the network writes, it writes again."""
+    found = pods(files)
+    if found is None or found.plugin not in PLAIN or found.mtu is None or found.master != nic.name:
+        return None
+    text = files[found.path]
+    places = list(re.finditer(r'("mtu"\s*:\s*)\d+', text))
+    if len(places) != 1:
+        raise Trouble(found.path, f"{len(places)} values of mtu", "one")
+    place = places[0]
+    return Edit("CNI", found.path, text, f"{text[: place.start()]}{place[1]}{mtu}{text[place.end() :]}")
+
+
+def _plugins(text: str, path: str) -> Iterator[dict[str, Any]]:
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        raise Trouble(f"{path}:{line}", "invalid JSON", "a configuration of a CNI") from None
+    listed = given.get("plugins", [given]) if isinstance(given, dict) else None
+    if not isinstance(listed, list):
+        raise Trouble(path, "no list of plugins", "a configuration of a CNI")
+    for each in listed:
+        if not isinstance(each, dict) or not isinstance(each.get("type"), str):
+            raise Trouble(path, "a plugin without a type", "a configuration of a CNI")
+        yield each
+
+
+def _of_flannel(text: str) -> int | None:
+    found = re.search(r"^FLANNEL_MTU=(\d{1,6})$", text, re.MULTILINE)
+    return None if found is None else int(found[1])

@@ -1,0 +1,195 @@
+"""ifupdown: the stanzas of interfaces(5) that set an MTU, in one file or several, and their change."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
+
+__all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
+
+MAIN, FOLDER = "/etc/network/interfaces", "/etc/network/interfaces.d"
+# The words that begin a stanza, and so end the one before.
+STANZAS = ("iface", "auto", "mapping", "source", "source-directory", "no-auto-down", "no-scripts", "rename", "template")
+# A command that sets the MTU of this interface.
+SETS = re.compile(r"\b(?:ip\s+link\s+set\s+(?:dev\s+)?|ifconfig\s+)(\S+)\s+(?:\S+\s+)*?mtu\s+(\d{1,9})\b")
+# A command that makes a route through a gateway with an MTU of its own.
+ROUTE = re.compile(
+    r"\bip\s+(?:-[46]\s+)?route\s+(?:add|append|change|replace)\s+(\S+)\s+via\s+(\S+)\s+(?:.*\s)?mtu\s+(?:lock\s+)?(\d{1,9})\b"
+)
+HOOKS = ("pre-up", "up", "post-up")
+OWN_NAMES = ("$IFACE", '"$IFACE"', "${IFACE}")
+WITH_MTU = ("static", "manual")  # the methods that take the option
+
+
+@dataclass(frozen=True)
+class _Option:
+    line: int  # 0-based
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class _Stanza:
+    line: int  # 0-based
+    interface: str
+    family: int
+    method: str
+    options: tuple[_Option, ...]
+
+
+def is_mine(path: str) -> bool:
+    """Whether ifupdown reads the file, as Debian's own `source` line has it."""
+    return path == MAIN or posixpath.dirname(path) == FOLDER
+
+
+def claims(files: Files, nic: Nic) -> list[Claim]:
+    """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
+    found: list[Claim] = []
+    managed: Claim | None = None
+    for path in sorted(each for each in files if is_mine(each)):
+        for stanza in _of(files[path], path, nic):
+            managed = managed or Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None)
+            for option, mtu in _setting(stanza, path, nic):
+                found.append(Claim("ifupdown", path, option.line + 1, option.name, mtu))
+    return found or ([managed] if managed else [])
+
+
+def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
+    """The changes of all files with a stanza that sets it, or of the first one with a stanza of the interface; and of
+    the first one with a stanza for routes that are `kept` at a smaller MTU.
+
+    Nothing is reloaded: `ifup` would take the addresses away for a moment. The next one finds the new value.
+    """
+    mine = [path for path in sorted(files) if is_mine(path) and any(_of(files[path], path, nic))]
+    setting = [path for path in mine if any(_setting(each, path, nic) for each in _of(files[path], path, nic))]
+    texts = {path: with_mtu(files[path], path, nic, mtu) for path in setting or mine[:1]}
+    if kept is not None:
+        for path in mine:
+            before = texts.get(path, files[path])
+            left = Kept(kept.mtu, tuple(each for each in kept.routes if not _is_held(each, kept.mtu, texts, nic)))
+            after = _with_routes(before, path, nic, left)
+            if after != before:
+                texts[path] = after
+    return [Edit("ifupdown", path, files[path], text) for path, text in texts.items()]
+
+
+def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
+    """The routes through a gateway to which hooks of the interface give an MTU."""
+    found = set()
+    for path in (each for each in files if is_mine(each)):
+        for stanza in _of(files[path], path, nic):
+            found |= {(Via(stanza.family, said[1], said[2]), int(said[3])) for _, said in _routes(stanza)}
+    return found
+
+
+def _is_held(route: Via, mtu: int, files: Files, nic: Nic) -> bool:
+    return any((Via(route.family, name, route.gateway), mtu) in held(files, nic) for name in route.networks)
+
+
+def _routes(stanza: _Stanza) -> list[tuple[_Option, re.Match[str]]]:
+    return [(each, said) for each in stanza.options if each.name in HOOKS and (said := ROUTE.search(each.value))]
+
+
+def _with_routes(text: str, path: str, nic: Nic, kept: Kept) -> str:
+    """The text in which a hook gives each route its MTU, after all else that its stanza does: one that is there has
+    its number changed. What a DHCP server tells is left to it."""
+    for route in kept.routes:
+        lines = text.split("\n")
+        stanzas = [each for each in _of(text, path, nic) if each.family == route.family and each.method in WITH_MTU]
+        there = [
+            option
+            for each in stanzas
+            for option, said in _routes(each)
+            if said[1] in route.networks and said[2] == route.gateway
+        ]
+        for option in there:
+            lines[option.line] = re.sub(r"(\bmtu\s+(?:lock\s+)?)\d+", rf"\g<1>{kept.mtu}", lines[option.line], count=1)
+        if stanzas and not there:
+            last = stanzas[0].options[-1].line if stanzas[0].options else stanzas[0].line
+            indent = lines[last][: len(lines[last]) - len(lines[last].lstrip())] if stanzas[0].options else "    "
+            while lines[last].endswith("\\"):
+                last += 1
+            words = ["ip", *(["-6"] if route.family == 6 else []), "route", "replace", route.destination, "via",
+                     route.gateway, "dev", "$IFACE", *(["metric", str(route.metric)] if route.metric else []),
+                     *(["onlink"] if route.onlink else []), "mtu", str(kept.mtu)]  # fmt: skip
+            lines.insert(last + 1, f"{indent}up {' '.join(words)}")
+        text = "\n".join(lines)
+    return text
+
+
+def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
+    """The text with that MTU in every stanza that sets one, or in the first stanza of the interface."""
+    lines = text.split("\n")
+    stanzas = list(_of(text, path, nic))
+    settings = [option for each in stanzas for option, _ in _setting(each, path, nic)]
+    for option in settings:
+        pattern = r"(\bmtu\s+)\d+"
+        lines[option.line] = re.sub(pattern, rf"\g<1>{mtu}", lines[option.line], count=1)
+    if settings or not stanzas:
+        return "\n".join(lines)
+    stanza = next((each for each in stanzas if each.method in WITH_MTU), stanzas[0])
+    added = f"mtu {mtu}" if stanza.method in WITH_MTU else f"post-up ip link set dev $IFACE mtu {mtu}"
+    first = lines[stanza.options[0].line] if stanza.options else ""
+    indent = first[: len(first) - len(first.lstrip())] or "    "
+    head = stanza.line
+    while lines[head].endswith("\\"):
+        head += 1
+    lines.insert(head + 1, f"{indent}{added}")
+    return "\n".join(lines)
+
+
+def _setting(stanza: _Stanza, path: str, nic: Nic) -> list[tuple[_Option, int]]:
+    """The options that set the MTU, each with its value."""
+    found = []
+    for option in stanza.options:
+        if option.name == "mtu":
+            if not (option.value.isascii() and option.value.isdigit() and len(option.value) < 10):
+                raise Trouble(f"{path}:{option.line + 1}", f"mtu {option.value}", "a number of bytes")
+            found.append((option, int(option.value)))
+        elif option.name in HOOKS and (said := SETS.search(option.value)):
+            # Of another interface it is no matter of this one.
+            found += [(option, int(said[2]))] if said[1] in (nic.name, *OWN_NAMES) else []
+    return found
+
+
+def _of(text: str, path: str, nic: Nic) -> Iterator[_Stanza]:
+    """The stanzas of the interface."""
+    head: tuple[int, str, int, str] | None = None
+    options: list[_Option] = []
+    for number, line in _lines(text):
+        words = line.split()
+        if words[0] in STANZAS or words[0].startswith("allow-"):
+            if head is not None and head[1] == nic.name:
+                yield _Stanza(*head, tuple(options))
+            head, options = None, []
+            if words[0] == "iface":
+                if len(words) < 4 and "inherits" not in words:
+                    raise Trouble(f"{path}:{number + 1}", repr(line.strip()[:40]), "iface NAME FAMILY METHOD")
+                family = 6 if words[2] == "inet6" else 4
+                head = number, words[1], family, words[3] if len(words) > 3 else ""
+        elif head is not None:
+            name, _, value = line.strip().partition(" ") if " " in line.strip() else line.strip().partition("\t")
+            options.append(_Option(number, name.strip(), value.strip()))
+    if head is not None and head[1] == nic.name:
+        yield _Stanza(*head, tuple(options))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that say something, continued ones joined, with the number of their first."""
+    begun, parts = -1, ""
+    for number, line in enumerate(text.split("\n")):
+        if not parts and (not line.strip() or line.lstrip().startswith("#")):
+            continue
+        begun = number if begun < 0 else begun
+        if line.endswith("\\"):
+            parts += line[:-1] + " "
+            continue
+        if (parts + line).strip():
+            yield begun, parts + line
+        begun, parts = -1, ""
+    if parts.strip():
+        yield begun, parts

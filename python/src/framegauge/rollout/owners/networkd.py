@@ -1,0 +1,229 @@
+"""systemd-networkd and udev: the .network and .link files that set an interface's MTU, and their change.
+
+Of .network files the first one by name that matches counts, wherever it is; /etc hides the same name in /run and /usr,
+and drop-ins (NAME.network.d/*.conf) add to it (systemd.network(5)). Which one that is networkd itself notes in
+/run/systemd/netif/links. A .link file's MTU is given by udev when the interface appears (systemd.link(5)).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from dataclasses import replace
+
+from framegauge.rollout.owners import ini
+from framegauge.rollout.owners.ini import Entry
+from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
+
+__all__ = ["claims", "edits", "held", "lease_mtu", "of_netplan"]
+
+FOLDERS = ("/lib/systemd/network", "/usr/lib/systemd/network", "/usr/local/lib/systemd/network",
+           "/run/systemd/network", "/etc/systemd/network")  # fmt: skip
+ETC = "/etc/systemd/network"
+LINKS, LEASES = "/run/systemd/netif/links", "/run/systemd/netif/leases"
+DROP_IN = "90-framegauge-mtu.conf"
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+TRUE = ("1", "yes", "y", "true", "t", "on")
+
+
+def of_netplan(path: str) -> bool:
+    """Whether netplan writes the file anew from its own."""
+    return posixpath.basename(path).startswith("10-netplan-") and path.startswith("/run/")
+
+
+def claims(files: Files, nic: Nic) -> list[Claim]:
+    """What sets its MTU or, if nothing does, the file by which networkd manages it. Trouble for a file of no keys."""
+    found: list[Claim] = []
+    for path, entry in _values(files, nic, ".link"):
+        found.append(Claim("udev", path, entry.line, "[Link] MTUBytes", _bytes(entry, path)))
+    main = _main(files, nic, ".network")
+    if main is None:
+        return found
+    values = _values(files, nic, ".network")
+    found += [Claim("networkd", path, each.line, "[Link] MTUBytes", _bytes(each, path)) for path, each in values[-1:]]
+    told = lease_mtu(files, nic)
+    if told is not None and _uses_lease(files, main) and not values:
+        found.append(Claim("DHCP", f"{LEASES}/{nic.index}", 0, "option 26, with UseMTU=yes", told, lasting=False))
+    if not found:
+        found.append(Claim("networkd", main, 0, "[Link]", None))
+    return found
+
+
+def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
+    """The changes of the files that count: in /etc the file itself, elsewhere a drop-in of it. None if networkd does
+    not manage the interface. `kept`: routes of files in /etc that get an MTU of their own."""
+    reload: tuple[Command, ...] = (("networkctl", "reload"), ("networkctl", "reconfigure", nic.name))
+    made = []
+    for path, _ in _values(files, nic, ".link")[-1:]:
+        made.append(_edit(files, path, mtu, ()))
+    main = _main(files, nic, ".network")
+    if main is not None:
+        values = _values(files, nic, ".network")
+        made.append(_edit(files, values[-1][0] if values else main, mtu, reload))
+        if kept is not None:
+            texts = {each.path: each.after or "" for each in made}
+            for path in _all(files, main):
+                if path.startswith(f"{ETC}/"):
+                    texts[path] = _with_routes(texts.get(path, files[path]), path, kept)
+            own = {each.path: each for each in made}
+            made = [
+                replace(own[path], after=text) if path in own else Edit("networkd", path, files[path], text, reload)
+                for path, text in texts.items()
+                if path in own or text != files[path]
+            ]
+    return made
+
+
+def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
+    """The routes through a gateway to which [Route] sections give an MTU."""
+    main = _main(files, nic, ".network")
+    found = set()
+    for path in [] if main is None else _all(files, main):
+        for _, block in ini.blocks(files[path], path, "Route"):
+            route, entry = _route(block), ini.last(block, "Route", "MTUBytes")
+            if route is not None and entry is not None and entry.value:
+                found.add((route, _bytes(entry, path)))
+    return found
+
+
+def _route(block: list[Entry]) -> Via | None:
+    """The route that a [Route] section makes; None if it has no gateway."""
+    gateway, to = ini.last(block, "Route", "Gateway"), ini.last(block, "Route", "Destination")
+    if gateway is None or not gateway.value or gateway.value.startswith("_"):  # _dhcp4: whatever a server says
+        return None
+    return Via(6 if ":" in gateway.value else 4, to.value if to is not None else "default", gateway.value)
+
+
+def _with_routes(text: str, path: str, kept: Kept) -> str:
+    """The text in which [Route] sections give these routes an MTU. What is a Gateway= of [Network], which has none,
+    becomes a section."""
+    for route in kept.routes:
+        same = {Via(route.family, name, route.gateway) for name in route.networks}
+        mine = [(head, block) for head, block in ini.blocks(text, path, "Route") if _route(block) in same]
+        for head, block in reversed(mine):
+            lines = text.split("\n")
+            entry = ini.last(block, "Route", "MTUBytes")
+            if entry is not None:
+                lines[entry.line - 1] = f"MTUBytes={kept.mtu}"
+            else:
+                lines.insert(head, f"MTUBytes={kept.mtu}")
+            text = "\n".join(lines)
+        short = [
+            each
+            for _, block in ini.blocks(text, path, "Network")
+            for each in block
+            if each.key == "Gateway" and each.value == route.gateway
+        ]
+        if short and not mine and route.destination == "default":
+            lines = text.split("\n")
+            del lines[short[0].line - 1]
+            rest = "\n".join(lines).rstrip("\n")
+            text = f"{rest}\n\n[Route]\nGateway={route.gateway}\nMTUBytes={kept.mtu}\n"
+    return text
+
+
+def lease_mtu(files: Files, nic: Nic) -> int | None:
+    """What the DHCP server told networkd; Trouble if that is no number."""
+    path = f"{LEASES}/{nic.index}"
+    entry = ini.last(ini.entries(files.get(path, ""), path), "", "MTU")
+    return None if entry is None else _bytes(entry, path)
+
+
+def _edit(files: Files, path: str, mtu: int, reload: tuple[Command, ...]) -> Edit:
+    owner = "udev" if ".link" in path else "networkd"
+    if path.startswith(f"{ETC}/"):
+        text = files[path]
+        return Edit(owner, path, text, ini.with_key(text, path, "Link", "MTUBytes", str(mtu)), reload)
+    name = posixpath.basename(posixpath.dirname(path) if path.endswith(".conf") else path).removesuffix(".d")
+    place = f"{ETC}/{name}.d/{DROP_IN}"
+    before = files.get(place)
+    return Edit(owner, place, before, ini.with_key(before or "", place, "Link", "MTUBytes", str(mtu)), reload)
+
+
+def _main(files: Files, nic: Nic, ending: str) -> str | None:
+    """The file that networkd, or udev, has chosen for the interface."""
+    if ending == ".network":
+        noted = f"{LINKS}/{nic.index}"
+        if noted in files:
+            entry = ini.last(ini.entries(files[noted], noted), "", "NETWORK_FILE")
+            return entry.value if entry is not None and entry.value in files else None
+    by_name: dict[str, str] = {}
+    for folder in FOLDERS:
+        by_name |= {
+            posixpath.basename(path): path
+            for path in files
+            if posixpath.dirname(path) == folder and path.endswith(ending)
+        }
+    for name in sorted(by_name):
+        if _matches(ini.entries(files[by_name[name]], by_name[name]), nic):
+            return by_name[name]
+    return None
+
+
+def _all(files: Files, main: str) -> list[str]:
+    """The file and its drop-ins, in the order in which they count."""
+    name = posixpath.basename(main)
+    by_name: dict[str, str] = {}
+    for folder in FOLDERS:
+        inner = f"{folder}/{name}.d"
+        by_name |= {posixpath.basename(path): path for path in files if posixpath.dirname(path) == inner}
+    return [main, *(by_name[each] for each in sorted(by_name) if each.endswith(".conf"))]
+
+
+def _values(files: Files, nic: Nic, ending: str) -> list[tuple[str, Entry]]:
+    main = _main(files, nic, ending)
+    if main is None:
+        return []
+    found = []
+    for path in _all(files, main):
+        entry = ini.last(ini.entries(files[path], path), "Link", "MTUBytes")
+        if entry is not None and entry.value:
+            found.append((path, entry))
+    return found
+
+
+def _uses_lease(files: Files, main: str) -> bool:
+    """Whether DHCP's MTU is taken: no, unless a file says so."""
+    said = [
+        each.value.lower()
+        for path in _all(files, main)
+        for each in ini.entries(files[path], path)
+        if each.section in ("DHCPv4", "DHCP") and each.key == "UseMTU"
+    ]
+    return bool(said) and said[-1] in TRUE
+
+
+def _bytes(entry: Entry, path: str) -> int:
+    found = re.fullmatch(r"(\d{1,9})([KMG]?)", entry.value)
+    if found is None:
+        raise Trouble(f"{path}:{entry.line}", f"{entry.key}={entry.value}", "a number of bytes")
+    return int(found[1]) * UNITS[found[2]]
+
+
+def _matches(found: list[Entry], nic: Nic) -> bool:
+    """Whether [Match] means the interface; no, where it asks for what is not known here."""
+    asked = [each for each in found if each.section == "Match"]
+    if not asked:
+        return False
+    known: dict[str, list[str | None]] = {
+        "Name": [nic.name], "OriginalName": [nic.name], "MACAddress": [nic.address],
+        "PermanentMACAddress": [nic.permanent or nic.address], "Driver": [nic.driver], "Type": ["ether"],
+        "Kind": [nic.kind],
+    }  # fmt: skip
+    return all(each.key in known and _one_of(each.value, known[each.key]) for each in asked)
+
+
+def _one_of(value: str, mine: list[str | None]) -> bool:
+    words = value.split()
+    negated = bool(words) and words[0].startswith("!")
+    if negated:
+        words[0] = words[0][1:]
+    patterns = [word.replace("-", ":") if _is_address(word) else word for word in words]
+    # A NIC is of no kind, so that !* means it.
+    known = [own for own in mine if own is not None]
+    return any(fnmatch.fnmatch(own.lower(), each.lower()) for own in known for each in patterns) != negated
+
+
+def _is_address(word: str) -> bool:
+    return re.fullmatch(r"([0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}", word) is not None

@@ -1,0 +1,147 @@
+"""NetworkManager: the profile (keyfile) of an interface, what MTU it sets, and its change.
+
+Which profile is active NetworkManager notes by its UUID in /run/NetworkManager/devices. `mtu=0`, or none, leaves it to
+DHCP's option 26 or the device (nm-settings-keyfile(5)).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from framegauge.rollout.owners import ini
+from framegauge.rollout.owners.ini import Entry
+from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
+
+__all__ = ["claims", "edit", "held", "of_netplan"]
+
+FOLDERS = ("/etc/NetworkManager/system-connections", "/run/NetworkManager/system-connections",
+           "/usr/lib/NetworkManager/system-connections")  # fmt: skip
+DEVICES = "/run/NetworkManager/devices"
+SECTIONS = ("ethernet", "802-3-ethernet")
+ROUTE = re.compile(r"route\d+")
+
+
+def of_netplan(path: str) -> bool:
+    """Whether netplan writes the profile anew from its own files."""
+    return posixpath.basename(path).startswith("netplan-") and path.startswith("/run/")
+
+
+def claims(files: Files, nic: Nic) -> list[Claim]:
+    """What the profile says of the MTU; nothing if there is no profile of the interface."""
+    path = _profile(files, nic)
+    if path is None:
+        return []
+    found = ini.entries(files[path], path)
+    entry = _mtu(found)
+    if entry is None or entry.value in ("", "0", "auto"):
+        return [Claim("NetworkManager", path, 0 if entry is None else entry.line, "[ethernet] mtu", None)]
+    if not (entry.value.isascii() and entry.value.isdigit() and len(entry.value) < 10):
+        raise Trouble(f"{path}:{entry.line}", f"mtu={entry.value}", "a number of bytes")
+    return [Claim("NetworkManager", path, entry.line, f"[{entry.section}] mtu", int(entry.value))]
+
+
+def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | None:
+    """The change of the profile, which NetworkManager makes itself; None if there is none. `kept`: static routes of it
+    that get an MTU of their own."""
+    path = _profile(files, nic)
+    if path is None:
+        return None
+    found = ini.entries(files[path], path)
+    entry, uuid = _mtu(found), ini.last(found, "connection", "uuid")
+    if uuid is None:
+        raise Trouble(path, "a profile without a uuid", "one, as NetworkManager gives it")
+    section = SECTIONS[0] if entry is None else entry.section
+    text = ini.with_key(files[path], path, section, "mtu", str(mtu))
+    before = "0" if entry is None or not entry.value.isdigit() else entry.value
+
+    routed = text if kept is None else _with_routes(text, path, kept)
+
+    def commands(value: str, profile: str) -> tuple[Command, ...]:
+        words: list[str] = []
+        for family in (4, 6):
+            if _listed(text, path, family) != _listed(routed, path, family):
+                words += [f"ipv{family}.routes", _listed(profile, path, family)]
+        modify = ("nmcli", "connection", "modify", "uuid", uuid.value, "802-3-ethernet.mtu", value, *words)
+        return modify, ("nmcli", "device", "reapply", nic.name)
+
+    back = commands(before, text)
+    return Edit(
+        "NetworkManager", path, files[path], routed, commands(str(mtu), routed), mode=0o600, whole=False, back=back
+    )
+
+
+def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
+    """The static routes through a gateway to which the profile gives an MTU."""
+    path = _profile(files, nic)
+    found = set()
+    for family in () if path is None else (4, 6):
+        for route, _, options in _routes(files[path or ""], path or "", family):
+            mtu = dict(each.partition("=")[::2] for each in options).get("mtu", "")
+            if route is not None and mtu.isascii() and mtu.isdigit() and len(mtu) < 10:
+                found.add((route, int(mtu)))
+    return found
+
+
+def _routes(text: str, path: str, family: int) -> list[tuple[Via | None, Entry, list[str]]]:
+    """The routes of a profile: each with its entry (`route1=NETWORK,GATEWAY,METRIC`) and options (`route1_options`)."""
+    section = f"ipv{family}"
+    there = ini.entries(text, path)
+    found: list[tuple[Via | None, Entry, list[str]]] = []
+    for entry in there:
+        if entry.section.lower() != section or not ROUTE.fullmatch(entry.key):
+            continue
+        to, *more = entry.value.split(",")
+        options = ini.last(there, section, f"{entry.key}_options")
+        route = Via(family, to, more[0]) if more and more[0] else None
+        found.append((route, entry, options.value.split(",") if options is not None and options.value else []))
+    return found
+
+
+def _with_routes(text: str, path: str, kept: Kept) -> str:
+    for route in kept.routes:
+        same = {Via(route.family, name, route.gateway) for name in route.networks}
+        for found, entry, options in _routes(text, path, route.family):
+            if found in same:
+                others = [each for each in options if not each.startswith("mtu=")]
+                value = ",".join([*others, f"mtu={kept.mtu}"])
+                text = ini.with_key(text, path, f"ipv{route.family}", f"{entry.key}_options", value)
+    return text
+
+
+def _listed(text: str, path: str, family: int) -> str:
+    """All routes as nmcli takes them: NETWORK GATEWAY METRIC NAME=VALUE…, with commas in between."""
+    rows = (" ".join([*entry.value.split(","), *options]) for _, entry, options in _routes(text, path, family))
+    return ", ".join(" ".join(row.split()) for row in rows)
+
+
+def _mtu(found: list[Entry]) -> Entry | None:
+    return next((entry for name in SECTIONS if (entry := ini.last(found, name, "mtu")) is not None), None)
+
+
+def _profile(files: Files, nic: Nic) -> str | None:
+    """The file of the active profile; if that is not noted, of the one that names the interface."""
+    profiles = {
+        path: ini.entries(files[path], path)
+        for path in sorted(files)
+        if posixpath.dirname(path) in FOLDERS and path.endswith(".nmconnection")
+    }
+    noted = f"{DEVICES}/{nic.index}"
+    if noted in files:
+        uuid = ini.last(ini.entries(files[noted], noted), "device", "connection-uuid")
+        for path, found in profiles.items():
+            own = ini.last(found, "connection", "uuid")
+            if uuid is not None and own is not None and own.value == uuid.value:
+                return path
+    return next((path for path, found in profiles.items() if _means(found, nic)), None)
+
+
+def _means(found: list[Entry], nic: Nic) -> bool:
+    name = ini.last(found, "connection", "interface-name")
+    if name is not None:
+        return name.value == nic.name
+    address = next((each for key in SECTIONS if (each := ini.last(found, key, "mac-address")) is not None), None)
+    if address is not None:
+        return address.value.lower() in (nic.address, nic.permanent)
+    parent, number = ini.last(found, "vlan", "parent"), ini.last(found, "vlan", "id")
+    return parent is not None and number is not None and f"{parent.value}.{number.value}" == nic.name

@@ -1,0 +1,152 @@
+"""Who owns the MTU of the interface, as findings: what will undo the change, and what has it last. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from framegauge.rollout.model import Finding
+from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Via, dhcp, ownership
+from framegauge.rollout.preflight.case import LARGE, Case
+from framegauge.rollout.preflight.devices import carriers
+
+__all__ = ["below", "edits", "found", "of"]
+
+
+MAKERS = ("boot", "static")  # of routes: those that files name, and not what a router or a daemon tells
+
+
+def of(case: Case, hold: int | None = None) -> Ownership:
+    """Who sets its MTU by the files that could be read. `hold`: the MTU that routes through a gateway keep; None: that
+    of the interface before."""
+    kept = _kept(case, case.before if hold is None else hold)
+    udhcpc = dhcp.udhcpc_takes_it(case.facts.get("udhcpc", ()), case.interface)
+    return ownership(case.files, case.nic(), case.target, case.programs | ({"udhcpc"} if udhcpc else set()), kept)
+
+
+def _kept(case: Case, hold: int) -> Kept | None:
+    """The routes through a gateway that do not get the new MTU; None where all do."""
+    if case.asked.scope == "all" or case.target <= hold:
+        return None
+    found = []
+    for family, listed in ((4, case.facts["routes"]), (6, case.facts["routes6"])):
+        for each in listed or []:
+            if each.get("dev") != case.interface or "gateway" not in each or each.get("protocol", "boot") not in MAKERS:
+                continue
+            if (each.get("metrics") or [{}])[0].get("mtu", hold) != hold:
+                continue  # an administrator's, which stays
+            onlink = "onlink" in each.get("flags", [])
+            found.append(Via(family, each["dst"], each["gateway"], each.get("metric"), onlink))
+    return Kept(hold, tuple(found))
+
+
+def found(case: Case, mine: Ownership) -> Iterator[Finding]:
+    """A finding for each that sets another MTU, and one for who manages the interface and says nothing of it."""
+    how = {each.owner: each.path for each in mine.edits}
+    for claim in mine.claims:
+        if claim.mtu is None and not claim.lasting:
+            text = f"{claim.owner}, which takes what a server tells ({claim.key})"
+            yield case.finding("dhcp", "warning", text, str(case.target), dhcp.server_lines(case.target))
+        elif claim.mtu is None:
+            text = f"{claim.owner} ({claim.place}), which sets no MTU"
+            yield case.finding("owner", "note", text, f"{case.target} there", _remedy(claim, how))
+        elif claim.mtu != case.target:
+            verb = "sets" if claim.lasting else "is told"
+            text = f"{claim.owner}, which {verb} {claim.mtu} ({claim.key} in {claim.place})"
+            remedy = _remedy(claim, how)
+            if not claim.lasting:
+                remedy += f", or {dhcp.server_lines(case.target)}"
+            what = "owner" if claim.lasting else "dhcp"
+            yield case.finding(what, "warning", text, str(case.target), remedy)
+    for trouble in mine.troubles:
+        where, _, rest = trouble.partition(": found ")
+        what, _, expected = rest.rpartition(", expected ")
+        remedy = "mend it first: its owner may refuse it at the next reload"
+        yield case.finding("file", "warning", f"{what} in {where}", expected or "a file of its owner", remedy)
+    unread = case.facts["unreadable"]
+    if unread:
+        text = f"no permission to read {', '.join(unread[:4])}" + (", …" if len(unread) > 4 else "")
+        remedy = "log in as root, or look there for an mtu: who owns it is not known"
+        yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
+    elif not mine.claims and not mine.troubles:
+        remedy = "the change lasts until the host starts anew, or the interface is made anew"
+        yield case.finding("owner", "note", "nobody who sets it", "a file that does", remedy)
+    if mine.pods is not None:
+        yield from _pods(case, mine)
+
+
+def below(case: Case) -> Iterator[Finding]:
+    """Who keeps less for what the interface stands on: after the next start the kernel takes no more, or a bridge has
+    no more. That nobody does is told only where the interface itself has an owner: else nothing of it lasts."""
+    lasts = case.target > LARGE and bool(of(case).claims)
+    for name, mine in _lower(case):
+        least = min((claim for claim in mine.claims if claim.mtu is not None), key=_mtu, default=None)
+        after = f"after the next start {case.interface} stays at {LARGE if least is None else least.mtu} else"
+        if least is not None:
+            text = f"{least.owner}, which sets {least.mtu} for {name} below it ({least.place})"
+            path = mine.edits[0].path if mine.edits else least.path
+            yield case.finding("owner", "warning", text, f"{case.target} or more", f"change {path}, too: {after}")
+        elif lasts and not mine.edits:
+            text, remedy = f"nobody who sets an MTU for {name} below it", f"set it where {name} is made: {after}"
+            yield case.finding("owner", "warning", text, f"{case.target} or more", remedy)
+
+
+def edits(case: Case, hold: int | None = None) -> list[Edit]:
+    """The changes that have all owners keep it: first for what the interface stands on, the lowest first. A file that
+    several of them are in is changed once. `hold`: as for `of`."""
+    made: dict[str, Edit] = {}
+    files = dict(case.files)
+
+    def taken(more: Iterable[Edit]) -> None:
+        for each in more:
+            first = made.get(each.path, each)
+            reload = tuple(dict.fromkeys((*first.reload, *each.reload)))
+            made[each.path] = each if first is each else replace(first, after=each.after, reload=reload)
+            if each.after is not None and each.whole:
+                files[each.path] = each.after
+
+    if case.target > LARGE:
+        for name in [name for name, _ in reversed(list(_lower(case)))]:
+            taken(_alone(case, files, name, case.target).edits)
+    taken(_alone(case, files, case.interface, hold).edits)
+    return list(made.values())
+
+
+def _lower(case: Case) -> Iterator[tuple[str, Ownership]]:
+    """What the interface stands on and to which no owner gives as much, the nearest first."""
+    for link in carriers(case, case.link):
+        mine = _alone(case, case.files, link.name, case.target)
+        set_there = [claim.mtu for claim in mine.claims if claim.mtu is not None]
+        if not set_there or min(set_there) < case.target:
+            yield link.name, mine
+
+
+def _alone(case: Case, files: Mapping[str, str], interface: str, hold: int | None) -> Ownership:
+    """As `of`, of another interface of the host, with other texts of its files."""
+    return of(replace(case, interface=interface, facts={**case.facts, "files": files}), hold)
+
+
+def _mtu(claim: Claim) -> int:
+    return claim.mtu or 0
+
+
+def _pods(case: Case, mine: Ownership) -> Iterator[Finding]:
+    pods = mine.pods
+    assert pods is not None
+    if pods.mtu is not None and pods.mtu > case.target:
+        text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
+        remedy = f"lower them first, below {case.target} by what the overlay takes: {pods.advice(case.target)}"
+        yield case.finding("pods", "refused", text, f"less than {case.target}", remedy)
+        return
+    has = "an MTU that it finds by itself" if pods.mtu is None else str(pods.mtu)
+    text = f"pods of {pods.plugin} with {has} ({pods.path})"
+    remedy = f"once all hosts are raised: {pods.advice(case.target)}"
+    yield case.finding("pods", "note", text, f"{case.target} without what an overlay takes", remedy)
+
+
+def _remedy(claim: Claim, how: dict[str, str]) -> str:
+    owner = {"DHCP": "networkd"}.get(claim.owner, claim.owner)
+    path = how.get("netplan") or how.get(owner)
+    if path is None:
+        return f"set the MTU in {claim.path}"
+    return f"change {path}; the lines are below (changes)"

@@ -1,0 +1,183 @@
+"""Reads what a preflight needs of hosts, through their agents: interfaces, routes, programs, and the files of who sets
+MTUs. Nothing is changed on a host."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from framegauge.check import plan as check_plan
+from framegauge.check.plan import Member
+from framegauge.errors import AgentFailure, BadAnswer
+from framegauge.printable import one_line
+from framegauge.rollout.model import Json
+from framegauge.testbeds.base import Host, afterwards
+from framegauge.workloads.programs import Running
+
+__all__ = ["SCRIPT", "parsed", "read"]
+
+SECONDS = 30.0
+AT_ONCE = 8
+MOST_OUTPUT_BYTES = 8 << 20
+MOST_FILE_BYTES = 256 << 10
+# Programs that bear on an MTU, as /proc/PID/comm has them: 15 characters at most.
+PROGRAMS = ("dhclient", "dhcpcd", "systemd-network", "NetworkManager", "ovs-vswitchd", "ceph-osd", "cilium-agent",
+            "flanneld", "calico-node")  # fmt: skip
+FILES = (
+    "/lib/netplan/*.yaml", "/usr/lib/netplan/*.yaml", "/etc/netplan/*.yaml", "/run/netplan/*.yaml",
+    "/etc/systemd/network/*.network", "/etc/systemd/network/*.link", "/etc/systemd/network/*/*.conf",
+    "/run/systemd/network/*.network", "/run/systemd/network/*.link", "/run/systemd/network/*/*.conf",
+    "/usr/lib/systemd/network/*.network", "/usr/lib/systemd/network/*.link",
+    "/usr/local/lib/systemd/network/*.network", "/usr/local/lib/systemd/network/*.link",
+    "/run/systemd/netif/links/*", "/run/systemd/netif/leases/*",
+    "/etc/NetworkManager/system-connections/*", "/run/NetworkManager/system-connections/*",
+    "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
+    "/etc/network/interfaces", "/etc/network/interfaces.d/*",
+    "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
+    "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
+    "/etc/cloud/cloud.cfg.d/*.cfg", "/etc/cni/net.d/*", "/run/flannel/subnet.env", "/etc/ceph/*.conf",
+)  # fmt: skip
+# NetworkManager's profiles may hold passwords of networks: of those no more is read than who they are, their MTU and
+# their routes.
+SECRET = "/etc/NetworkManager/* | /run/NetworkManager/system* | /usr/lib/NetworkManager/*"
+PUBLIC = "^\\[|^(id|uuid|type|interface-name|mac-address|mtu|parent|route[0-9]+(_options)?)[ ]*="
+
+# Programs count that run in the host's network namespace, or whose namespace this user may not see; one that has ended,
+# and is only not waited for yet, has neither a namespace nor a command.
+# Each part: a line `@@ BYTES WHAT`, that many bytes, and a line end. POSIX sh; what a host does not have is left out.
+SCRIPT = f"""
+LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
+part() {{ text=${{2%x}}; printf '@@ %d %s\\n' "$(($(printf %s "$text" | wc -c)))" "$1"; printf '%s\\n' "$text"; }}
+bounded() {{ head -c {MOST_FILE_BYTES} "$1"; }}
+own=$(readlink /proc/self/ns/net)
+here() {{
+  net=$(readlink "$1/ns/net")
+  if [ -n "$net" ]; then [ "$net" = "$own" ]; else [ -n "$(head -c 1 "$1/cmdline")" ]; fi
+}}
+part session "$SSH_CONNECTION"
+part 'json links' "$(ip -d -j link show 2>/dev/null)"
+part 'json routes' "$(ip -j -4 route show table main 2>/dev/null | head -c 4000000)"
+part 'json routes6' "$(ip -j -6 route show table main 2>/dev/null | head -c 4000000)"
+part programs "$(for d in /proc/[0-9]*; do
+  read -r name <"$d/comm" || continue
+  case $name in {"|".join(PROGRAMS)}) ;; *) continue ;; esac
+  if here "$d"; then printf '%s\\n' "$name"; fi
+done 2>/dev/null)"
+part udhcpc "$(for d in /proc/[0-9]*; do
+  read -r name <"$d/comm" || continue
+  case $name in udhcpc|busybox) ;; *) continue ;; esac
+  if here "$d"; then head -c 4000 "$d/cmdline" | tr '\\0\\n' '  '; echo; fi
+done 2>/dev/null)"
+if command -v ovs-vsctl >/dev/null 2>&1; then
+  part 'json ovs' "$(ovs-vsctl --timeout=5 --format=json --columns=name,mtu,mtu_request list interface 2>/dev/null)"
+fi
+for f in {" ".join(FILES)}; do
+  [ -e "$f" ] || [ -h "$f" ] || continue
+  if [ -d "$f" ]; then continue; fi
+  if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
+  case $f in
+    {SECRET}) part "file $f" "$(bounded "$f" | grep -E '{PUBLIC}'; printf x)" ;;
+    *) part "file $f" "$(bounded "$f"; printf x)" ;;
+  esac
+done
+for f in /etc/netplan /etc/NetworkManager/system-connections /var/lib/dhcp; do
+  if [ -d "$f" ] && [ ! -r "$f" ]; then part "unreadable $f" ''; fi
+done
+for f in /var/lib/dhcpcd/*.lease; do
+  if [ -r "$f" ]; then part "file $f" "$(bounded "$f" | od -An -v -tx1 | tr -d ' \\n')"; fi
+done
+part end ''
+"""
+
+
+def read(hosts: Sequence[Host], errors: dict[str, str], checked: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """The facts of each host by its name; of one that fails, a line in `errors`. `checked`: the answers of
+    `check.facts`, where they have been read.
+
+    `check`: the answer of `check.facts`; `links`, `routes`, `routes6`: what `ip -d -j link` and `ip -j route` print, or
+    null; `session`: both ends of the ssh session, or empty; `programs`; `udhcpc`: the commands of those that run;
+    `ovs`: a list by interface, or null; `files`: texts by path; `unreadable`: paths that this user may not read.
+    """
+    members = [Member(host) for host in hosts]
+    checked = check_plan.read_facts(members, errors) if checked is None else checked
+    asked = [host for host in hosts if host.name in checked and host.name not in errors]
+    found: dict[str, Json] = {}
+    # They mostly wait for their hosts.
+    with ThreadPoolExecutor(AT_ONCE, "survey") as pool:
+        for host, answer in zip(asked, pool.map(_files, asked), strict=True):
+            if isinstance(answer, str):
+                errors[host.name] = answer
+            else:
+                found[host.name] = {"check": checked[host.name], **answer}
+    return found
+
+
+def _files(host: Host) -> Json | str:
+    """What the script tells of a host, or a line that says why not."""
+    try:
+        number = host.agent.request("process.spawn", {"argv": ["sh", "-c", SCRIPT], "directory": None})["process"]
+        with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
+            program = Running(host, "preflight", number, most_bytes=MOST_OUTPUT_BYTES)
+            if program.wait(SECONDS) is None:
+                return f"{host.name}: reading its files took more than {SECONDS:g} s"
+            return parsed(program.octets(), host.name)
+    except AgentFailure as error:
+        return one_line(error)
+
+
+def parsed(data: bytes, name: str) -> Json:
+    """What the script has printed; BadAnswer for anything else."""
+    found: Json = {
+        "links": None, "routes": None, "routes6": None, "ovs": None, "session": "", "programs": [], "udhcpc": [],
+        "files": {}, "unreadable": [],
+    }  # fmt: skip
+    at = 0
+    while True:
+        head, _, _ = data[at : at + 5000].partition(b"\n")
+        words = head.decode("utf-8", "replace").split(" ", 3)
+        if len(words) < 3 or words[0] != "@@" or not words[1].isdigit() or len(words[1]) > 9:
+            raise BadAnswer(f"{name}: found {one_line(head[:60])}, expected a part of what the preflight reads")
+        begin = at + len(head) + 1
+        end = begin + int(words[1])
+        if end >= len(data):
+            raise BadAnswer(f"{name}: found {len(data)} bytes, expected the end of what the preflight reads")
+        if words[2] == "end":
+            return found
+        _add(found, words[2], words[3] if len(words) > 3 else "", data[begin:end])
+        at = end + 1
+
+
+def _add(found: Json, kind: str, what: str, octets: bytes) -> None:
+    text = octets.decode("utf-8", "replace")
+    if kind == "json":
+        found[what] = _json(text) if what != "ovs" else _ovs(_json(text))
+    elif kind == "file" and text.encode() == octets:
+        found["files"][what] = text
+    elif kind in ("file", "unreadable"):  # other than UTF-8 cannot be read
+        found["unreadable"].append(what)
+    elif kind == "session":
+        found["session"] = text
+    elif kind == "udhcpc":
+        found["udhcpc"] = [line for line in text.splitlines() if re.search(r"\budhcpc ", line)]
+    elif kind == "programs":
+        found["programs"] = sorted({line for line in text.splitlines() if line in PROGRAMS})
+
+
+def _json(text: str) -> Any:
+    """A list or mapping; None if a host's ip is too old for -j, or has printed nothing."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _ovs(table: Any) -> list[Json] | None:
+    """The rows of `ovs-vsctl --format=json`, where an empty optional value is `["set", []]` (RFC 7047)."""
+    try:
+        rows = [dict(zip(table["headings"], row, strict=True)) for row in table["data"]]
+    except (TypeError, KeyError, ValueError):
+        return None
+    return [{key: None if isinstance(value, list) else value for key, value in row.items()} for row in rows]

@@ -1,0 +1,89 @@
+"""The path MTUs of a host's routes as one value, as the agent has them (`routes4:eth0`, pipe/README.md). Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.errors import BadAnswer
+
+__all__ = ["FREE", "Held", "Route", "Value", "largest", "of_answer", "parse", "value"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a route asks for: an MTU in bytes, 0 for none. `locked`: it stays when that of the interface rises."""
+
+    mtu: int = 0
+    locked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.mtu}{'!' if self.locked else ''}"
+
+
+FREE = Held()
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route through an interface. `connected`: to a subnet of the interface, through no gateway."""
+
+    family: int
+    name: str
+    connected: bool
+    held: Held
+
+
+@dataclass(frozen=True)
+class Value:
+    """What each route is to ask for: those that are named, and all others."""
+
+    others: Held
+    named: Mapping[str, Held]
+
+    def of(self, name: str) -> Held:
+        """What one route is to ask for."""
+        return self.named.get(name, self.others)
+
+    def __str__(self) -> str:
+        return " ".join([str(self.others), *(f"{name}={held}" for name, held in sorted(self.named.items()))])
+
+
+def value(routes: Iterable[Route], others: Held, wanted: Callable[[Route], Held]) -> Value:
+    """`others`, and by name the routes for which something else is wanted."""
+    found = {each.name: wanted(each) for each in routes}
+    return Value(others, {name: held for name, held in found.items() if held != others})
+
+
+def parse(text: str) -> Value:
+    """The value in a text; BadAnswer if it is none."""
+    try:
+        first, *words = text.split()
+        named = dict(word.rsplit("=", 1) for word in words)
+        return Value(_held(first), {name: _held(held) for name, held in named.items()})
+    except ValueError:
+        raise BadAnswer(f"found the route MTUs {text!r}, expected such as 1500 10.0.0.0/24=0") from None
+
+
+def largest(routes: Iterable[Route], value: Value, mtu: int, address: str) -> int:
+    """The largest packet to an address through an interface of this MTU: the longest of its routes there says."""
+    place = ipaddress.ip_address(address.partition("%")[0])
+    best, held = -1, value.others
+    for route in routes:
+        network = ipaddress.ip_network(route.name.partition("#")[0].partition("@")[0], strict=False)
+        if network.version == place.version and place in network and network.prefixlen > best:
+            best, held = network.prefixlen, value.of(route.name)
+    return min(held.mtu or mtu, mtu)
+
+
+def _held(word: str) -> Held:
+    return Held(int(word.removesuffix("!")), word.endswith("!"))
+
+
+def of_answer(routes: Sequence[Mapping[str, Any]]) -> list[Route]:
+    """The routes in an answer of `host.routes`."""
+    return [
+        Route(each["family"], each["route"], each["connected"], Held(each["mtu"], each["locked"])) for each in routes
+    ]

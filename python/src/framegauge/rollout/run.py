@@ -1,0 +1,397 @@
+"""What the verbs of `framegauge rollout` do, without arguments or printing: a file in, a document out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from framegauge.agents.ssh import Remote
+from framegauge.check.addresses import candidates
+from framegauge.check.judgement import planner
+from framegauge.check.plan import Member, ask_all, read_facts
+from framegauge.errors import AgentFailure, InputError
+from framegauge.files.machines import Machine
+from framegauge.rollout import preflight, transition
+from framegauge.rollout.engine import Engine, Outcome, Pause, Released, Settings
+from framegauge.rollout.file import Rollout
+from framegauge.rollout.fleet import Fleet
+from framegauge.rollout.journal import Journal, Past, folder_of, read
+from framegauge.rollout.model import Asked, Finding, Json
+from framegauge.rollout.preflight import survey
+from framegauge.rollout.preflight.links import Links
+from framegauge.rollout.proof import HEADERS, TIMESTAMPS_BYTES, Prover, new_connections
+from framegauge.rollout.routes import largest, parse
+from framegauge.rollout.switches import hook
+from framegauge.rollout.transition import HostChange, Link
+from framegauge.testbeds.listed import NETNS, ListedHosts, of_machine, remote
+
+__all__ = [
+    "Opened", "apply", "described", "engine", "gate", "lines_of", "opened", "plan", "refused", "states", "surveyed",
+]  # fmt: skip
+
+SHORTEST_PATIENCE_SECONDS, PATIENCE_SHARE = 2.0, 0.25
+MOST_LISTED = 20  # connections per host
+STANDARD_ERROR = 2
+QUICK_SECONDS = 1.0  # of a gate that need not be waited for
+PLANNED = ("question", "findings", "steps", "changes", "addresses")  # of a plan, what its journal keeps beside
+GATE_WORDS = {1: "stop", 2: "cannot say"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The hosts of a roll-out with their facts, interfaces and addresses. `missing`: hosts that could not be reached,
+    and why; all else is without them."""
+
+    rollout: Rollout
+    asked: Asked
+    members: tuple[Member, ...]
+    facts: Mapping[str, Json]
+    links: Mapping[str, tuple[Link, ...]]
+    addresses: Mapping[str, tuple[str, ...]]
+    past: Past
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> int:
+        """With how many others full-size packets must pass."""
+        most = planner.PEERS if len(self.members) > planner.FULL_MESH_HOSTS else len(self.members) - 1
+        return min(self.rollout.file.probes, most)
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a host may take to answer."""
+        return max(SHORTEST_PATIENCE_SECONDS, PATIENCE_SHARE * self.asked.lease_seconds)
+
+    def prover(self, changes: Sequence[HostChange] = ()) -> Prover:
+        """Probes between these hosts, of packets as large as they send after these changes."""
+        return Prover(self.members, self.asked.families, self.patience_seconds, partial(_largest, self, changes))
+
+    def fleet(self, changes: Sequence[HostChange]) -> Fleet:
+        """Their leases."""
+        sudo = [each.name for each in self.members if getattr(each.host.agent, "about", {}).get("user_id", 0) != 0]
+        return Fleet(self.members, changes, self.asked.lease_seconds, self.patience_seconds, sudo)
+
+
+@contextmanager
+def opened(rollout: Rollout, folder: Path | None, say: Say, undoing: bool = False) -> Iterator[Opened]:
+    """Reaches every host and reads what it is; InputError or AgentFailure if one cannot be reached, or has no such
+    interface. Nothing is changed. `undoing`: the interfaces are those that the journal says were changed, and a host
+    that cannot be reached is `missing`."""
+    past = read(folder or folder_of(rollout.path))
+    asked = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
+    listed = ListedHosts([_remote(each) for each in rollout.machines], say)
+    try:
+        members = tuple(Member(host, asked.interfaces[host.name]) for host in listed.hosts())
+        errors: dict[str, str] = {}
+        facts = read_facts(members, errors)
+        links = _links(members, asked, facts, past.origin if undoing else {}, errors)
+        if errors and not undoing:
+            raise AgentFailure("\n".join(lines_of(errors)))
+        members = tuple(each for each in members if each.name not in errors)
+        addresses = {
+            each.name: tuple(
+                one.address for family in (4, 6) for one in candidates(facts[each.name], family, each.interface)
+            )
+            for each in members
+        }
+        yield Opened(rollout, asked, members, facts, links, addresses, past, errors)
+    finally:
+        listed.close()
+
+
+def lines_of(errors: Mapping[str, str]) -> list[str]:
+    """A line for each host that failed."""
+    return [why if why.startswith(name) else f"{name}: {why}" for name, why in errors.items()]
+
+
+def _remote(machine: Machine) -> str | Remote:
+    """A host on this machine, or one for ssh."""
+    here = machine.name == "local" or machine.name.startswith(NETNS)
+    return remote(machine.name) if here and machine.ssh is None else of_machine(machine)
+
+
+def _links(
+    members: Sequence[Member],
+    asked: Asked,
+    facts: Mapping[str, Json],
+    origin: Mapping[str, Mapping[str, str]],
+    errors: dict[str, str],
+) -> dict[str, tuple[Link, ...]]:
+    """The interfaces of every host that is meant, and those beneath that are to rise with it; or those of `origin`."""
+    wanted: dict[str, list[str]] = {}
+    ports = _ports(members, facts, errors)
+    for name, known in facts.items():
+        interface = asked.interfaces[name]
+        there = [each["name"] for each in known["interfaces"]]
+        if interface not in there:
+            raise InputError(f"{name}: found no interface {interface}, expected one of {', '.join(there) or 'none'}")
+        below = transition.beneath(interface, known, asked.target_mtu, ports.get(name, {}))
+        if name in origin:
+            changed = [each.removeprefix("mtu:") for each in origin[name] if each.startswith("mtu:")]
+            below = [each for each in changed if each != interface]
+        wanted[name] = [*below, interface]
+    answers: dict[str, dict[str, Json]] = {name: {} for name in wanted}
+    for place in range(max(map(len, wanted.values()), default=0)):
+        meant = [each for each in members if place < len(wanted.get(each.name, ()))]
+        found = ask_all(meant, "host.routes", lambda each, at=place: {"interface": wanted[each.name][at]}, errors, 30.0)  # type: ignore[misc]
+        for name, answer in found.items():
+            answers[name][wanted[name][place]] = answer
+    return {
+        name: transition.links_of(asked.interfaces[name], each) for name, each in answers.items() if name not in errors
+    }
+
+
+def _ports(
+    members: Sequence[Member], facts: Mapping[str, Json], errors: dict[str, str]
+) -> dict[str, dict[str, list[str]]]:
+    """Of hosts that have bridges: by bridge, its ports that lead out of the host."""
+    hosts = [
+        each.host
+        for each in members
+        if any(one["kind"] == "bridge" for one in facts.get(each.name, {"interfaces": ()})["interfaces"])
+    ]
+    found = {name: Links.of(each["links"]) for name, each in survey.read(hosts, errors, facts).items()} if hosts else {}
+    return {
+        name: {bridge: [port.name for port in links.outward(bridge)] for bridge in links.names()}
+        for name, links in found.items()
+    }
+
+
+def plan(hosts: Opened) -> Json:
+    """What would be done, with every step and its undo, and what stands against it. Nothing is changed."""
+    changes = transition.changes(hosts.asked, hosts.links)
+    known = surveyed(hosts)
+    return {
+        "schema": 1,
+        "question": hosts.rollout.file.question,
+        "asked": described(hosts),
+        "hosts": {change.host: change.as_json() for change in changes},
+        "findings": [vars(each) for each in preflight.findings(known, hosts.asked)],
+        "steps": [
+            {
+                "host": step.host, "kind": step.kind, "command": list(step.command), "undo": list(step.undo),
+                "request": step.request,
+            }
+            for step in transition.steps(changes, hosts.asked.lease_seconds)
+        ],
+        "changes": [
+            {"host": host, **edit.as_document()}
+            for host, edits in preflight.edits(known, hosts.asked, min(each.hold for each in changes)).items()
+            for edit in edits
+        ],
+        "addresses": {name: list(found) for name, found in hosts.addresses.items()},
+    }  # fmt: skip
+
+
+def surveyed(hosts: Opened) -> Mapping[str, Json]:
+    """What a preflight reads of the hosts, by name; AgentFailure if one does not tell."""
+    errors: dict[str, str] = {}
+    found = survey.read([member.host for member in hosts.members], errors, hosts.facts)
+    if errors:
+        raise AgentFailure("\n".join(errors.values()))
+    return found
+
+
+def described(hosts: Opened) -> Json:
+    """What is asked of them, for the journal and for programs."""
+    asked = hosts.asked
+    return {
+        "waves": [list(wave) for wave in asked.waves], "interfaces": dict(asked.interfaces),
+        "target_mtu": asked.target_mtu, "scope": asked.scope, "families": list(asked.families),
+        "lease_seconds": asked.lease_seconds, "probes": hosts.rollout.file.probes,
+        "wait_seconds": hosts.rollout.file.wait, "forced": sorted(asked.forced),
+        "destinations": {each.name: each.destination for each in hosts.rollout.machines},
+    }  # fmt: skip
+
+
+def refused(document: Json) -> list[str]:
+    """A line for each finding of a plan that stands against it, unless the user forces it."""
+    forced = set(document["asked"]["forced"])
+    found = [Finding(**each) for each in document["findings"]]
+    return [str(each) for each in found if each.severity == "refused" and each.what not in forced]
+
+
+def apply(hosts: Opened, folder: Path | None, say: Say, gate_command: str | None = None) -> Outcome:
+    """Does it, or puts everything back. InputError if something stands against it, or nothing would change."""
+    document = plan(hosts)
+    if lines := refused(document):
+        raise InputError("\n".join(lines))
+    changes = transition.changes(hosts.asked, hosts.links)
+    transition.demand_room(changes)
+    with Journal(folder or folder_of(hosts.rollout.path)) as journal:
+        before = {change.host: dict(change.before) for change in changes}
+        origin = before | dict(hosts.past.origin) if hosts.past.hold is not None else before
+        work = engine("apply", hosts, changes, journal, origin, say, gate_command)
+        journal.write("plan", plan={key: document[key] for key in PLANNED})
+        switches = hosts.rollout.file.switches
+        if switches is not None and any(each.mtu > each.hold for each in changes):
+            return _with_switches(switches, hosts, changes, journal, say, work)
+        return work.run()
+
+
+def engine(
+    kind: str,
+    hosts: Opened,
+    changes: Sequence[HostChange],
+    journal: Journal,
+    origin: Mapping[str, Mapping[str, str]],
+    say: Say,
+    gate_command: str | None = None,
+    done: str = "finished",
+) -> Engine:
+    """What carries out these changes; the journal says that it has begun. `done`: its last word there."""
+    file = hosts.rollout.file
+    journal.begin(kind, described(hosts), {change.host: change.as_json() for change in changes}, origin)
+    return Engine(
+        changes, hosts.fleet(changes), hosts.prover(changes), journal,
+        Settings(
+            hosts.asked.lease_seconds, hosts.needed, file.wait, hosts.asked.families, file.reopen,
+            gate=None if gate_command is None else lambda pause, released: gate(gate_command, pause, released),
+        ),
+        hosts.addresses, say, done=done,
+    )  # fmt: skip
+
+
+def _with_switches(
+    command: str, hosts: Opened, changes: Sequence[HostChange], journal: Journal, say: Say, work: Engine
+) -> Outcome:
+    """A change between the two halves of a user's program that changes switches: it confirms only what was proved."""
+    size, hold = max(each.mtu for each in changes), min(each.hold for each in changes)
+
+    def ask(action: hook.Action) -> None:
+        say(f"switches: {action}")
+        journal.write("switches", action=action)
+        hook.run(command, action, size, hold, hosts.asked.interfaces)
+
+    try:
+        ask("prepare")
+    except BaseException:
+        journal.write("put_back", not_confirmed={}, kept={})  # no host was changed
+        raise
+    done = False
+    try:
+        outcome = work.run()
+        done = outcome.kind == "finished"
+    finally:
+        ask("confirm" if done else "undo")
+    return outcome
+
+
+def gate(command: str, pause: Pause, released: Released) -> str | None:
+    """Runs a user's command, and `pause` again and again meanwhile; None if its exit code is 0, else a line.
+
+    It is told of the wave that it judges in its environment, and prints to the user's terminal (standard error).
+    """
+    told = {
+        "FRAMEGAUGE_SWITCHED": ",".join(released.hosts),
+        "FRAMEGAUGE_SWITCHED_AT": datetime.fromtimestamp(released.at, UTC).isoformat(timespec="milliseconds"),
+        "FRAMEGAUGE_HELD": ",".join(released.held),
+    }
+    with subprocess.Popen(
+        ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=STANDARD_ERROR, env=os.environ | told
+    ) as process:
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(QUICK_SECONDS)
+            while process.poll() is None:
+                pause()
+        except BaseException:
+            process.terminate()
+            raise
+        code = process.returncode
+    if code == 0:
+        return None
+    return f"the gate ended with exit code {code} ({GATE_WORDS.get(code, 'no answer')}), expected 0: go on"
+
+
+def states(hosts: Opened, prove: bool, say: Say) -> Json:
+    """How every host that was reached is, against its journal; with `prove`, what full-size packets show of it."""
+    rows = {name: _state(hosts, name) for name in hosts.asked.hosts if name in hosts.links}
+    proof = None
+    if prove and len(rows) > 1:
+        mtu = min(link.mtu for links in hosts.links.values() for link in links if not link.below)
+        say(f"proving that packets of {mtu} bytes pass between all of them")
+        found = hosts.prover().mesh(mtu)
+        proof = found.as_json() | {"new_connections": new_connections(found, partial(_largest, hosts, ()))}
+    good = {"finished": "new", "put_back": "old", "undone": "old", "none": "unchanged"}.get(hosts.past.outcome)
+    proved = proof is None or not (proof["faults"] or proof["unknown"] or proof["new_connections"])
+    return {
+        "schema": 1, "as_it_should_be": proved and all(row["state"] == good for row in rows.values()),
+        "outcome": hosts.past.outcome, "last": hosts.past.entries[-1] if hosts.past.entries else None,
+        "hosts": rows, "proof": proof, "connections": _old_connections(hosts),
+    }  # fmt: skip
+
+
+def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: str) -> int:
+    """The largest packet that a host sends to an address, by its routes as they are, or as these changes leave them."""
+    [link] = [each for each in hosts.links[name] if not each.below]
+    settings, mtu = link.settings, link.mtu
+    for change in changes:
+        if change.host == name:
+            settings, mtu = change.after, change.mtu
+    text = settings[f"routes{6 if ':' in address else 4}:{link.interface}"]
+    return largest(link.routes, parse(text), mtu, address)
+
+
+def _state(hosts: Opened, name: str) -> Json:
+    """One host: `old` or `new` if it is as before or after the last change, `held` if its routes keep the smaller MTU,
+    `other` if something else has changed it."""
+    [link] = [each for each in hosts.links[name] if not each.below]
+    now = {setting: text for each in hosts.links[name] for setting, text in each.settings.items()}
+    mtus = sorted({route.held.mtu or link.mtu for route in link.routes}) or [link.mtu]
+    begun = hosts.past.begun.get("hosts", {}).get(name)
+    word = "unchanged"
+    if begun is None and name in hosts.past.origin:
+        word = "old" if _fits(now, hosts.past.origin[name], link) else "new"  # an undo that did not reach it
+    elif begun is None and name in hosts.past.back:
+        word = "old" if _fits(now, hosts.past.back[name], link) else "other"
+    elif begun is not None:
+        same = {"new": begun["after"], "old": hosts.past.origin.get(name, begun["before"])}
+        if hosts.past.begun["kind"] == "undo":
+            same = {"old": begun["after"], "new": begun["before"]}
+        matching = [key for key, wanted in same.items() if _fits(now, wanted, link)]
+        held = mtus == [begun["hold"]] and link.mtu != begun["hold"]
+        word = matching[0] if matching else "held" if held else "other"
+    return {"interface": link.interface, "mtu": link.mtu, "route_mtus": mtus, "state": word}
+
+
+def _fits(now: Mapping[str, str], wanted: Mapping[str, str], link: Link) -> bool:
+    from framegauge.rollout.fleet import differs
+
+    answer = {
+        "settings": {f"mtu:{link.interface}": now[f"mtu:{link.interface}"]},
+        "routes": [
+            {
+                "family": route.family, "route": route.name, "connected": route.connected, "mtu": route.held.mtu,
+                "locked": route.held.locked,
+            }
+            for route in link.routes
+        ],
+    }  # fmt: skip
+    return f"mtu:{link.interface}" in wanted and not differs("", link.interface, answer, wanted)
+
+
+def _old_connections(hosts: Opened) -> Json:
+    """Established connections between the hosts whose MSS is below what their interface now allows."""
+    errors: dict[str, str] = {}
+    answers = ask_all(hosts.members, "sockets.read", lambda _: {}, errors, hosts.patience_seconds)
+    found: Json = {}
+    for name, answer in answers.items():
+        others = {each for other, all_ in hosts.addresses.items() if other != name for each in all_}
+        [link] = [each for each in hosts.links[name] if not each.below]
+        small = []
+        for socket in answer["sockets"]:
+            host = socket["remote"].rpartition(":")[0].strip("[]").removeprefix("::ffff:")
+            least = link.mtu - HEADERS[6 if ":" in host else 4] - TIMESTAMPS_BYTES
+            if socket["state"] == "established" and host in others and socket["mss_bytes"] < least:
+                small.append({key: socket[key] for key in ("local", "remote", "mss_bytes")})
+        found[name] = {"count": len(small), "connections": small[:MOST_LISTED]}
+    return found

@@ -1,0 +1,51 @@
+"""What an undo must leave as it is: what other interfaces have come to need since the change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from framegauge.rollout import preflight
+from framegauge.rollout.model import Asked, Finding, Json
+from framegauge.rollout.transition import STANDING_ON
+
+__all__ = ["needed_by", "refused"]
+
+# What is lost when an interface is lowered under it, whoever has raised it.
+GRAVE = ("overlay", "child", "pods")
+
+
+def needed_by(facts: Json, interface: str, before: Mapping[str, str]) -> dict[str, str]:
+    """Of the interfaces that were raised with this one, to carry it, those that stay, each with what needs it: another
+    VLAN, say, that has more than they had. `facts`: what `check.facts` has of the host; `before`: its settings then.
+
+    The kernel lowers what stands on an interface together with it, at once, while others still send to it.
+    """
+    raised = [name.removeprefix("mtu:") for name in before if name.startswith("mtu:")]
+    found: dict[str, str] = {}
+    # From the top: what stays needs what it stands on.
+    for name in reversed([each for each in raised if each != interface]):
+        least = int(before[f"mtu:{name}"])
+        for each in facts["interfaces"]:
+            goes_back = each["name"] in raised and each["name"] not in found
+            if each["parent"] == name and each["kind"] in STANDING_ON and each["mtu"] > least and not goes_back:
+                found[name] = f"{each['name']} with {each['mtu']}"
+                break
+    return found
+
+
+def refused(facts: Mapping[str, Json], asked: Asked, origin: Mapping[str, Mapping[str, str]]) -> list[Finding]:
+    """What would not fit any more on an interface that has its old MTU again, unless its kind is forced: a tunnel, say,
+    that was raised after it. `facts`: of `survey.read`, by host; `origin`: the settings to go back to, by host."""
+    found: list[Finding] = []
+    for host, settings in origin.items():
+        interface = asked.interfaces[host]
+        one = replace(
+            asked, waves=((host,),), target_mtu=int(settings[f"mtu:{interface}"]), old_mtu=None,
+        )  # fmt: skip
+        found += [
+            each
+            for each in preflight.findings({host: facts[host]}, one)
+            if each.what in GRAVE and each.severity == "refused"
+        ]
+    return found

@@ -1,0 +1,107 @@
+"""A roll-out in words for a terminal: lines, and nothing else. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from framegauge.rollout.engine import Outcome
+from framegauge.rollout.model import Json
+
+__all__ = ["left_lines", "outcome_lines", "plan_lines", "state_lines"]
+
+STAGE_WORDS = {
+    "hold": "hold every route at the smaller MTU, on every host",
+    "link": "change the interfaces, on every host; then prove full-size packets between all of them",
+    "release": "release the routes, wave by wave; prove after each",
+}
+STATE_WORDS = {
+    "unchanged": "not changed by this roll-out",
+    "old": "as it was",
+    "new": "as asked",
+    "held": "its routes are held at the smaller MTU",
+    "other": "changed by something else",
+}
+DONE = {
+    "finished": "done: every interface has {mtu} bytes, proved both ways",
+    "undone": "undone",
+    "undone_in_part": "undone on every host that could be reached",
+    "held": "every route of the hosts that could be reached is held at the smaller MTU; interfaces are as they were",
+}
+
+
+def plan_lines(document: Json) -> Iterator[str]:
+    """What would be done: the waves, the findings, every step and its undo."""
+    asked = document["asked"]
+    yield document["question"]
+    for number, wave in enumerate(asked["waves"], 1):
+        rows = (f"{name} {asked['interfaces'][name]} {_mtus(document['hosts'][name])}" for name in wave)
+        yield f"wave {number}: {'; '.join(rows)}"
+    scope = "the subnets of the interface only" if asked["scope"] == "subnets" else "every route through it"
+    yield f"scope: {scope}; every change is a lease of {asked['lease_seconds']:g} s, kept only while full-size packets"
+    yield f"pass both ways to {asked['probes']} other hosts, or to all if there are fewer"
+    for each in document["findings"]:
+        yield f"{each['severity']}: {each['where']}: {each['what']}: found {each['found']}, expected {each['expected']}"
+        yield f"  {each['remedy']}"
+    for each in document["changes"]:
+        yield f"to keep it, {each['owner']} on {each['host']}: {each['path']} (framegauge rollout persist)"
+    kind = ""
+    for number, step in enumerate(document["steps"], 1):
+        if step["kind"] != kind:
+            kind = step["kind"]
+            yield f"{STAGE_WORDS[kind]}:"
+        yield f"  {number}. {step['host']}: {shlex.join(step['command'])}"
+        yield f"     undo: {shlex.join(step['undo'])}"
+
+
+def _mtus(host: Json) -> str:
+    name = f"mtu:{host['interface']}"
+    return f"{host['before'][name]} → {host['after'][name]}"
+
+
+def outcome_lines(outcome: Outcome, seconds: float, mtu: int) -> Iterator[str]:
+    """How a change ended, why, and what is left to do."""
+    if outcome.kind in DONE:
+        yield DONE[outcome.kind].format(mtu=mtu)
+        yield from (f"but {line}" for line in outcome.why)
+        if outcome.closed:
+            yield f"connections ended for new ones: {sum(outcome.closed.values())}"
+        if outcome.kind == "finished":
+            yield "this lasts until a reboot, or until the owner of the MTU sets it again: `framegauge rollout persist"
+            yield "FILE` has owners keep it, and `framegauge rollout status FILE --prove` looks again days later"
+        return
+    yield from outcome.why
+    if outcome.kind == "parked":
+        yield "some hosts keep what others put back: nothing is lost, every route is held at the smaller MTU;"
+        yield "finish it with `framegauge rollout apply FILE`, or take it back with `framegauge rollout undo FILE`"
+    else:
+        yield "everything is put back"
+    for name, why in outcome.not_confirmed.items():
+        yield f"{name}: not confirmed ({why}); its lease ends within {seconds:g} s"
+
+
+def left_lines(left: Mapping[str, str], heard: Mapping[str, str], lines: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The hosts that an undo did not reach, and what to type there."""
+    for name, why in left.items():
+        yield f"{why if why.startswith(name) else f'{name}: {why}'}"
+        if name in heard:
+            yield f"{name}: it may still send large packets ({heard[name]}): no interface was lowered"
+        yield from (f"{name}: run there: {line}" for line in lines[name])
+    if left:
+        yield "`framegauge rollout undo FILE` goes on once they can be reached; --without HOST if one never will be"
+
+
+def state_lines(document: Json) -> Iterator[str]:
+    """Each host against the journal, the proof, and connections that keep an old MSS."""
+    last = document["last"]
+    yield "no roll-out is in the journal" if last is None else f"last: {document['outcome']} at {last['at']}"
+    for name, row in document["hosts"].items():
+        routes = " and ".join(str(mtu) for mtu in row["route_mtus"])
+        yield f"{name}: {row['interface']}: MTU {row['mtu']}, routes {routes}: {STATE_WORDS[row['state']]}"
+    if (proof := document["proof"]) is not None:
+        bad = [*proof["faults"], *proof["unknown"], *proof["new_connections"]]
+        yield from bad or [f"packets of {proof['mtu']} bytes pass between all of them"]
+    for name, found in document["connections"].items():
+        if found["count"]:
+            shown = "; ".join(f"{each['remote']} (MSS {each['mss_bytes']})" for each in found["connections"][:5])
+            yield f"{name}: {found['count']} connections keep an old MSS until they are opened anew: {shown}"

@@ -1,0 +1,111 @@
+"""The journal: what was there first is known whatever happened since, and no secret is in it."""
+
+import json
+
+import pytest
+
+from framegauge.errors import CorruptResults, FolderInUse, NewerResults
+from framegauge.rollout.journal import NAME, Journal, folder_of, read
+
+OLD, NEW = {"mtu:e": "1500"}, {"mtu:e": "9000"}
+HOSTS = {"a": {"hold": 1500, "before": OLD, "after": NEW}}
+
+
+def entries(folder, *events, kind="apply", origin=None):
+    with Journal(folder, now=lambda: 0.0) as journal:
+        journal.begin(kind, {"target_mtu": 9000}, HOSTS, {"a": OLD} if origin is None else origin)
+        for event in events:
+            journal.write(event)
+
+
+def test_a_folder_without_a_journal_has_no_past(tmp_path):
+    past = read(tmp_path)
+    assert (past.outcome, past.origin, past.hold) == ("none", {}, None)
+    assert folder_of(tmp_path / "storage.yaml") == tmp_path / "storage.rollout"
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome", "origin", "hold"),
+    [
+        ((), "open", {"a": OLD}, 1500),
+        (("stage", "proof"), "open", {"a": OLD}, 1500),
+        (("kept", "finished"), "finished", {"a": OLD}, None),
+        (("failed", "put_back"), "put_back", {}, None),
+        (("failed", "parked"), "parked", {"a": OLD}, 1500),
+        (("undone",), "undone", {}, None),
+    ],
+)
+def test_what_was_there_first_is_known(tmp_path, events, outcome, origin, hold):
+    entries(tmp_path, *events)
+    past = read(tmp_path)
+    assert (past.outcome, past.origin, past.hold) == (outcome, origin, hold)
+    assert past.after == {"a": NEW}
+
+
+def test_a_run_that_was_killed_is_remembered_through_one_that_was_put_back(tmp_path):
+    entries(tmp_path)
+    entries(tmp_path, "failed", "put_back")
+    assert read(tmp_path).origin == {"a": OLD}
+    entries(tmp_path, "undone", kind="undo")
+    assert read(tmp_path).origin == {}
+
+
+def test_an_undo_of_some_hosts_leaves_the_others_to_the_next_one(tmp_path):
+    both = {"a": OLD, "b": OLD}
+    entries(tmp_path, "finished", origin=both)
+    entries(tmp_path, "parked", kind="undo", origin=both)
+    assert read(tmp_path).origin == both
+    entries(tmp_path, "undone_in_part", kind="undo", origin=both)
+    past = read(tmp_path)
+    assert (past.outcome, past.origin, past.back, past.hold) == ("undone_in_part", {"b": OLD}, {"a": OLD}, 1500)
+    # One that is killed, or put back, changes nothing of that.
+    entries(tmp_path, kind="undo", origin={"b": OLD})
+    entries(tmp_path, "put_back", kind="undo", origin={"b": OLD})
+    assert read(tmp_path).origin == {"b": OLD}
+    with Journal(tmp_path) as journal:
+        journal.begin("undo", {}, {"b": HOSTS["a"]}, {"b": OLD})
+        journal.write("undone")
+    past = read(tmp_path)
+    assert (past.outcome, past.origin, past.back) == ("undone", {}, {"a": OLD, "b": OLD})
+    entries(tmp_path)
+    assert read(tmp_path).back == {}
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path):
+    entries(tmp_path, "stage")
+    path = tmp_path / NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"at": "1970-01-0')
+    assert [entry["event"] for entry in read(tmp_path).entries] == ["begun", "stage"]
+    with Journal(tmp_path) as journal:
+        journal.write("finished")
+    assert read(tmp_path).outcome == "finished"
+
+
+def test_what_is_no_journal_is_said_with_its_line(tmp_path):
+    entries(tmp_path, "stage")
+    path = tmp_path / NAME
+    path.write_bytes(b"[]\n" + path.read_bytes())
+    with pytest.raises(CorruptResults, match=r"journal\.jsonl:1: found no entry"):
+        read(tmp_path)
+
+
+def test_a_newer_one_is_refused(tmp_path):
+    entries(tmp_path)
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes().replace(b'"schema": 1', b'"schema": 2'))
+    with pytest.raises(NewerResults):
+        read(tmp_path)
+
+
+def test_one_writer_at_a_time(tmp_path):
+    with Journal(tmp_path), pytest.raises(FolderInUse, match="another roll-out"):
+        Journal(tmp_path)
+    Journal(tmp_path).close()
+
+
+def test_an_entry_says_who_and_when(tmp_path):
+    entries(tmp_path)
+    first = json.loads((tmp_path / NAME).read_text().splitlines()[0])
+    assert first["at"] == "1970-01-01T00:00:00.000+00:00"
+    assert first["by"].keys() == {"user", "machine"}
