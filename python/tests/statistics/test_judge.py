@@ -1,5 +1,6 @@
 import dataclasses
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,53 @@ from framegauge.summary import judging
 def warnings(before, after, margin, higher_is_better):
     metric = METRICS["goodput" if higher_is_better else "completion_time"]
     return doubts.warnings(before, after, estimate(before, after), margin, metric)
+
+
+def test_an_arm_that_never_works_is_a_verdict_and_no_lost_runs():
+    """Three arms over two cells: the mixed arm fails in the second cell, in every block. Nothing else is in doubt."""
+    why = "h2: 0 of 100 operations answered"
+
+    def row(block, cell, arm, level, fails=False):
+        role = "baseline" if arm == "baseline" else "treatment"
+        value = {"1500": 1.0, "mixed": 1.0001, "9000": 1.05}[level] * (1 + 0.0001 * block)
+        return Row(
+            block, cell, arm, role, level, "nfs", {"cell": cell}, {} if fails else {"goodput": value}, fails, {}, 0,
+            why if fails else None,
+        )  # fmt: skip
+
+    rows = [
+        row(block, cell, arm, level, fails=cell == 1 and arm == "mixed")
+        for block in range(8)
+        for cell in (0, 1)
+        for arm, level in (("baseline", "1500"), ("mixed", "mixed"), ("jumbo", "9000"))
+    ]
+    found = {(each.cell, each.treatment_level): each for each in judge(rows, {"goodput": 0.01})}
+    assert {key: each.verdict for key, each in found.items()} == {
+        (0, "mixed"): Verdict.NO_PRACTICAL_DIFFERENCE, (0, "9000"): Verdict.BETTER,
+        (1, "mixed"): Verdict.DOES_NOT_WORK, (1, "9000"): Verdict.BETTER,
+    }  # fmt: skip
+    broken = found[1, "mixed"]
+    assert (broken.warnings, broken.ratio, broken.wants_runs) == ((why,), None, False)
+    assert judging.is_faithful(list(found.values()))
+    assert judging.statistics_settled(list(found.values()))
+    # One run that works makes it a matter of lost runs again.
+    some = [
+        replace(each, excluded=False, failure=None, metrics={"goodput": 1.0}) if each.block == 0 else each
+        for each in rows
+    ]
+    (lost,) = [each for each in judge(some, {"goodput": 0.01}) if (each.cell, each.treatment_level) == (1, "mixed")]
+    assert lost.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED)
+
+
+def test_a_baseline_that_does_not_work_leaves_nothing_to_compare_with():
+    rows = [
+        Row(0, 0, "baseline", "baseline", 1500, "nfs", {}, {}, True, {}, 0, "h2: 0 of 1 operations answered"),
+        Row(0, 0, "jumbo", "treatment", 9000, "nfs", {}, {"goodput": 1.0}, False),
+    ]
+    (found,) = judge(rows, {"goodput": 0.01})
+    assert (found.verdict, found.warnings) == (
+        Verdict.NOT_JUDGED, ("the baseline does not work: h2: 0 of 1 operations answered",),
+    )  # fmt: skip
 
 
 def test_interval_matches_a_worked_example():

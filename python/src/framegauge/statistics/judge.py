@@ -14,7 +14,15 @@ from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
-from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
+from framegauge.statistics.verdict import (
+    EQUAL,
+    FINAL,
+    LEAST_FOR_EQUALITY,
+    SETTLED,
+    WITHOUT_FIGURES,
+    Verdict,
+    decide,
+)
 from framegauge.statistics.worst_case import Bound, bound
 
 __all__ = ["Comparison", "is_settled", "judge", "unseen_share"]
@@ -82,7 +90,7 @@ def judge(
         }
         if number == 0:
             judged |= _differing(able, judged, rule)
-        if number == 2 and any(each.role != "control" and each.verdict not in SETTLED for each in found.values()):
+        if number == 2 and any(each.role != "control" and each.verdict not in FINAL for each in found.values()):
             judged = {index: _held(each) for index, each in judged.items()}
         found |= judged | {index: _nothing(each) for index, each in mine.items() if index not in able}
     ordered = [found[index] for index in range(len(pairs))]
@@ -109,7 +117,7 @@ def is_settled(found: Sequence[Comparison]) -> bool:
     """Whether the study is done: every comparison of a treatment has its verdict, and no comparison still needs runs to
     show whether the excluded ones were lost at random."""
     treatments = [each for each in found if each.role != "control"] or list(found)
-    done = bool(treatments) and all(each.verdict in SETTLED for each in treatments)
+    done = bool(treatments) and all(each.verdict in FINAL for each in treatments)
     return done and not any(each.wants_runs for each in found)
 
 
@@ -148,6 +156,10 @@ def _empty(pairs: Pairs) -> Comparison:
 
 
 def _nothing(pairs: Pairs) -> Comparison:
+    if pairs.failure:
+        return replace(_empty(pairs), verdict=Verdict.DOES_NOT_WORK, warnings=(pairs.failure,))
+    if pairs.reference_failure:
+        return replace(_empty(pairs), warnings=(f"the baseline does not work: {pairs.reference_failure}",))
     lines = ("no pair of runs is left to compare", *([pairs.doubt] if pairs.doubt else []))
     return replace(_empty(pairs), warnings=lines, wants_runs=pairs.wants_runs)
 
@@ -228,7 +240,7 @@ def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
     )
     return [
         replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), control_differs=True)
-        if each.verdict is not Verdict.NOT_JUDGED
+        if each.verdict not in WITHOUT_FIGURES
         else each
         for each in compared
     ]

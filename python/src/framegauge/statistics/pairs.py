@@ -24,7 +24,7 @@ MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not ju
 @dataclass(frozen=True)
 class Row:
     """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric.
-    `number`: its place in the order of all runs.
+    `number`: its place in the order of all runs. `failure`: why the workload did not work at all, which excludes it.
     """
 
     block: int
@@ -38,6 +38,7 @@ class Row:
     excluded: bool
     not_measured: Mapping[str, str] = field(default_factory=dict)
     number: int = 0
+    failure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Pairs:
     wants_runs: bool = False
     arms: tuple[Arm, Arm] | None = None  # of the baseline's level, and of the treatment's, with their excluded runs
     not_worse: bool = False  # it is only asked whether the treatment is not worse
+    failure: str | None = None  # why the arm does not work, in none of its runs
+    reference_failure: str | None = None  # the same of the baseline
 
     @property
     def is_control(self) -> bool:
@@ -172,6 +175,9 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         runs,
         arms=(_arm(inside, names, metric), _arm(inside, [example.arm], metric)),
     )
+    reference, own = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
+    if not blocks and (reference or own):
+        return replace(found, failure=own, reference_failure=reference)
     if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
         return replace(found, doubt=doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
     if zeros:  # the remaining values are not a random selection
@@ -180,6 +186,16 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     if len(blocks) < (1 - MOST_LOST) * len(asked):
         return replace(found, doubt=_lost(inside, names, example.arm, blocks, len(asked)), is_lost=True)
     return found
+
+
+def _baselines(inside: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.arm for row in inside if row.role == "baseline"))
+
+
+def _failure(rows: Iterable[Row], arms: Collection[str]) -> str | None:
+    """Why the workload does not work in these arms, if it did in none of their runs."""
+    mine = [row for row in rows if row.arm in arms]
+    return mine[0].failure if mine and all(row.failure for row in mine) else None
 
 
 def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
@@ -202,10 +218,17 @@ def _lost(inside: Sequence[Row], names: Sequence[str], arm: str, blocks: Sequenc
 
 
 def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
-    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study."""
+    """The arms whose lost runs differ from the baseline's, in a cell or in the whole study. An arm that does not work
+    has lost none."""
     counts: dict[_Where, list[int]] = {}
     is_one_cell = len({row.cell for row in rows}) == 1
+    arms: dict[tuple[int, str], list[Row]] = {}
     for row in rows:
+        arms.setdefault((row.cell, row.arm), []).append(row)
+    failing = {where for where, mine in arms.items() if all(row.failure for row in mine)}
+    for row in rows:
+        if (row.cell, row.arm) in failing:
+            continue
         for where in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
             mine = counts.setdefault(where, [0, 0])
             mine[0] += row.excluded

@@ -6,14 +6,14 @@ from enum import StrEnum
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["EQUAL", "LEAST_FOR_EQUALITY", "SETTLED", "Verdict", "decide"]
+__all__ = ["EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide"]
 
 # Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
 LEAST_FOR_EQUALITY = 8
 
 
 class Verdict(StrEnum):
-    """All verdicts. The last two stand for the lack of one, and give the reason."""
+    """All verdicts. `suspect` and `not judged` stand for the lack of one, and give the reason."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -22,10 +22,13 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
     SUSPECT = "suspect"  # exclusions differ between the arms, or the A/A control differs from the baseline
     NOT_JUDGED = "not judged"  # no pair of runs was left, or too many were lost
+    DOES_NOT_WORK = "does not work"  # in no run of the arm did the workload get what it asked for
 
 
 EQUAL = (Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)  # these need LEAST_FOR_EQUALITY blocks
 SETTLED = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)
+FINAL = (*SETTLED, Verdict.DOES_NOT_WORK)  # more runs are not needed
+WITHOUT_FIGURES = (Verdict.NOT_JUDGED, Verdict.DOES_NOT_WORK)  # about which a control that differs tells nothing
 
 
 def decide(found: Ratio, margin: float, higher_is_better: bool, not_worse: bool = False) -> Verdict:

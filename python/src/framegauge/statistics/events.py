@@ -1,0 +1,250 @@
+"""What a switch did to the rate of events that are seldom: drops, retransmits, ICMP errors; most times have none.
+
+Four totals are compared: of hosts that were switched, before and after, and of the others. Their ratio of ratios is
+what the switch did if time did the same to both sides. Given the sums of rows and columns, one of the four decides all,
+and is noncentral hypergeometric if events are Poisson; its interval is exact at any counts, 0 included (Cornfield 1956,
+Proc. 3rd Berkeley Symposium 4:135; Fay 2010, Biostatistics 11:373). With many events it is the normal one.
+
+Events come in bursts, so their variance is larger than their mean. Its excess (the dispersion of quasi-Poisson models;
+McCullagh & Nelder 1989, Generalized Linear Models, 9.2) is estimated from times within hosts, from times of each side
+as a whole, and from hosts where these differ more than by chance; the counts are divided by it, so that a burst counts
+as about one event. Nothing is left out as an outlier: a burst stays in the totals.
+
+Where all four totals are large, events are an amount like any other, and have the interval of series of amounts
+(`switched`), for which a peak that all hosts share is no excess; it is never narrower than Poisson's.
+
+Where the others had almost no events, nothing is known of what time did to them, and the exact interval has no end.
+Then two comparisons remain, each of two counts and exact (Clopper & Pearson 1934, Biometrika 26:404): the switched
+hosts with themselves before, and with the others after. What counts is the hull of both: only what both show is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from framegauge.statistics import switched
+from framegauge.statistics.ratio import ALPHA, quantile
+from framegauge.statistics.switched import LEAST_HOSTS, Host
+
+__all__ = ["TOO_FEW", "Events", "estimate"]
+
+BINS = 12  # of each side of the switch: long, so that bursts lie inside
+MANY = 100  # effective events of each total, from which on the series of events say more than totals do
+BY_TOTALS = "time multiplied the rates of both sides alike"
+TOO_FEW = "the other hosts had too few events to show what time did; hosts of both sides would have like rates"
+FEW = 10  # effective events of the others, below which time's effect on them is not known
+MOST_EXACT = 4000  # effective events; the normal interval of more is as good
+CHANCE = 0.01
+FARTHEST = 60.0  # logarithm of the largest ratio that an end is looked for at
+
+
+@dataclass(frozen=True)
+class Events:
+    """The effect of the switch as a ratio of rates; `high` may be infinite and `low` 0, and `ratio` is None where a
+    total that it would be divided by is 0. Totals are (before, after), `seconds` are those that hosts were seen for.
+
+    `most_after` and `most_before`: the upper ends of the switched hosts' rates, in events per second and host.
+    """
+
+    ratio: float | None
+    low: float
+    high: float
+    alpha: float
+    switched: tuple[int, int]
+    control: tuple[int, int]
+    switched_seconds: tuple[float, float]
+    control_seconds: tuple[float, float]
+    dispersion: float
+    most_before: float
+    most_after: float
+    assumption: str
+    are_unlike: bool = False  # as that of `switched`
+
+    @property
+    def by_totals(self) -> bool:
+        """Whether totals were compared, divided by the dispersion, and not the series of events."""
+        return self.assumption in (BY_TOTALS, TOO_FEW)
+
+
+@dataclass(frozen=True)
+class _Total:
+    count: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Events per second and host."""
+        return self.count / self.seconds
+
+    def effective(self, dispersion: float) -> int:
+        """The number of independent events that say as much; 0 only for none."""
+        return max(1, round(self.count / dispersion)) if self.count else 0
+
+
+class _Table(NamedTuple):
+    """The switched hosts after and before, then the others."""
+
+    after: _Total
+    before: _Total
+    others_after: _Total
+    others_before: _Total
+
+
+def estimate(hosts: Sequence[Host], step_seconds: float, alpha: float = ALPHA, alike: bool = False) -> Events:
+    """The effect on events that were counted per step; NaN where a host was not seen. `alike`: as `switched`, where
+    they are judged as an amount. ValueError without hosts of both
+    kinds, or if a side was never seen."""
+    totals = {
+        (side, name): _total([getattr(each, name) for each in hosts if each.switched is side], step_seconds)
+        for side in (True, False)
+        for name in ("before", "after")
+    }
+    if any(each.seconds == 0 for each in totals.values()):
+        raise ValueError("found no values of a side, expected some of both kinds of hosts, before and after")
+    dispersion = _dispersion(hosts, alpha)
+    table = _Table(*(totals[key] for key in ((True, "after"), (True, "before"), (False, "after"), (False, "before"))))
+    ratio, low, high, assumption, are_unlike = _effect(hosts, table, dispersion, alpha, alike)
+    after, before = table.after, table.before
+    return Events(
+        ratio, low, high, alpha, (before.count, after.count), (table.others_before.count, table.others_after.count),
+        (before.seconds, after.seconds), (table.others_before.seconds, table.others_after.seconds), dispersion,
+        _most(before, dispersion, alpha), _most(after, dispersion, alpha), assumption, are_unlike,
+    )  # fmt: skip
+
+
+def _effect(
+    hosts: Sequence[Host], table: _Table, dispersion: float, alpha: float, alike: bool
+) -> tuple[float | None, float, float, str, bool]:
+    """The ratio, its interval, what is assumed, and whether hosts that were said to be alike are not."""
+    counts = [each.effective(dispersion) for each in table]
+    after, before, others_after, others_before = table
+    if counts[2] + counts[3] < FEW:
+        ends = [_of_two(after, other, dispersion, alpha) for other in (before, others_after)]
+        ratio = after.rate / before.rate if before.count else None
+        return ratio, min(each[0] for each in ends), max(each[1] for each in ends), TOO_FEW, False
+    if min(counts) >= MANY:
+        found = switched.estimate(hosts, alpha, alike)
+        least = -float(special.ndtri(alpha / 2)) * math.sqrt(sum(1 / each.count for each in table))
+        half = max(math.log(found.high / found.value), least)
+        low, high = found.value * math.exp(-half), found.value * math.exp(half)
+        return found.value, low, high, found.assumption, found.are_unlike
+    low, high = _of_four(table, dispersion, alpha)
+    bottom = before.rate * others_after.rate
+    ratio = after.rate * others_before.rate / bottom if bottom else None
+    return ratio, low, high, BY_TOTALS, False
+
+
+def _total(series: Sequence[np.ndarray], step_seconds: float) -> _Total:
+    known = sum(int(np.isfinite(each).sum()) for each in series)
+    return _Total(round(math.fsum(float(np.nansum(each)) for each in series)), known * step_seconds)
+
+
+def _most(total: _Total, dispersion: float, alpha: float) -> float:
+    """The upper end of a rate (Garwood 1936, Biometrika 28:437), per second and host."""
+    count = total.effective(dispersion)
+    return float(special.chdtri(2 * (count + 1), alpha / 2)) / 2 * dispersion / total.seconds
+
+
+def _of_two(first: _Total, second: _Total, dispersion: float, alpha: float) -> tuple[float, float]:
+    """The exact interval of the ratio of two rates."""
+    mine, other = first.effective(dispersion), second.effective(dispersion)
+    scale = second.seconds / first.seconds
+    low = 0.0 if mine == 0 else float(special.betaincinv(mine, other + 1, alpha / 2))
+    high = 1.0 if other == 0 else float(special.betaincinv(mine + 1, other, 1 - alpha / 2))
+    return low / (1 - low) * scale, math.inf if high >= 1 else high / (1 - high) * scale
+
+
+def _of_four(table: _Table, dispersion: float, alpha: float) -> tuple[float, float]:
+    """The interval of the ratio of ratios."""
+    a, b, c, d = (each.effective(dispersion) for each in table)
+    seconds = [each.seconds for each in table]
+    scale = seconds[1] * seconds[2] / (seconds[0] * seconds[3])
+    if a + b + c + d > MOST_EXACT and min(a, b, c, d) > 0:
+        centre = math.log(table.after.count / table.before.count)
+        centre -= math.log(table.others_after.count / table.others_before.count)
+        half = -float(special.ndtri(alpha / 2)) * math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+        return math.exp(centre - half) * scale, math.exp(centre + half) * scale
+    k = np.arange(max(0, a + c - (c + d)), min(a + c, a + b) + 1)
+    weights = _log_choose(a + b, k) + _log_choose(c + d, a + c - k)
+
+    def tail(log_odds: float, upper: bool) -> float:
+        logs = weights + k * log_odds
+        chances = np.exp(logs - logs.max())
+        return float(chances[(k >= a) if upper else (k <= a)].sum() / chances.sum())
+
+    low = 0.0 if a == k[0] else math.exp(_solved(lambda x: tail(x, True) - alpha / 2))
+    high = math.inf if a == k[-1] else math.exp(_solved(lambda x: alpha / 2 - tail(x, False)))
+    return low * scale, high * scale
+
+
+def _solved(rising: Callable[[float], float]) -> float:
+    """Where a rising function of a logarithm is 0, by bisection."""
+    low, high = -FARTHEST, FARTHEST
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return (low + high) / 2
+
+
+def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
+    found: np.ndarray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return found
+
+
+def _dispersion(hosts: Sequence[Host], alpha: float) -> float:
+    """The variance of totals over that of Poisson's, 1 at least; above 1 larger by what its own uncertainty asks."""
+    series = [(each.switched, name, _binned(getattr(each, name))) for each in hosts for name in ("before", "after")]
+    sides = [
+        np.sum([bins for *mine, bins in series if mine == [side, name]], axis=0)
+        for side in (True, False)
+        for name in ("before", "after")
+    ]
+    within = _excess([bins for *_, bins in series])
+    found = max(1.0, within, _excess(sides), _of_hosts(hosts, max(1.0, within)))
+    if found == 1:
+        return found
+    normal = -float(special.ndtri(alpha / 2))
+    return found * (quantile(len(sides) * (BINS - 1), alpha) / normal) ** 2
+
+
+def _binned(values: np.ndarray) -> np.ndarray:
+    """Counts in BINS stretches; one that was seen in part as if it had gone on alike, one not seen at all as the usual
+    one. With fewer steps, as many bins."""
+    begins = np.arange(min(BINS, len(values))) * len(values) // min(BINS, len(values))
+    known = np.isfinite(values)
+    counts, seen = (np.add.reduceat(each, begins) for each in (np.where(known, values, 0.0), known.astype(float)))
+    lengths = np.diff(np.append(begins, len(values)))
+    usual = counts.sum() / max(1.0, seen.sum())
+    found: np.ndarray = np.where(seen > 0, counts / np.maximum(seen, 1.0), usual) * lengths
+    return found
+
+
+def _excess(series: Sequence[np.ndarray]) -> float:
+    """The variance of the bins over their mean; what has most events weighs most."""
+    total = sum(float(each.sum()) for each in series)
+    return sum(len(each) * float(each.var(ddof=1)) for each in series) / total if total else 1.0
+
+
+def _of_hosts(hosts: Sequence[Host], dispersion: float) -> float:
+    """The dispersion of what the switch did over the hosts of a side, if that is more than chance and that of times;
+    else 1."""
+    squares, degrees = 0.0, 0
+    for side in (True, False):
+        table = np.array([
+            [float(np.nansum(each.before)), float(np.nansum(each.after))] for each in hosts if each.switched is side
+        ])  # fmt: skip
+        table = table[table.sum(axis=1) > 0]
+        if len(table) < LEAST_HOSTS or (table.sum(axis=0) == 0).any():
+            continue
+        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+        squares += float((np.square(table - expected) / expected).sum())
+        degrees += len(table) - 1
+    if degrees == 0 or special.chdtrc(degrees, squares / dispersion) > CHANCE:
+        return 1.0
+    return squares / degrees

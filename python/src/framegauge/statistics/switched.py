@@ -1,0 +1,186 @@
+"""What a switch did to hosts, from series of values before and after it, beside hosts that were not switched.
+
+The estimate is the difference in differences of `before_after`, on one of three scales: the mean logarithm of each
+host's after / before; where a host's mean is 0, the same of the sum of all hosts on a side; where even that is 0, the
+difference of means in the metric's own unit, so that a baseline of 0 is legal.
+
+The interval is from the series of what is compared at each time, switched hosts less the others: what happens to all
+at once (a peak at noon) cancels. The error of its means is that of an autocorrelated series (`autocorrelated`), by the
+delta method for logarithms; before and after are taken as independent, which is on the safe side, as neighbours in time
+are alike. With three hosts or more on each side there is a second interval, from one value per host (Welch's t;
+Bertrand, Duflo & Mullainathan 2004, Quarterly Journal of Economics 119:249, for series that are collapsed so). It holds
+what happened to single hosts, and the interval that counts is the hull of both.
+
+The second costs much power where hosts are few: with three on a side it has some four degrees of freedom. Who knows
+that hosts are alike (`alike`) can do without it, unless they differ by more than time shows: that is tested at 1 %, by
+the ratio of the two variances.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from framegauge.statistics import autocorrelated, before_after
+from framegauge.statistics.ratio import ALPHA, quantile
+
+__all__ = ["LEAST_HOSTS", "Estimate", "Host", "estimate"]
+
+LEAST_HOSTS = 3  # on each side, for an interval from one value per host
+CHANCE = 0.01  # of hosts that are alike to be taken as unlike
+LARGEST = 700.0  # a logarithm whose exponential is a number
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host's values at equal distances of time, before and after the switch; NaN where there is none. All hosts of
+    one estimate have the same times."""
+
+    name: str
+    switched: bool
+    before: np.ndarray
+    after: np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The effect of the switch with its interval at level `alpha`: a ratio (1 is none), or a difference in the metric's
+    unit (0 is none). Means over hosts are (before, after); `most_before` and `most_after` are the upper ends of those
+    of the switched hosts."""
+
+    value: float
+    low: float
+    high: float
+    is_ratio: bool
+    alpha: float
+    switched: tuple[float, float]
+    control: tuple[float, float]
+    most_before: float
+    most_after: float
+    assumption: str
+    are_unlike: bool = False  # hosts that were said to be alike differ by more than time shows
+
+
+_Sides = tuple[Sequence[Host], Sequence[Host]]  # switched, and not
+_Found = tuple[float, float, float, bool, str, bool]  # value, ends, whether it is a ratio, assumption, are_unlike
+
+
+def estimate(hosts: Sequence[Host], alpha: float = ALPHA, alike: bool = False) -> Estimate:
+    """The effect; `alike` says that hosts would have changed alike but for noise over time. ValueError without hosts of
+    both kinds, or with fewer values than `autocorrelated.LEAST_VALUES`."""
+    sides = [each for each in hosts if each.switched], [each for each in hosts if not each.switched]
+    if not sides[0] or not sides[1]:
+        raise ValueError("found hosts of one kind, expected some that were switched and some that were not")
+    joined = _joined(sides[0]), _joined(sides[1])
+    means = [(_known(each.before), _known(each.after)) for each in joined]
+    if all(value > 0 for each in hosts for value in (_known(each.before), _known(each.after))):
+        found = _ratio(sides, alpha, "the logarithms of each host's after / before", alike)
+    elif min(*means[0], *means[1]) > 0:
+        found = _ratio(([joined[0]], [joined[1]]), alpha, "the logarithms of after / before of all hosts together")
+    else:
+        found = _difference(sides, alpha, alike)
+    value, low, high, is_ratio, assumption, are_unlike = found
+    most = [_upper(values, alpha) for values in (joined[0].before, joined[0].after)]
+    return Estimate(value, low, high, is_ratio, alpha, means[0], means[1], most[0], most[1], assumption, are_unlike)
+
+
+def _known(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+
+
+def _joined(hosts: Sequence[Host]) -> Host:
+    """The mean of several hosts as one."""
+    before, after = (np.mean([_filled(getattr(each, name)) for each in hosts], axis=0) for name in ("before", "after"))
+    return Host("", hosts[0].switched, before, after)
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    """The values, with the mean of the others where there is none, which neither adds to the deviation nor hides it."""
+    return np.where(np.isfinite(values), values, _known(values))
+
+
+def _upper(values: np.ndarray, alpha: float) -> float:
+    found = autocorrelated.mean(values)
+    return found.mean + quantile(found.degrees, alpha) * found.error
+
+
+def _ratio(sides: _Sides, alpha: float, what: str, alike: bool = False) -> _Found:
+    units = [
+        before_after.Unit(each.switched, _known(each.before), _known(each.after)) for side in sides for each in side
+    ]
+    centre = before_after.of_run(units)
+    assert centre is not None
+    logs = [[math.log(_known(each.after) / _known(each.before)) for each in side] for side in sides]
+    half, assumption, are_unlike = _judged(
+        sides, logs, alpha, what, alike, lambda values: _filled(values) / _known(values)
+    )
+    value, low, high = (math.exp(min(LARGEST, max(-LARGEST, each))) for each in (centre, centre - half, centre + half))
+    return value, low, high, True, assumption, are_unlike
+
+
+def _difference(sides: _Sides, alpha: float, alike: bool) -> _Found:
+    changes = [[_known(each.after) - _known(each.before) for each in side] for side in sides]
+    centre = statistics.fmean(changes[0]) - statistics.fmean(changes[1])
+    what = "the differences of after and before"
+    half, assumption, are_unlike = _judged(sides, changes, alpha, what, alike, _filled)
+    return centre, centre - half, centre + half, False, assumption, are_unlike
+
+
+def _judged(
+    sides: _Sides,
+    changes: Sequence[Sequence[float]],
+    alpha: float,
+    what: str,
+    alike: bool,
+    scaled: Callable[[np.ndarray], np.ndarray],
+) -> tuple[float, str, bool]:
+    """Half the width of the interval, what is assumed, and whether hosts that were said to be alike are not."""
+    error, degrees = _error(sides, scaled)
+    half = 0.0 if error == 0 else quantile(degrees, alpha) * error
+    few = min(map(len, changes)) < LEAST_HOSTS
+    are_unlike = alike and not few and _differ(changes, error)
+    unit = "times" if few or (alike and not are_unlike) else "hosts and times"
+    if unit != "times":
+        half = max(half, _half_of_hosts(changes, alpha))
+    said = f"{what} would have been the same on both sides, but for noise that is roughly normal over {unit}"
+    return half, said, are_unlike
+
+
+def _differ(changes: Sequence[Sequence[float]], error: float) -> bool:
+    """Whether the changes of hosts spread more than an error by time explains; by the ratio of variances, whose
+    distribution is that of chi squared if the second is known well (Cochran 1954, Biometrics 10:101)."""
+    between = sum(float(np.var(side, ddof=1)) / len(side) for side in changes)
+    degrees = sum(len(side) - 1 for side in changes)
+    return between * degrees > error**2 * float(special.chdtri(degrees, CHANCE))
+
+
+def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
+    """The standard error from the series of what is compared, and its degrees of freedom."""
+    found = []
+    for name in ("before", "after"):
+        first, second = (np.mean([scaled(getattr(each, name)) for each in side], axis=0) for side in sides)
+        found.append(autocorrelated.mean(first - second))
+    variances = [each.error**2 for each in found]
+    if sum(variances) == 0:
+        return 0.0, 1.0
+    # Welch & Satterthwaite, for two errors of unlike sizes.
+    degrees = sum(variances) ** 2 / sum(
+        variance**2 / each.degrees for variance, each in zip(variances, found, strict=True)
+    )
+    return math.sqrt(sum(variances)), degrees
+
+
+def _half_of_hosts(sides: Sequence[Sequence[float]], alpha: float) -> float:
+    """Half the width of Welch's interval from one value per host; 0 with fewer than LEAST_HOSTS on a side."""
+    if min(map(len, sides)) < LEAST_HOSTS:
+        return 0.0
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in sides]
+    if sum(parts) == 0:
+        return 0.0
+    degrees = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
+    return quantile(degrees, alpha) * math.sqrt(sum(parts))
