@@ -1,0 +1,244 @@
+"""The decision as a page and as a document: the answer, its reasons, and how to go on. Pure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from framegauge.decide import judge
+from framegauge.decide.folder import SCHEMA, STEPS
+from framegauge.decide.judge import Conclusion, State
+from framegauge.decide.steps import NIC_LIMIT, Found
+from framegauge.quantities import print_bits_per_second
+from framegauge.report.check import risks
+from framegauge.report.decision import content
+from framegauge.report.decision.model import Choice, Decision, Line, Part, sections
+from framegauge.summary import words
+from framegauge.summary.schema import decision_schema
+from framegauge.summary.sentence import Answer
+
+__all__ = ["Situation", "decision", "document", "schema"]
+
+Json = Mapping[str, Any]
+MOST_REFUSED = 3
+NO_STUDY = "No study is part of this page"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What was asked: the question, where, the target, the folder as commands name it, and whether changes were
+    allowed. `rollout`: the file of a roll-out, if one was written."""
+
+    question: str
+    scope: str
+    target_mtu: int
+    place: Path
+    allowed: bool
+    rollout: Path | None = None
+
+
+def decision(asked: Situation, found: Found, conclusion: Conclusion) -> Decision:
+    """The page. Its parts are those of a study's decision, or say why there is no study."""
+    target = None if found.target is None else risks.of_check(found.target)
+    if found.summary is not None:
+        whole = content.decide(found.summary, asked.place / "study", target)
+        parts = {each.name: each for each in whole.parts}
+    else:
+        whole, parts = None, {each.name: each for each in _without_study(found)}
+    open_ends = _open_ends(asked, whole) if whole is not None and conclusion.choice is Choice.CANNOT_TELL else ()
+    study = "" if found.summary is None else ", and the study with its report.html"
+    verdicts = parts["verdicts"]
+    own = {
+        "verdicts": replace(verdicts, lines=[*verdicts.lines, *judge.load_lines(found.estimate)]),
+        "risks": _risks(asked, found),
+        "not_measured": _not_measured(parts["not_measured"], found),
+        "next": Part("next", "What to do next", [*_next(asked, found, conclusion), *open_ends]),
+    }
+    return Decision(
+        asked.question,
+        asked.scope,
+        found.summary is None or (whole is not None and whole.faithful),
+        Answer(conclusion.choice, conclusion.text),
+        list(_beside(asked, found, conclusion)),
+        [own.get(name, part) for name, part in parts.items()],
+        whole="the document",
+        footer=f"All results are beside this page: the document (decision.json), the checks{study}.",
+    )
+
+
+def _beside(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[str]:
+    enough, most = judge.sufficient(found.summary), asked.target_mtu
+    if conclusion.choice in (Choice.DO_IT, Choice.SUBNET_ONLY) and enough is not None and enough < most:
+        yield f"MTU {enough} is enough: it already gives what MTU {most} does"
+    if found.present is not None and found.present["verdict"] == "could_not_tell":
+        yield f"Not known: whether every path carries packets of {found.present['target_mtu']} bytes now"
+    refused = [each for each in (found.preflight or {"findings": []})["findings"] if each["severity"] == "refused"]
+    if refused:
+        yield f"A roll-out is refused because of {words.joined([_kind(each) for each in refused[:MOST_REFUSED]])}"
+    for host in found.facts["hosts"]:
+        if host["error"] is not None:
+            yield f"Not known: {host['name']}, which could not be asked"
+
+
+def _kind(finding: Json) -> str:
+    return f"{str(finding['what']).replace('_', ' ')} ({finding['where']})"
+
+
+def _without_study(found: Found) -> Iterator[Part]:
+    why = found.left_out.get("study", "it was not asked for")
+    yield Part("verdicts", "What the hosts are", [f"{NO_STUDY}, because {why}"], *_hosts(found.facts))
+    yield Part("smallest", "The smallest sufficient MTU", [f"Not known: {NO_STUDY.lower()}"])
+    yield Part("competitors", "What competes: other settings", [f"Not known: {NO_STUDY.lower()}"])
+    yield Part("risks", content.RISKS, [])
+    yield Part("not_measured", "What was not measured", ["What larger frames bring to applications here"])
+    yield Part("next", "", [])
+
+
+def _hosts(facts: Json) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for host in facts["hosts"]:
+        for each in host["interfaces"]:
+            most = each["maximum_mtu"]
+            speed = each.get("bits_per_second")
+            rows.append([
+                host["name"], each["name"], each["driver"] or "?", print_bits_per_second(speed) if speed else "?",
+                f"{each['mtu']} of {most}" if most else str(each["mtu"]),
+            ])  # fmt: skip
+        if host["error"] is not None:
+            rows.append([host["name"], "-", "", "", "not asked"])
+    return ["host", "interface", "driver", "speed", "MTU"], rows
+
+
+def _risks(asked: Situation, found: Found) -> Part:
+    lines: list[Line] = []
+    for document, how in ((found.present, "as they are"), (found.target, "raised" if found.raised else "as they are")):
+        if document is not None:
+            said = risks.of_check(document)
+            lines += [f"{said.headline}, the hosts {how}", *said.found, *said.limits]
+    lines += [*_stands(found.preflight), *_exposed(found.estimate, asked.target_mtu)]
+    lines += [f"{line[0].upper()}{line[1:]}" for line in judge.limits(found.facts, asked.target_mtu)]
+    return Part("risks", content.RISKS, list(dict.fromkeys(lines)) or ["No path was checked"])
+
+
+def _stands(preflight: Json | None) -> Iterator[str]:
+    """What a preflight found, the gravest first; and files that would undo the change."""
+    found = [] if preflight is None else sorted(preflight["findings"], key=lambda each: each["severity"] != "refused")
+    for each in found:
+        if each["severity"] != "note":
+            yield f"{each['where']}: found {each['found']}, expected {each['expected']}: {each['remedy']}"
+    if preflight is not None and (changes := preflight["changes"]):
+        owners = sorted({str(each.get("owner")) for each in changes})
+        yield f"The change lasts only with {len(changes)} more in files of {words.joined(owners)} (preflight.json)"
+
+
+def _exposed(estimate: Json | None, target_mtu: int) -> Iterator[str]:
+    """Programs whose messages are one segment after the change, and then wait for an acknowledgement (Nagle)."""
+    for host in (estimate or {"hosts": []})["hosts"]:
+        sockets = [each for one in host["nagle"] if one["mtu"] == target_mtu for each in one["sockets"]]
+        programs = sorted({str(each.get("program") or "an unknown program") for each in sockets})
+        if programs:
+            many = f"{len(sockets)} socket{'' if len(sockets) == 1 else 's'}"
+            yield f"Nagle's algorithm may stall {many} of {words.joined(programs)} on {host['host']}"
+
+
+def _not_measured(part: Part, found: Found) -> Part:
+    mtus = sorted({each["mtu"] for host in found.facts["hosts"] for each in host["interfaces"]})
+    lines = [f"{step_name(name)}: left out, because {why}" for name, why in found.left_out.items() if name != "study"]
+    if len(mtus) > 1:
+        lines.append(f"The hosts have different MTUs ({words.joined(list(map(str, mtus)))}); the smallest is compared")
+    return replace(part, lines=[*part.lines, *lines])
+
+
+def step_name(name: str) -> str:
+    """A result that was left out, for people."""
+    return {"check-raised": "Check with the hosts raised", "estimate": "Estimate", "preflight": "Preflight"}[name]
+
+
+def _next(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[Line]:
+    """The first step first."""
+    again = ["framegauge", "decide", "--resume", "--out", str(asked.place)]
+    paths = found.paths(asked.target_mtu)
+    if conclusion.choice in (Choice.DO_IT, Choice.SUBNET_ONLY):
+        yield from _go_on(asked)
+        return
+    if paths.state is State.FAULT and found.target is not None and found.left_out.get("check-raised") != NIC_LIMIT:
+        yield (
+            "Remove the faults above; then check the paths again, and decide",
+            shlex.join([*again, "--again", "check"]),
+        )
+    elif paths.state is State.FAULT and (most := _most(found.facts)) > (found.facts["present_mtu"] or 0):
+        yield f"Ask about the MTU that every NIC takes: framegauge decide with --target-mtu {most}"
+    elif conclusion.choice is Choice.DO_NOT:
+        yield "Leave the MTU as it is; decide again when the applications or the hosts change"
+    if conclusion.choice is Choice.CANNOT_TELL:
+        if asked.scope == "measured" and not asked.allowed and found.left_out.get("study", "").startswith("changes"):
+            changes = [*again, "--allow-changes"]
+            yield "See everything that would be changed on the hosts", shlex.join([*changes, "--dry-run"])
+            yield "Let the hosts be raised for the check and a short study", shlex.join(changes)
+        elif paths.state is State.UNKNOWN:
+            yield "Check the paths again", shlex.join([*again, "--again", "check"])
+
+
+def _open_ends(asked: Situation, whole: Decision) -> Iterator[Line]:
+    """What the study itself asks for next, and how to decide with it."""
+    again = ["framegauge", "decide", "--resume", "--out", str(asked.place)]
+    if whole.faithful:
+        yield from whole.parts[-1].lines
+        yield "Decide with what it has found by then", shlex.join(again)
+        return
+    yield from (line for line in whole.parts[-1].lines if isinstance(line, str))
+    yield "Study it again", shlex.join([*again, "--again", "study"])
+
+
+def _most(facts: Json) -> int:
+    """The smallest of the maxima that NICs state."""
+    known = [each["maximum_mtu"] for host in facts["hosts"] for each in host["interfaces"] if each["maximum_mtu"]]
+    return min(known, default=0)
+
+
+def _go_on(asked: Situation) -> Iterator[Line]:
+    if asked.scope != "measured":
+        yield "Ask the same about hosts of your own", "framegauge decide HOST HOST --allow-changes"
+        return
+    if asked.rollout is not None:
+        yield (
+            "Plan the change: each step with its undo, nothing is changed",
+            shlex.join(["framegauge", "rollout", "plan", str(asked.rollout)]),
+        )
+    yield "Raise switches first, then hosts; lower hosts first: no host may send what a neighbour does not take"
+
+
+def document(asked: Situation, found: Found, conclusion: Conclusion, page: Decision) -> dict[str, Any]:
+    """The decision as JSON, with nothing left out."""
+    return {
+        "schema": SCHEMA,
+        "question": asked.question,
+        "scope": asked.scope,
+        "choice": conclusion.choice.name.lower(),
+        "exit_code": judge.EXIT_CODES[conclusion.choice],
+        "text": conclusion.text,
+        "subnets": list(conclusion.subnets),
+        "hosts": [host["name"] for host in found.facts["hosts"]],
+        "present_mtu": found.facts["present_mtu"],
+        "target_mtu": asked.target_mtu,
+        "sufficient_mtu": judge.sufficient(found.summary),
+        "paths": found.paths(asked.target_mtu).state.value,
+        "brings": found.benefit(asked.target_mtu).brings.value,
+        "steps": [{"name": name, "left_out": found.left_out.get(name)} for name in STEPS],
+        "beside": list(page.beside),
+        "sections": sections(page.parts),
+        "rollout": None if asked.rollout is None else str(asked.rollout),
+    }
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of `document`; its sections are those of `framegauge report --decision`."""
+    text = files("framegauge.decide").joinpath("decide.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    found["properties"]["sections"] = decision_schema()["properties"]["sections"]
+    return found
