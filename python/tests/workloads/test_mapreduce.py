@@ -123,6 +123,20 @@ def test_a_cluster_writes_into_the_runs_folder_only() -> None:
     assert [task.hosts for task in cluster.servers()] == [("h1",), ("h1",), ("h2", "h3"), ("h2", "h3")]
 
 
+def test_hdfs_may_be_on_the_master_alone() -> None:
+    asked = study({"hdfs": "master", "at_once": 14, "reduces_at_once": 2, "workers": ["h3", "h5"]})
+    workload = workload_of(asked, block_order(asked, 0)[0])
+    assert isinstance(workload, MapReduce)
+    cluster = workload.cluster
+    assert [task.hosts for task in cluster.servers()] == [("h1",), ("h1",), ("h1",), ("h3", "h5")]
+    for name, value in (("reduce.shuffle.parallelcopies", 14), ("job.running.reduce.limit", 2)):
+        setting = f"<name>mapreduce.{name}</name><value>{value}</value>"
+        assert setting in cluster.configuration()["conf/mapred-site.xml"]
+    # Fewer programs start in it.
+    plain = study({"reduces": 1})
+    assert workload.expected_seconds(None) < workload_of(plain, block_order(plain, 0)[0]).expected_seconds(None)
+
+
 @contextmanager
 def started(folder: str) -> Iterator[list[int]]:
     """A program and its child, which have the configuration of a run: their process ids."""
@@ -189,6 +203,9 @@ def test_without_hadoop_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch
         ({}, {"family": 6}, "testbed.family: found 6, expected 4 for mapreduce: Hadoop does not speak IPv6"),
         ({}, {"hosts": 2}, 'found "2 hosts", expected topology: rack with at least 3 hosts'),
         ({"replication": 5}, {}, 'found "5 hosts", expected topology: rack with at least 6 hosts'),
+        ({"hdfs": "master", "replication": 2}, {}, "replication: found 2, expected 1 with hdfs: master"),
+        ({"workers": ["h1", "h3"]}, {}, 'found "h1", expected one of h2, h3, h4, h5: h1 is the master'),
+        ({"workers": ["h3", "h3"]}, {}, 'workers: found "h3, h3", expected at least 2 hosts, each once'),
         ({"size": "150 B"}, {}, "size: found 150, expected a multiple of 100 bytes, the size of a row"),
         ({"block": "1 kB"}, {}, "block: found 1000, expected at least 1 MiB, and a multiple of 512 bytes"),
         ({"job": "wordcount"}, {}, "expected 'terasort' or 'grep'"),

@@ -18,13 +18,13 @@ from framegauge.workloads.live import Seen
 
 OWN = {
     "stream: {size: 10 MB}": {
-        "active_seconds", "alone_bytes", "handshake_seconds", "last_start_seconds", "nics", "offered_bits_per_second",
-        "retransmits", "runs", "served", "sizes", "sockets",
+        "active_seconds", "ahead_bytes", "alone_bytes", "handshake_seconds", "last_start_seconds", "nics",
+        "offered_bits_per_second", "pacing", "retransmits", "few", "runs", "served", "sizes", "sockets", "subflows",
     },
     "rr: {duration: 0.1 s}": {"active_seconds", "clients", "nodelay", "not_measured", "only_bulk", "served"},
     "mixed: {}": {
-        "active_seconds", "asked", "client", "nodelay", "not_measured", "only_bulk", "retransmits", "sent", "served",
-        "window_seconds",
+        "active_seconds", "asked", "client", "nodelay", "not_measured", "only_bulk", "pacing", "retransmits", "sent",
+        "served", "window_seconds",
     },
 }  # fmt: skip
 # Of programs, by recording.

@@ -70,6 +70,13 @@ def test_each_copy_has_a_group_of_hosts_and_waits_for_its_own_flows() -> None:
     )
 
 
+def test_flows_of_a_connection_go_over_that_of_the_one_before() -> None:
+    flows = [Recorded("a", "b", 0, 1, 2, None, (), name) for name in ("x", "", "x", "y", "", "x")]
+    found = Replay(made(*flows), "f", copies=2).work(hosts(4)).flows
+    assert [flow.over for flow in found] == [None, None, 0, None, None, 2, None, None, 6, None, None, 8]
+    assert [flow.as_json().get("over") for flow in found[:3]] == [None, None, 0]
+
+
 def test_figures_are_those_of_the_flows() -> None:
     replay = Replay(made(Recorded("h1", "h2", 0, 100, 1000, 0.5), Recorded("h3", "h1", 1, 0, 500)), "f")
     rows = [(0, 0, 0, 0.0, 0.1, 0.2, 100, 1), (0, 0, 1, 0.2, 0.1, 1.0, 1000, 1), (1, 0, 0, 1.0, 1.1, 4.0, 500, 1)]
@@ -132,6 +139,22 @@ def test_a_simulated_run_is_the_same_when_it_is_replayed(tmp_path: Path) -> None
     assert second.column("replayed", "slowdown") == pytest.approx([1.0] * 5, rel=1e-6)
     assert second.record["workload"]["bytes"] == 200001 + 300005 + 100000 + 50100 + 400000
     assert second.column("replayed", "bytes") == first.column("replayed", "bytes")
+
+
+@pytest.mark.agent
+def test_a_connection_that_is_open_needs_no_round_trip_more(tmp_path: Path) -> None:
+    head = "id,client,server,start_seconds,bytes,reverse_bytes,connection"
+    rows = [f"{each},h1,h2,{each * 0.01},100,100,{{name}}" for each in range(4)]
+    for name in ("", "x"):
+        (tmp_path / f"f{name}.csv").write_text("\n".join([head, *rows]).format(name=name) + "\n")
+    alone, over = (
+        simulated(f"replay: {{flows: {tmp_path / f'f{name}.csv'}}}", "topology: pair").column("flows", "active_seconds")
+        for name in ("", "x")
+    )
+    trips = [one - other for one, other in zip(alone, over, strict=True)]
+    assert trips[0] == pytest.approx(0.0, abs=1e-4)
+    # The usual RTT is 0.2 ms; each end of it may wait for an interrupt, for 50 us on average.
+    assert all(2e-4 <= each <= 4e-4 for each in trips[1:]), trips
 
 
 @pytest.mark.agent

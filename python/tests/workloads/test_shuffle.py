@@ -33,6 +33,31 @@ def test_each_fetches_from_each_a_few_at_a_time(at_once: int) -> None:
     assert len(set(waits.values())) == len(waits)
 
 
+def test_some_hosts_fetch_from_all_in_an_order_of_their_own() -> None:
+    turn, drawn, again, other = (
+        Shuffle(size_bytes=1000, at_once=2, reduces=2, order=order, seed=seed).work(hosts(9)).flows
+        for order, seed in (("turn", 1), ("random", 1), ("random", 1), ("random", 2))
+    )
+    assert [flow.server for flow in turn] == [f"h{number}" for number in (*range(5, 10), 1, 2, 3, *range(1, 9))]
+    assert drawn == again
+    assert [flow.server for flow in drawn] != [flow.server for flow in other]
+    for flows in (turn, drawn, other):
+        assert [flow.client for flow in flows] == ["h4"] * 8 + ["h9"] * 8
+        for client in ("h4", "h9"):
+            servers = {flow.server for flow in flows if flow.client == client}
+            assert servers == {f"h{number}" for number in range(1, 10)} - {client}
+    # Each fetcher of a host takes its next when it has the one before.
+    assert [flow.after for flow in drawn[8:]] == [(), (), *((place,) for place in range(8, 14))]
+    orders = [[flow.server for flow in drawn if flow.client == client] for client in ("h4", "h9")]
+    assert [name for name in orders[0] if name != "h9"] != [name for name in orders[1] if name != "h4"]
+    spread = Shuffle(size_bytes=1000, reduces=4).work(hosts(16)).flows
+    assert list(dict.fromkeys(flow.client for flow in spread)) == ["h4", "h8", "h12", "h16"]
+    some = Shuffle(size_bytes=1000, at_once=2, reduces=1, workers=["h7", "h2", "h4", "h9"]).work(hosts(9)).flows
+    assert [(flow.client, flow.server, flow.after) for flow in some] == [
+        ("h9", "h2", ()), ("h9", "h4", ()), ("h9", "h7", (0,)),
+    ]  # fmt: skip
+
+
 def test_it_ends_with_the_last_host() -> None:
     shuffle = Shuffle(size_bytes=1000, at_once=1)
     rows = []
@@ -66,3 +91,19 @@ def test_a_real_one_obeys_its_limits(at_once: int) -> None:
     for host in range(1, 7):
         mine = to == host
         assert max(((start[mine] <= time) & (time < end[mine])).sum() for time in start[mine]) <= at_once
+
+
+@pytest.mark.agent
+def test_one_reducer_on_a_fat_tree_has_one_near_fetch_beside_twelve_far_ones() -> None:
+    done = run(
+        "testbed: {kind: simulator, topology: {fat-tree: {k: 4}}, link: {rate: 1 Gb/s, buffer: 64 KiB}}\n"
+        "factors: {mtu: 1500}\nworkloads: [{shuffle: {size: 500 kB, reduces: 1, order: random}}]\n"
+    )[0]
+    assert done.run.excluded == []
+    told = done.record["workload"]
+    assert [(each["links"], each["fetches"]) for each in told["fetches_by_links"]] == [(2, 1), (4, 2), (6, 12)]
+    assert sum(each["bytes"] for each in told["fetches_by_links"]) == 15 * 500_000
+    assert done.run.readings["few"] == {"senders": ["h15"], "flows": 1, "many": 12, "floored": False}
+    near, _, far = (each["goodput_bits_per_second"] for each in told["fetches_by_links"])
+    assert done.run.metrics["share_of_few"] == pytest.approx(near / far)
+    assert done.run.metrics["completion_time"] > 8 * 15 * 500_000 / CEILING

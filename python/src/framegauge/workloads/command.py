@@ -11,22 +11,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NotRequired, cast
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
 from framegauge.errors import AgentError, BadAnswer, ProgramFailure
 from framegauge.metrics import METRICS
 from framegauge.printable import one_line
-from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import live, readings, tasks
 from framegauge.workloads.base import Executed, Go, Phases, Program, side_by_side
+from framegauge.workloads.command_record import CommandRecord
 from framegauge.workloads.programs import Running
 from framegauge.workloads.readings import Reading
 from framegauge.workloads.tasks import Place, Task
 
-__all__ = ["Command", "CommandRecord"]
+__all__ = ["Command", "CommandRecord", "fetched"]
 
 LIBRARY = "libframegauge_nodelay.so"
 PIECE_BYTES = 1 << 20
@@ -34,29 +34,6 @@ MOST_KEPT_BYTES = 16 << 20  # per run
 KEPT_FILE_BYTES = 16_384  # as which a smaller file counts: each is a request
 MOST_LISTED = 10_000  # files, by `host.list`
 TAIL = 2000  # characters of a client's output that a record keeps
-
-
-class CommandRecord(Record):
-    """What sockets tell of the programs (`live.Seen`), what clients printed, the files kept, and how many runs before
-    this one have used what outlasts a run.
-
-    Of `web`, the account of its users; of `mapreduce`, the check of its result, its jobs, and the bytes of its traffic
-    by purpose.
-    """
-
-    sent_bytes: dict[str, int]
-    traffic: dict[str, list[Json]]
-    traffic_inside: dict[str, list[Json]]
-    connections: dict[str, int]
-    watch: dict[str, Json]
-    printed: dict[str, float]
-    clients: list[Json]
-    kept: Json
-    lasting_runs: NotRequired[int]
-    web: NotRequired[Json]
-    checked: NotRequired[Json]
-    jobs: NotRequired[list[Json]]
-    traffic_by_purpose: NotRequired[Json]
 
 
 @dataclass(frozen=True)
@@ -116,16 +93,26 @@ class Command(Phases):
             # For clients that read what servers use: {processes} is "NAME=PID …" of servers with a name.
             named = " ".join(f"{task.name}={running.pid}" for task, running in servers if task.name is not None)
             places = {name: replace(each, values={**each.values, "processes": named}) for name, each in places.items()}
+            settled = self.settle(places, servers)
 
             def go(on_progress: Progress | None) -> Executed:
                 watch.restart()
                 done = self._clients(places, on_progress)
                 tasks.still_running(servers)
-                return Executed(self._record(hosts, places, done, watch.end()), [])
+                record = {**self._record(hosts, places, done, watch.end()), **settled}
+                return Executed(cast(CommandRecord, record), [])
 
             yield go
             for task in self.after:
                 self._each(task, places)
+
+    def own_values(self, host: Host) -> Mapping[str, str]:
+        """Further placeholders, with their values on a host, that only some workloads made of commands have."""
+        return {}
+
+    def settle(self, places: Mapping[str, Place], servers: Sequence[tuple[Task, Running]]) -> Json:
+        """What only some workloads do with servers that are ready, before anything is measured: what they record."""
+        return {}
 
     def _serve(self, task: Task, places: Mapping[str, Place], stack: ExitStack) -> list[tuple[Task, Running]]:
         """A server on all of its hosts, ready; ended with the stack."""
@@ -207,6 +194,7 @@ class Command(Phases):
         values = {
             **self.values, **addresses, **roles, "address": host.address, "host": host.name,
             "mtu": str(self.mtu[host.name]), "run": f"{base}/{folder}", "kept": f"{base}/{self._kept_folder}",
+            **self.own_values(host),
         }  # fmt: skip
         environment = {}
         if self.nagle is not None and host.name in self.nagle_on:
@@ -277,7 +265,7 @@ class Command(Phases):
     def _read(self, place: Place, name: str) -> str:
         path = f"{place.folder}/{place.text(name)}"
         try:
-            return _fetched(place.host, path).decode("utf-8", "replace")
+            return fetched(place.host, path).decode("utf-8", "replace")
         except (AgentError, ProgramFailure) as error:
             raise ProgramFailure(f"metrics: {name} on {place.host.name}: {error}, expected a file") from None
 
@@ -301,7 +289,7 @@ class Command(Phases):
             if value <= 0
         }
         record = {
-            **live.evidence([places[name].host for name in watched], watched, preloaded),
+            **live.evidence([place.host for place in places.values()], watched, preloaded),
             "transfer_bytes": 0,
             "only_bulk": False,
             "srtt_median_seconds": None,
@@ -329,7 +317,7 @@ class Command(Phases):
             for name, size in _listed(place):
                 if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep) or size > left:
                     continue
-                data = _fetched(place.host, f"{place.folder}/{name}", left)
+                data = fetched(place.host, f"{place.folder}/{name}", left)
                 left -= max(len(data), KEPT_FILE_BYTES)
                 found.setdefault(place.host.name, {})[name] = data.decode("utf-8", "replace")
         return found
@@ -373,7 +361,7 @@ def _listed(place: Place) -> Iterator[tuple[str, int]]:
         yield name, each["size_bytes"]
 
 
-def _fetched(host: Host, path: str, most: int = MOST_KEPT_BYTES) -> bytes:
+def fetched(host: Host, path: str, most: int = MOST_KEPT_BYTES) -> bytes:
     """A file below the host's folder; ProgramFailure if it is too large."""
     data = bytearray()
     while True:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from framegauge.workloads import frozen
 from framegauge.workloads.tasks import Readiness, Task
 
 __all__ = ["HDFS_PORT", "HISTORY", "SHUFFLE_PORT", "Cluster", "purpose"]
@@ -23,7 +24,6 @@ NAME_NODE_PORT = 9000
 HISTORY = "/history"  # in HDFS: what the masters of jobs write of each when it ends
 TASK_MB = 384  # of memory, which YARN gives to each map, reduce and master of a job
 START_SECONDS = 300.0  # for a daemon, on a machine on which all others start as well
-SIGNAL_SECONDS = 60.0  # for all processes of a host to be stopped
 
 # Many of these programs share a CPU, so their start counts: the quick compiler, the simple collector, no verification
 # of what has a checksum already; and no file outside the folder.
@@ -34,24 +34,7 @@ _FLAGS = (
 )  # fmt: skip
 _OPENS = tuple(f"--add-opens=java.base/java.{each}=ALL-UNNAMED" for each in ("lang", "util", "nio"))
 _PASSED = "JAVA_HOME,HADOOP_CONF_DIR,LD_PRELOAD,FRAMEGAUGE_NODELAY,MALLOC_ARENA_MAX"  # from a node to its tasks
-# Signals every process of the host that has the cluster's configuration, those that YARN has started among them, until
-# none is left that is not stopped (T), or that is; what is forked meanwhile is found by the next look.
-_SIGNAL = """\
-cd /proc || exit
-while :; do
-    found=
-    for process in [0-9]*; do
-        [ "$process/ns/net" -ef self/ns/net ] && grep -qzxF "$2" "$process/environ" || continue
-        read -r line < "$process/stat" || continue
-        case ${line##*) } in $3) ;; *) kill -s "$1" "$process" && found=1 ;; esac
-    done 2>/dev/null
-    [ -n "$found" ] || break
-    sleep 0.01
-done
-sleep "$4"
-"""
-# After which no stopped program's kernel owes an acknowledgement: Linux delays one by at most 0.2 s (TCP_DELACK_MAX).
-DRAINED_SECONDS = 0.25
+_MARK = "HADOOP_CONF_DIR={run}/conf"  # in the environment of all processes, those that YARN has started among them
 _LOG = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -69,7 +52,9 @@ def purpose(port: int | None) -> str:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The programs of a cluster. `files` is the folder with Hadoop's own."""
+    """The programs of a cluster. `files` is the folder with Hadoop's own. `is_stored_on_master`: HDFS keeps its blocks
+    on the master, not on the workers. `at_once`: the fetches of a reducer; `reduces_at_once`: the reducers of a job
+    that may run at a time (0: all)."""
 
     files: str
     master: str
@@ -77,6 +62,9 @@ class Cluster:
     block_bytes: int
     replication: int = 1
     slots: int = 3
+    is_stored_on_master: bool = False
+    at_once: int = 5
+    reduces_at_once: int = 0
 
     def prepare(self) -> list[Task]:
         """What runs before the daemons."""
@@ -95,7 +83,7 @@ class Cluster:
             ),
             self._server((self.master,), f"{yarn}.resourcemanager.ResourceManager", 192, Readiness(seconds=0.0)),
             self._server(
-                tuple(self.workers), f"{hdfs}.datanode.DataNode", 96,
+                self.stores, f"{hdfs}.datanode.DataNode", 96,
                 Readiness(START_SECONDS, words="successfully registered with NN", seconds=None),
             ),
             self._server(
@@ -103,6 +91,11 @@ class Cluster:
                 Readiness(START_SECONDS, words="Registered with ResourceManager as", seconds=None),
             ),
         ]  # fmt: skip
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The hosts with a DataNode."""
+        return (self.master,) if self.is_stored_on_master else tuple(self.workers)
 
     def job(self, main: str, settings: Mapping[str, object], *words: str, within: float) -> Task:
         """A job that is started from the master, and ends with it."""
@@ -116,15 +109,11 @@ class Cluster:
 
     def stop(self) -> Task:
         """Stops every process of the cluster, and waits until the last packets have arrived."""
-        return self._signal("STOP", "T*", DRAINED_SECONDS)
+        return frozen.stop((self.master, *self.workers), _MARK)
 
     def resume(self) -> Task:
         """Has what `stop` has stopped go on."""
-        return self._signal("CONT", "[!T]*", 0.0)
-
-    def _signal(self, name: str, reached: str, then_seconds: float) -> Task:
-        words = (name, "HADOOP_CONF_DIR={run}/conf", reached, str(then_seconds))
-        return Task((self.master, *self.workers), ("bash", "-c", _SIGNAL, "bash", *words), SIGNAL_SECONDS)
+        return frozen.resume((self.master, *self.workers), _MARK)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -200,6 +189,8 @@ class Cluster:
             "yarn.scheduler.minimum-allocation-mb": 128,
             "yarn.nodemanager.pmem-check-enabled": "false",
             "yarn.nodemanager.vmem-check-enabled": "false",
+            # No limit is checked, and a look at all processes of the machine, by every node, costs CPU time.
+            "yarn.nodemanager.resource-monitor.interval-ms": 60_000,
             "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 99,
             "yarn.nodemanager.env-whitelist": _PASSED,
             "yarn.application.classpath": self.classpath.replace(":", ","),
@@ -223,6 +214,10 @@ class Cluster:
             "mapreduce.reduce.speculative": "false",
             # No reducer fetches before the last map is done: the time of the shuffle has no waiting for maps in it.
             "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+            "mapreduce.reduce.shuffle.parallelcopies": self.at_once,
+            "mapreduce.job.running.reduce.limit": self.reduces_at_once,
+            # A job that asks for it, and is small but for its bytes, runs in the program of its master.
+            "mapreduce.job.ubertask.maxbytes": 1 << 40,
             "mapreduce.client.progressmonitor.pollinterval": 300,
             "mapreduce.client.completion.pollinterval": 300,
             "mapreduce.jobhistory.intermediate-done-dir": HISTORY,

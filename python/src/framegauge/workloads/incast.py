@@ -7,20 +7,28 @@ servers. `unit` is their server request unit with a fixed size, `block` the whol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from framegauge.errors import ProgramFailure
 from framegauge.record import Record
-from framegauge.testbeds.base import Host, Json
-from framegauge.workloads.traffic import Data, TrafficRecord, limit_seconds, shares, whole
+from framegauge.testbeds.base import Host, Json, Progress
+from framegauge.workloads import rr
+from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, side_by_side
+from framegauge.workloads.traffic import GRACE_SECONDS, Data, TrafficRecord, limit_seconds, shares, whole
 from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Step, Work
 
 __all__ = ["Incast"]
 
 GUESSED_BITS_PER_SECOND = 10e9
+SILENCE_SECONDS = 30.0  # after which a server that owes an answer has failed: seven timeouts from 0.2 s on fit in
+ROUND_SECONDS = 1.0  # that a round may take beyond its payload
 
 
 class IncastRecord(TrafficRecord):
@@ -30,8 +38,11 @@ class IncastRecord(TrafficRecord):
 
 
 @dataclass(frozen=True)
-class Incast:
-    """Rounds in which the last host reads from the first `servers` hosts; one of `unit_bytes` and `block_bytes`."""
+class Incast(Phases):
+    """Rounds in which the last host reads from the first `servers` hosts; one of `unit_bytes` and `block_bytes`.
+
+    `nagle` None is off.
+    """
 
     servers: int
     unit_bytes: int | None = None
@@ -39,7 +50,14 @@ class Incast:
     rounds: int = 20
     request_bytes: int = 100
     sample_seconds: float = 0.01
+    nagle: bool | None = None
     name: str = "incast"
+    needs: ClassVar[Sequence[Program]] = ()
+
+    @property
+    def nodelay(self) -> bool:
+        """Whether the sockets have TCP_NODELAY."""
+        return not self.nagle
 
     @property
     def stripes(self) -> list[int]:
@@ -53,6 +71,72 @@ class Incast:
         """The time of all rounds on the client's link."""
         return 8.0 * sum(self.stripes) * self.rounds / (bits_per_second or GUESSED_BITS_PER_SECOND)
 
+    @property
+    def _most_seconds(self) -> float:
+        """After how long a run is considered stuck."""
+        return limit_seconds(sum(self.stripes) * self.rounds) + ROUND_SECONDS * self.rounds
+
+    @contextmanager
+    def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
+        """Serves on all servers. Then runs the client, and closes; ProgramFailure if a server served otherwise."""
+        client, asked = hosts[-1], list(zip(hosts, self.stripes, strict=False))
+        closed: dict[str, Json] = {}
+        with ExitStack() as stack:
+            ports = [rr.serve(stack, server, token, self.nodelay, closed) for server, _ in asked]
+            request = {
+                "servers": [
+                    {"address": server.address, "port": port, "response_bytes": stripe}
+                    for (server, stripe), port in zip(asked, ports, strict=True)
+                ],
+                "token": token, "request_bytes": self.request_bytes, "rounds": self.rounds, "nodelay": self.nodelay,
+                "silence_seconds": SILENCE_SECONDS,
+            }  # fmt: skip
+
+            def go(on_progress: Progress | None) -> Executed:
+                def ask(host: Host) -> Json:
+                    patience = self._most_seconds + GRACE_SECONDS
+                    return host.agent.request("incast.run", request, timeout_seconds=patience, on_progress=on_progress)
+
+                (answer,) = side_by_side([(client, ask)])
+                stack.close()
+                spools = [Spool(name, client.name, answer[name]) for name in ("rounds", "responses")]
+                return Executed(self._record(client, asked, answer, closed), spools)
+
+            yield go
+
+    def _record(
+        self, client: Host, asked: Sequence[tuple[Host, int]], answer: Json, closed: Mapping[str, Json]
+    ) -> IncastRecord:
+        """The record of a run on hosts: every server has sent what the client has received."""
+        if answer["bytes"] != (total := self.rounds * sum(self.stripes)):
+            raise ProgramFailure(f"incast: found {answer['bytes']} bytes at {client.name}, expected {total}")
+        for server, stripe in asked:
+            served, total = closed[server.name], self.rounds * (self.request_bytes + stripe)
+            if (served["requests"], served["bytes"]) != (self.rounds, total):
+                found = f"{served['requests']} requests and {served['bytes']} bytes"
+                raise ProgramFailure(f"incast: found {found} at {server.name}, expected {self.rounds} and {total}")
+        servers = {server.name: closed[server.name] for server, _ in asked}
+        ends = {**servers, client.name: answer}
+        timeouts = [end["timeouts"] for end in ends.values()]
+        segments = [each for end in servers.values() if (each := end["mean_segment_payload_bytes"]) is not None]
+        return {
+            "senders": list(servers),
+            "receivers": [client.name],
+            "received_bytes": {client.name: answer["bytes"]},
+            "bytes": answer["bytes"],
+            "transfer_bytes": min(self.stripes),
+            "congestion_control": {name: end["congestion_control"] for name, end in ends.items()},
+            "nodelay": {name: end["nodelay"] for name, end in ends.items()},
+            "srtt_median_seconds": None,
+            "mean_segment_payload_bytes": statistics.fmean(segments) if segments else None,
+            "handshake_seconds": answer["handshake_seconds"],
+            "refused": sum(end["refused"] for end in servers.values()),
+            "active_seconds": answer["active_seconds"],
+            "retransmits": sum(end["retransmits"] for end in ends.values()),
+            "timeouts": None if None in timeouts else sum(timeouts),
+            "rounds": self.rounds,
+        }
+
     def work(self, hosts: Sequence[Host]) -> Work:
         """A connection to each server, for all rounds."""
         flows = [
@@ -62,7 +146,7 @@ class Incast:
             )
             for host, stripe in zip(hosts, self.stripes, strict=False)
         ]  # fmt: skip
-        return Work(flows, limit_seconds(sum(self.stripes) * self.rounds), self.sample_seconds)
+        return Work(flows, self._most_seconds, self.sample_seconds, nodelay=self.nodelay)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, the table of rounds, and that of answers (`responses`)."""
@@ -89,10 +173,8 @@ class Incast:
         )  # fmt: skip
         client = np.full(len(answered["flow"]), len(hosts) - 1)
         data = Data(answered["flow"].astype(np.int64), client, answered["bytes"])
-        size = self.stripes[0] if len(set(self.stripes)) == 1 else None
-        record: IncastRecord = {
-            **data.record(hosts, done, float(ends[-1] - begins[0]), size), "rounds": self.rounds,
-        }  # fmt: skip
+        active = float(ends[-1] - begins[0])
+        record: IncastRecord = {**data.record(hosts, done, active, min(self.stripes)), "rounds": self.rounds}
         return record, {"rounds": rounds, "responses": responses}
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -106,11 +188,21 @@ class Incast:
         the median over rounds of the time until all servers have answered. fairness and smallest_goodput: over the
         servers, each with its bytes over the time until it had answered, in all rounds together.
         """
-        begins, ends = (tables["rounds"].column(f"{name}_seconds").to_numpy() for name in ("start", "end"))
-        responses = {name: tables["responses"].column(name).to_numpy() for name in tables["responses"].column_names}
+        rounds = _columns(tables, "rounds", self.rounds)
+        responses = _columns(tables, "responses", self.rounds * self.servers)
+        if (last := responses["flow"].max()) >= self.servers:
+            raise ProgramFailure(f"incast: found flow {last} in the table responses, expected 0 to {self.servers - 1}")
         times = np.bincount(responses["flow"], responses["end_seconds"] - responses["start_seconds"])
         return {
             "goodput": 8.0 * record["bytes"] / record["active_seconds"],
-            "completion_time": float(np.median(ends - begins)),
+            "completion_time": float(np.median(rounds["end_seconds"] - rounds["start_seconds"])),
             **shares(np.bincount(responses["flow"], responses["bytes"]) / times),
         }
+
+
+def _columns(tables: Mapping[str, pa.Table], name: str, rows: int) -> dict[str, np.ndarray]:
+    """A table by column; ProgramFailure if it has another number of rows."""
+    table = tables[name]
+    if table.num_rows != rows:
+        raise ProgramFailure(f"incast: found {table.num_rows} rows in the table {name}, expected {rows}")
+    return {each: table.column(each).to_numpy() for each in table.column_names}

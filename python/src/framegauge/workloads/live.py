@@ -14,6 +14,8 @@ __all__ = ["Watch", "evidence"]
 INTERVAL_SECONDS = 0.02
 TALKS_SHARE = 0.1  # of the most that a host sends or receives: from there on it is one of the senders or receivers
 MOST_GROUPS = 200  # per host, that a record keeps
+# What Linux says of a socket before it is connected and after it is closed: TCP_MIN_SND_MSS, less the timestamps.
+UNCONNECTED = (48, 36)
 
 
 class Watch:
@@ -74,6 +76,7 @@ class Seen(TypedDict):
     bytes: int
     congestion_control: dict[str, list[str]]
     live: list[Json]
+    lifetimes: list[dict[str, Any]]
     traffic: dict[str, list[Json]]
     traffic_inside: dict[str, list[Json]]
     connections: dict[str, int]
@@ -83,14 +86,16 @@ class Seen(TypedDict):
 
 
 def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iterable[str]) -> Seen:
-    """The keys of a run's record that follow from its sockets; `preloaded`: the hosts whose Nagle setting is made."""
-    names = {address: host.name for host in hosts for address in host.addresses}
+    """The keys of a run's record that follow from its sockets. `hosts`: all of the study, also those that were not
+    watched; `preloaded`: those whose Nagle setting is made."""
+    ends = {address: (host.name, number) for host in hosts for number, address in enumerate(host.addresses, 1)}
     outer = {name: [each for each in one["sockets"] if not each["loopback"]] for name, one in watched.items()}
     sent, received = (
         {name: sum(each[f"{way}_bytes"] for each in outer[name]) for name in outer} for way in ("sent", "received")
     )
     chosen = set(preloaded)
     nodelay, unread = _nodelay({name: outer[name] for name in outer if name in chosen})
+    rows = [row for name in outer for row in _segments(name, outer[name], ends)]
     return {
         "senders": _talking(sent),
         "receivers": _talking(received),
@@ -100,7 +105,8 @@ def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iter
         "congestion_control": {
             name: values for name in outer if (values := _distinct(outer[name], "congestion_control"))
         },
-        "live": [row for name in outer for row in _segments(name, outer[name], names)],
+        "live": rows,
+        "lifetimes": [row for name in outer for row in _lifetimes(name, watched[name], ends)][:MOST_GROUPS],
         "traffic": {name: _groups(outer[name]) for name in outer},
         "traffic_inside": {
             name: _groups([each for each in one["sockets"] if each["loopback"]]) for name, one in watched.items()
@@ -113,9 +119,17 @@ def evidence(hosts: Sequence[Host], watched: Mapping[str, Json], preloaded: Iter
         "nodelay": nodelay,
         "not_proved": [
             *unread,
-            *([] if any(outer.values()) else ["MSS: no TCP connection of these programs was seen"]),
+            *_unproved(rows, [each for name in outer for each in outer[name]]),
         ],
     }
+
+
+def _unproved(rows: Sequence[Json], outer: Sequence[Json]) -> Iterator[str]:
+    """Why the sockets on the network tell nothing of the MTUs between hosts of the study."""
+    if not outer:
+        yield "MSS: no TCP connection of these programs was seen"
+    elif not rows and all(each["remote"] for each in outer):
+        yield "MSS: no connection of these programs is to another host of the study"
 
 
 def _talking(amounts: Mapping[str, int]) -> list[str]:
@@ -127,16 +141,41 @@ def _distinct(sockets: Iterable[Json], key: str) -> list[Any]:
     return list(dict.fromkeys(value for each in sockets for value in each[key]))
 
 
-def _segments(host: str, sockets: Iterable[Json], names: Mapping[str, str]) -> Iterator[Json]:
-    """The last MSS of each connection to another host of the study: rows without their connections, which are many."""
-    rows: dict[tuple[str, str, int], int] = {}
+def _end(each: Json, ends: Mapping[str, tuple[str, int]]) -> tuple[str | None, int]:
+    """The host at the far end of a connection, if it is one of the study, and the number of its NIC."""
+    return ends.get((each["remote"] or "").rpartition(":")[0].strip("[]"), (None, 1))
+
+
+def _segments(host: str, sockets: Iterable[Json], ends: Mapping[str, tuple[str, int]]) -> Iterator[Json]:
+    """The last MSS of each connection to a NIC of another host of the study: rows without their connections, which are
+    many."""
+    rows: dict[tuple[str, int, str, int], int] = {}
     for each in sockets:
-        other = names.get((each["remote"] or "").rpartition(":")[0].strip("[]"))
-        if other is not None and each["mss_bytes"]:
-            key = (other, each["program"] or "", each["mss_bytes"][-1])
+        other, nic = _end(each, ends)
+        if other is not None and (sizes := _sizes(each)):
+            key = (other, nic, each["program"] or "", sizes[-1])
             rows[key] = rows.get(key, 0) + each["connections"]
-    for (other, program, mss), count in rows.items():
-        yield {"host": host, "other": other, "program": program, "mss_bytes": mss, "connections": count}
+    for (other, nic, program, mss), count in rows.items():
+        yield {"host": host, "other": other, "nic": nic, "program": program, "mss_bytes": mss, "connections": count}
+
+
+def _sizes(socket: Json) -> list[int]:
+    """Every MSS that a socket had while it was connected, in order. One that carried data was."""
+    known = [each for each in socket["mss_bytes"] if each not in UNCONNECTED]
+    return known or (list(socket["mss_bytes"]) if socket["sent_bytes"] or socket["received_bytes"] else [])
+
+
+def _lifetimes(host: str, watched: Json, ends: Mapping[str, tuple[str, int]]) -> Iterator[Json]:
+    """When single connections to other hosts of the study were first and last seen, on the machine's clock, and every
+    MSS that they had."""
+    for each in watched["sockets"]:
+        other, _ = _end(each, ends)
+        if other is not None and not each["loopback"] and each["connections"] == 1 and (sizes := _sizes(each)):
+            first, last = (watched["started_seconds"] + each[f"{name}_seconds"] for name in ("first", "last"))
+            yield {
+                "host": host, "other": other, "program": each["program"], "mss_bytes": sizes,
+                "first_seconds": first, "last_seconds": last,
+            }  # fmt: skip
 
 
 def _groups(sockets: Iterable[Json]) -> list[Json]:

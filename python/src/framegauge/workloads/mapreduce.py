@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads import history, tasks
+from framegauge.workloads import fetches, history, shuffle_log, tasks
 from framegauge.workloads.base import Executed, Go, Program, side_by_side
-from framegauge.workloads.command import Command, CommandRecord
+from framegauge.workloads.command import Command, CommandRecord, fetched
+from framegauge.workloads.fetches import Fetch
 from framegauge.workloads.hadoop import HISTORY, Cluster, purpose
 from framegauge.workloads.history import Job
 from framegauge.workloads.tasks import Place, Task
@@ -33,10 +34,18 @@ __all__ = ["ROW_BYTES", "MapReduce"]
 ROW_BYTES = 100  # of teragen
 # Every row of teragen has two fixed bytes before the 32 digits of its number, of which the last two are kept.
 PATTERN = r"\x00\x11[0-9A-F]{30}([0-9A-F]{2})"
+MOST_FETCHES = 10_000  # that a record keeps
 LOOK_SECONDS = 1.0
 LOOKS = 5
 GIGABYTE = 1e9
 _EXAMPLES = "org.apache.hadoop.examples"
+
+
+class MapReduceRecord(CommandRecord):
+    """`fetches`: what reducers fetched, from where and when (at most MOST_FETCHES). `fetchers`: the hosts that did."""
+
+    fetches: list[Json]
+    fetchers: list[str]
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ class MapReduce:
         """Names the hosts to one another, starts the cluster and generates the input; checks the result at the end."""
         entries = [{"name": host.name, "addresses": list(host.addresses)} for host in hosts]
         side_by_side([(host, lambda host: host.agent.request("host.names", {"entries": entries})) for host in hosts])
-        found: list[CommandRecord] = []
+        found: list[MapReduceRecord] = []
         with self.programs.prepared(hosts, token) as inner:
             places = self.programs.places(hosts, token)
             self._generate(places)
@@ -96,7 +105,7 @@ class MapReduce:
                 _everywhere(self.cluster.resume(), places)
                 done = inner(on_progress)
                 _everywhere(self.cluster.stop(), places)
-                found.append(cast(CommandRecord, done.record))  # as every Command makes it
+                found.append(cast(MapReduceRecord, done.record))  # as every Command makes it, but for fetches
                 return done
 
             yield go
@@ -105,7 +114,9 @@ class MapReduce:
                 self._conclude(places, record)
 
     def _generate(self, places: Mapping[str, Place]) -> None:
-        settings = {"mapreduce.job.maps": self.maps}
+        settings: dict[str, object] = {"mapreduce.job.maps": self.maps}
+        if self.cluster.is_stored_on_master:  # where a map is near no block, one writes as many for others to read
+            settings = {"mapreduce.job.maps": 1, "mapreduce.job.ubertask.enable": "true"}
         words = (str(self.rows), "/in")
         self._run(
             self.cluster.job(f"{_EXAMPLES}.terasort.TeraGen", settings, *words, within=self.within_seconds), places
@@ -115,8 +126,10 @@ class MapReduce:
         """Runs a program of the master to its end: what it printed."""
         return _run(task, places[self.cluster.master])
 
-    def _conclude(self, places: Mapping[str, Place], record: CommandRecord) -> None:
+    def _conclude(self, places: Mapping[str, Place], record: MapReduceRecord) -> None:
         """Checks the result, and enters what Hadoop itself says of the jobs."""
+        record["fetches"] = self._fetches(places)
+        record["fetchers"] = list(dict.fromkeys(each["to"] for each in record["fetches"]))
         if self.job == "terasort":
             settings = {"mapreduce.job.ubertask.enable": "true"}
             main = f"{_EXAMPLES}.terasort.TeraValidate"
@@ -150,13 +163,49 @@ class MapReduce:
         missing = ", ".join(name for name in names if name not in found)
         raise ProgramFailure(f"mapreduce: found no history of {missing}, expected one from Hadoop")
 
+    def _fetches(self, places: Mapping[str, Place]) -> list[Json]:
+        """What reducers fetched so far, by their own logs: the first MOST_FETCHES, from the beginning of the first."""
+        workers = [places[name] for name in self.cluster.workers]
+        logs = side_by_side([(place.host, partial(_shuffle_logs, place)) for place in workers])
+        found = [
+            (place.host.name, each)
+            for place, texts in zip(workers, logs, strict=True)
+            for text in texts
+            for each in shuffle_log.parse(text)
+        ]
+        first = min((each.begin_seconds for _, each in found), default=0.0)
+        found.sort(key=lambda one: (one[1].begin_seconds, one[0], one[1].server))
+        return [
+            {
+                "to": to, "from": each.server, "bytes": each.bytes,
+                "begin_seconds": round(each.begin_seconds - first, 3),
+                "end_seconds": round(each.end_seconds - first, 3),
+            }
+            for to, each in found[:MOST_FETCHES]
+        ]  # fmt: skip
+
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """Nothing: there are no spools."""
-        return {}
+        """What fetches of each distance got, and the few beside the many, where the network tells these apart."""
+        if "entrances" not in record:
+            return {}
+        found = [
+            Fetch(each["to"], each["from"], each["bytes"], each["end_seconds"] - each["begin_seconds"])
+            for each in record["fetches"]
+        ]
+        return fetches.evidence(found, record["entrances"]["receivers"])
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
-        """Those of `command`: what was printed, here by Hadoop's own history, and goodput."""
-        return self.programs.metrics(record, tables)
+        """Those of `command`: what was printed, here by Hadoop's own history, and goodput. share_of_few: what a fetch
+        of the few got, over that of the many."""
+        return {**self.programs.metrics(record, tables), **fetches.metrics(record)}
+
+
+def _shuffle_logs(place: Place, host: Host) -> list[str]:
+    """The logs of the reducers that have run on a host."""
+    beneath = f"{place.folder}/logs/containers"
+    listed = host.agent.request("host.list", {"path": beneath})["files"]
+    paths = [each["path"] for each in listed if each["path"].endswith("/syslog.shuffle")]
+    return [fetched(host, path).decode("utf-8", "replace") for path in paths]
 
 
 def _run(task: Task, place: Place) -> str:

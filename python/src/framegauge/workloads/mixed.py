@@ -9,11 +9,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from framegauge.networks import pacing
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads import rr, stream, streams_simulated as simulations
+from framegauge.workloads import rr, sockets, stream, streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, side_by_side
 from framegauge.workloads.streams_simulated import Part
+from framegauge.workloads.transfers import flow_rates
 from framegauge.workloads.work import Flow, Outcome, Work
 
 __all__ = ["Mixed"]
@@ -37,7 +39,8 @@ class MixedRecord(Record):
 class Mixed(Phases):
     """rr from the first host to the last, and bulk from `bulk_hosts` of the others (None: all) to the last, too.
 
-    On a pair the first host sends both. `bulk_bits_per_second` limits each host's payload; None: unlimited. Only the
+    On a pair the first host sends both. `bulk_bits_per_second` limits each host's payload; None: unlimited. `pacing` is
+    how each flow of the bulk is paced otherwise, a level of the factor. Only the
     time in which everything was under way counts, without requests before the end of the streams' warm-up.
     """
 
@@ -51,6 +54,7 @@ class Mixed(Phases):
     bulk_flows: int = 1
     bulk_bits_per_second: int | None = None
     bulk_hosts: int | None = None
+    pacing: str | None = None
     nagle: bool | None = None
     seed: int = 1
     name: str = "mixed"
@@ -90,7 +94,8 @@ class Mixed(Phases):
     @property
     def _pacing(self) -> int | None:
         """The rate of each bulk flow."""
-        return None if self.bulk_bits_per_second is None else self.bulk_bits_per_second // self.bulk_flows
+        offered = self.bulk_bits_per_second
+        return pacing.bits_per_second(self.pacing) if offered is None else offered // self.bulk_flows
 
     def work(self, hosts: Sequence[Host]) -> Work:
         """The connections of the requests first, then the bulk, which lasts to the end."""
@@ -188,6 +193,7 @@ class Mixed(Phases):
             "asked": asked,
             "sent": [{"host": host.name, "result": one} for host, one in zip(bulk, sent, strict=True)],
             "congestion_control": {host: sorted(names) for host, names in control.items()},
+            "pacing": sockets.paced((host.name, one) for host, one in zip(bulk, sent, strict=True)),
             "nodelay": {client.name: asked["nodelay"], server.name: answered["nodelay"]},
             "srtt_median_seconds": srtt[len(srtt) // 2] if srtt else None,
             "mean_segment_payload_bytes": None,
@@ -229,7 +235,7 @@ class Mixed(Phases):
         amount, active = self._delivered(record, tables)
         if amount and active > 0:
             found["goodput"] = 8.0 * amount / active
-        flows = [rate for one in record["sent"] for rate in stream.flow_rates(tables[f"bulk-{one['host']}"])]
+        flows = [rate for one in record["sent"] for rate in flow_rates(tables[f"bulk-{one['host']}"])]
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)
         return found

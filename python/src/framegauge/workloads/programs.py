@@ -25,12 +25,23 @@ class Running:
     """A program in a host."""
 
     def __init__(
-        self, host: Host, name: str, number: int, pid: int | None = None, most_bytes: int = MOST_OUTPUT_BYTES
+        self,
+        host: Host,
+        name: str,
+        number: int,
+        pid: int | None = None,
+        most_bytes: int = MOST_OUTPUT_BYTES,
+        telling: str | None = None,
     ) -> None:
         self.host, self.name, self.number, self.pid, self._most = host, name, number, pid, most_bytes
+        self._telling = telling
 
     def output(self, stream: str = "stdout") -> str:
         """Everything that it has printed so far; BadAnswer if that is more than it may print."""
+        return self.octets(stream).decode("utf-8", "replace")
+
+    def octets(self, stream: str = "stdout") -> bytes:
+        """As `output`, as it was printed."""
         data = bytearray()
         while True:
             asked = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
@@ -42,7 +53,7 @@ class Running:
             # A piece that is not full is the last one, whatever the size is said to be: else a host that sends byte
             # after byte would be asked for ever.
             if len(found) < PIECE_BYTES or len(data) >= piece["size_bytes"]:
-                return data.decode("utf-8", "replace")
+                return bytes(data)
 
     def wait(self, seconds: float) -> Json | None:
         """How it ended, as in `process.wait`; None if it still runs after that time."""
@@ -64,11 +75,13 @@ class Running:
         raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
 
     def last_words(self) -> str:
-        """The end of its standard error, or else of its standard output, in one line."""
+        """The end of its standard error, or else of its standard output, in one line: of the lines that are telling, if
+        there are any."""
         for stream in ("stderr", "stdout"):
             lines = [line.strip() for line in self.output(stream).splitlines() if line.strip()]
             if lines:
-                return one_line("; ".join(lines[-3:])[-300:])
+                telling = [line for line in lines if self._telling is not None and re.search(self._telling, line)]
+                return one_line("; ".join((telling or lines)[-3:])[-300:])
         return "it printed nothing"
 
     def signal(self, number: int) -> None:

@@ -28,8 +28,9 @@ class ReplayRecord(TrafficRecord):
 class Replay:
     """The flows of a recording by each of `copies` groups of hosts; `speed` divides their starts.
 
-    A flow is a connection: the client sends its bytes, and when these have arrived, the server its own. Each copy but
-    the first begins later by up to `shift_seconds`, drawn evenly.
+    The client of a flow sends its bytes, and when these have arrived, the server its own. A flow has a connection of
+    its own, or goes on over that of the flow before it with the same `connection`. Each copy but the first begins later
+    by up to `shift_seconds`, drawn evenly.
     """
 
     flows: Recording
@@ -52,13 +53,14 @@ class Replay:
         clients, servers = self._ends(hosts)
         later = np.random.default_rng(self.seed).uniform(0.0, self.shift_seconds, self.copies)
         later[0] = 0.0
-        count = len(self.flows.flows)
+        count, before = len(self.flows.flows), _over(self.flows)
         found = [
             Flow(
                 hosts[clients[copy * count + place]].name, hosts[servers[copy * count + place]].name,
                 _steps(flow.bytes, flow.reverse_bytes),
                 begin_seconds=flow.start_seconds / self.speed + float(later[copy]),
                 after=tuple(copy * count + each for each in flow.after),
+                over=None if (over := before[place]) is None else copy * count + over,
             )
             for copy in range(self.copies)
             for place, flow in enumerate(self.flows.flows)
@@ -99,6 +101,7 @@ class Replay:
                 "recorded_start_seconds": np.tile([each.start_seconds for each in flows], self.copies),
                 "recorded_completion_seconds": pa.array(recorded, mask=unknown),
                 "after": pa.array([each.after for each in flows] * self.copies, pa.list_(pa.uint32())),
+                "connection": [each.connection for each in flows] * self.copies,
                 "start_seconds": starts, "end_seconds": ends, "bytes": sent, "reverse_bytes": back,
                 "slowdown": pa.array(slowdown, mask=unknown),
             }
@@ -153,6 +156,16 @@ def places(recording: Recording, hosts: tuple[str, ...]) -> tuple[np.ndarray, np
         np.array([found[getattr(flow, side)] for flow in recording.flows]) for side in ("client", "server")
     )
     return clients, np.where(clients == servers, (servers + 1) % len(hosts), servers)
+
+
+def _over(recording: Recording) -> list[int | None]:
+    """Of each flow, the place of the one before it over the same connection; None if it opens one."""
+    last: dict[str, int] = {}
+    found: list[int | None] = []
+    for place, flow in enumerate(recording.flows):
+        found.append(last.get(flow.connection) if flow.connection else None)
+        last[flow.connection] = place
+    return found
 
 
 def _steps(sent: int, back: int) -> tuple[Step, ...]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
 
 import pyarrow as pa
 
+from framegauge.networks import pacing
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
-from framegauge.workloads import streams_simulated as simulations
+from framegauge.workloads import sockets, streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
 from framegauge.workloads.streams_simulated import Part
+from framegauge.workloads.transfers import column, flow_rates, of_groups, share_of_few, tables_of
 from framegauge.workloads.work import Outcome, Work
 
-__all__ = ["Stream", "busy_seconds", "flow_rates", "request", "serve"]
+__all__ = ["Stream", "busy_seconds", "request", "serve"]
 
 SLOWEST_BITS_PER_SECOND = 1e6  # a slower transfer is considered stuck
 UNSHAPED_BITS_PER_SECOND = 10e9  # a guess, for progress only
@@ -55,12 +58,13 @@ def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class _Run:
-    """One `stream.run`: client, server, NIC, direction, and the name under which its spools are kept."""
+    """One `stream.run`: client, server, NIC, direction, flows, and the name under which its spools are kept."""
 
     client: Host
     server: Host
     nic: int  # at both ends, from 0
     reverse: bool
+    flows: int
     label: str
 
     @property
@@ -75,10 +79,13 @@ class _Run:
 
 
 class StreamRecord(Record):
-    """`runs`: the result of each client and direction; `served`: that of each server, by host."""
+    """`runs`: the result of each client and direction; `served`: that of each server, by host; `few`: the senders that
+    the study names. `sharing` has the few, the many and those between (evidence.few), and their goodput."""
 
     runs: list[Json]
     served: dict[str, Json]
+    few: list[str]
+    sharing: NotRequired[Json]
 
 
 @dataclass(frozen=True)
@@ -86,8 +93,11 @@ class Stream(Phases):
     """Streams with either `size_bytes` (one transfer of that size per flow, in rounds) or `duration_seconds`.
 
     `offered_bits_per_second` limits each client's payload (the kernel paces payload, so all MTUs carry the same). With
-    `nics`, a client has `flows` on each of its NICs, to the server's NIC of the same number. `socket_buffer_bytes` and
-    `message_bytes` are those of both ends; None: the kernel tunes buffers, calls are large.
+    `nics`, a client has `flows` on each of its NICs, to the server's NIC of the same number. `senders` has the number
+    of flows of each host to the `receiver` (None: the last), or to that which `receivers` has for it, instead of
+    `pattern` and `flows`; `few` names those whose share is compared with that of the others, joined by commas.
+    `socket_buffer_bytes` and `message_bytes` are those of both ends; None: the kernel tunes buffers, calls are large.
+    `pacing` of each flow is a level of that factor; `subflows` are those of each connection by MPTCP, None: plain TCP.
     """
 
     size_bytes: int | None = None
@@ -96,10 +106,16 @@ class Stream(Phases):
     reverse: bool = False
     bidir: bool = False
     pattern: str = "one-to-one"
+    senders: Mapping[str, int] | None = None
+    receiver: str | None = None
+    receivers: Mapping[str, str] | None = None
+    few: str | None = None
     offered_bits_per_second: int | None = None
     nics: int = 1
     socket_buffer_bytes: int | None = None
     message_bytes: int | None = None
+    pacing: str | None = None
+    subflows: int | None = None
     repeat_seconds: float = 0.5
     sample_seconds: float = 0.01
     name: str = "stream"
@@ -109,7 +125,7 @@ class Stream(Phases):
         """The time on the wire of one client, or the requested duration."""
         if self.size_bytes is None:
             return self.duration_seconds or 0.0
-        bits = 8.0 * self.size_bytes * self.flows
+        bits = 8.0 * self.size_bytes * max((self.senders or {}).values(), default=self.flows)
         return max(self.repeat_seconds, bits / (bits_per_second or UNSHAPED_BITS_PER_SECOND))
 
     @contextmanager
@@ -118,7 +134,7 @@ class Stream(Phases):
         planned = self._plan(hosts)
         closed: dict[str, Json] = {}
         patience = GRACE_SECONDS + 4 * self.expected_seconds(None)
-        patience += 8.0 * (self.size_bytes or 0) * self.flows * len(planned) / SLOWEST_BITS_PER_SECOND
+        patience += 8.0 * (self.size_bytes or 0) * sum(run.flows for run in planned) / SLOWEST_BITS_PER_SECOND
         with ExitStack() as stack:
             servers = {run.server.name: run.server for run in planned}
             ports = {name: self._serve(stack, host, token, closed) for name, host in servers.items()}
@@ -141,7 +157,9 @@ class Stream(Phases):
     def work(self, hosts: Sequence[Host]) -> Work:
         """The flows of every client; they end with their duration, or when the last round of the slowest has ended."""
         parts = self._parts(hosts)
-        flows = [flow for part in parts for flow in simulations.flows(part, self.repeat_seconds, self._pacing)]
+        flows = [
+            flow for part in parts for flow in simulations.flows(part, self.repeat_seconds, self._pacing(part.count))
+        ]
         most = GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
         return Work(flows, most if self.duration_seconds is None else self.duration_seconds, self.sample_seconds)
 
@@ -163,9 +181,11 @@ class Stream(Phases):
 
     def _parts(self, hosts: Sequence[Host]) -> list[Part]:
         """The planned runs with the numbers of their flows."""
+        planned = self._plan(hosts)
+        firsts = itertools.accumulate((run.flows for run in planned), initial=0)
         return [
-            Part(run.client.name, run.server.name, run.reverse, index * self.flows, self.flows, self.size_bytes)
-            for index, run in enumerate(self._plan(hosts))
+            Part(run.client.name, run.server.name, run.reverse, first, run.flows, self.size_bytes)
+            for run, first in zip(planned, firsts, strict=False)
         ]
 
     @property
@@ -174,11 +194,16 @@ class Stream(Phases):
         asked = {"socket_buffer_bytes": self.socket_buffer_bytes, "message_bytes": self.message_bytes}
         return {name: value for name, value in asked.items() if value is not None}
 
+    @property
+    def _asked(self) -> dict[str, int]:
+        """What both ends are told of their sockets, where anything is."""
+        return self._sizes if self.subflows is None else {**self._sizes, "subflows": self.subflows}
+
     def _serve(self, stack: ExitStack, server: Host, token: str, closed: dict[str, Json]) -> int:
         """Serves on one host, on all NICs if several are used."""
         everywhere = "::" if ":" in server.address else "0.0.0.0"
         address = {"address": everywhere} if self.nics > 1 else {}
-        return serve(stack, server, token, self.sample_seconds, closed, **address, **self._sizes)
+        return serve(stack, server, token, self.sample_seconds, closed, **address, **self._asked)
 
     def _request(self, run: _Run, port: int, token: str) -> Json:
         return request(
@@ -186,26 +211,30 @@ class Stream(Phases):
             port,
             token,
             address=run.server.addresses[run.nic],
-            flows=self.flows,
+            flows=run.flows,
             size_bytes=self.size_bytes,
             duration_seconds=self.duration_seconds,
             # Only sizes have rounds: with a duration there is nothing to repeat.
             repeat_seconds=self.repeat_seconds if self.size_bytes is not None else 0.0,
             reverse=run.reverse,
             sample_seconds=self.sample_seconds,
-            pacing_bits_per_second=self._pacing,
-            **self._sizes,
+            pacing_bits_per_second=self._pacing(run.flows),
+            **self._asked,
         )
 
-    @property
-    def _pacing(self) -> int | None:
-        """The rate of each flow."""
+    def _pacing(self, flows: int) -> int | None:
+        """The rate of each of a client's flows on a NIC."""
         offered = self.offered_bits_per_second
-        return None if offered is None else offered // (self.flows * self.nics)
+        return pacing.bits_per_second(self.pacing) if offered is None else offered // (flows * self.nics)
+
+    def _offered(self, planned: Sequence[_Run]) -> int | None:
+        """What all clients offer together; None if they are not limited."""
+        rates = [(self._pacing(run.flows) or 0) * run.flows for run in planned]
+        return None if self.offered_bits_per_second is None else sum(rates)
 
     def _plan(self, hosts: Sequence[Host]) -> list[_Run]:
         ways = (False, True) if self.bidir else (self.reverse,)
-        talking = pairs(self.pattern, hosts)
+        talking = self._talking(hosts)
         several = len(talking) * self.nics * len(ways) > 1
 
         def label(client: Host, server: Host, nic: int, back: bool) -> str:
@@ -213,13 +242,23 @@ class Stream(Phases):
             return f"-{client.name}-{server.name}{by}" + ("-reverse" if back else "") if several else ""
 
         return [
-            _Run(client, server, nic, back, label(client, server, nic, back))
-            for client, server in talking
+            _Run(client, server, nic, back, flows, label(client, server, nic, back))
+            for client, server, flows in talking
             for nic in range(self.nics)
             for back in ways
         ]
 
+    def _talking(self, hosts: Sequence[Host]) -> list[tuple[Host, Host, int]]:
+        """Client, server and number of flows of every pair."""
+        if self.senders is None:
+            return [(client, server, self.flows) for client, server in pairs(self.pattern, hosts)]
+        named = {host.name: host for host in hosts}
+        usual, others = self.receiver or hosts[-1].name, self.receivers or {}
+        return [(named[name], named[others.get(name, usual)], flows) for name, flows in self.senders.items()]
+
     def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> StreamRecord:
+        told = list(zip(planned, results, strict=True))
+        sending = [(run.sender.name, closed[run.server.name] if run.reverse else result) for run, result in told]
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
         # Readings of sending sockets come from the end that sent: forward from `run`, in reverse from `close`.
@@ -238,24 +277,29 @@ class Stream(Phases):
             "transfer_bytes": self.size_bytes,
             # One connection after the other, none in parallel, and the kernel's own window: the case that the model of
             # a new connection covers.
-            "alone_bytes": self.size_bytes if self.flows == 1 and len(planned) == 1 and not self._sizes else None,
-            "offered_bits_per_second": None if self._pacing is None else self._pacing * self.flows * len(planned),
+            "alone_bytes": self.size_bytes if sum(run.flows for run in planned) == 1 and not self._asked else None,
+            "offered_bits_per_second": self._offered(planned),
             "congestion_control": {host: sorted(names) for host, names in control.items()},
             "srtt_median_seconds": _median(each["srtt_median_seconds"] for each in said),
             "mean_segment_payload_bytes": _mean(each["mean_segment_payload_bytes"] for each in said),
             "retransmits": sum(each["retransmits"] or 0 for each in said),
             "refused": sum(each["refused"] for each in closed.values()),
+            "pacing": sockets.paced(sending),
+            "subflows": sockets.subflows(sending),
             "nics": self.nics,
             "sizes": self._sizes,
-            "sockets": _sockets(planned, results, closed) if self._sizes else {},
+            "sockets": sockets.sizes([*((run.client.name, result) for run, result in told), *closed.items()])
+            if self._sizes
+            else {},
             "runs": [
                 {
                     "client": run.client.name, "server": run.server.name, "nic": run.nic + 1, "reverse": run.reverse,
-                    "transfers": f"transfers{run.label}", "result": result,
+                    "flows": run.flows, "transfers": f"transfers{run.label}", "result": result,
                 }
                 for run, result in zip(planned, results, strict=True)
             ],
             "served": dict(closed),
+            "few": self.few.split(",") if self.few else [],
         }  # fmt: skip
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -264,14 +308,17 @@ class Stream(Phases):
         `handshake_seconds`: the fastest connection set-up. `active_seconds`: the time in which transfers were under
         way, on the clock that the agents share. `received_bytes`: the bytes delivered in that time; with a duration,
         data still on its way at the end counts in neither. `last_start_seconds`: when the last connection was opened,
-        on the same clock.
+        on the same clock. `sharing` with the goodput of each group, where there is one. `ahead_bytes`: the
+        most that a transfer delivered beyond its rate.
         """
-        intervals, handshakes = [], []
+        shared = {**record["sharing"], "groups": of_groups(record, tables)} if "sharing" in record else None
+        intervals, handshakes, ahead = [], [], []
         received: dict[str, int] = {}
-        for run, table in _tables(record, tables):
+        for run, table in tables_of(record, tables):
             base = run["result"]["started_seconds"]
-            starts, connected, ends = (_column(table, name) for name in ("start", "connected", "counted"))
+            starts, connected, ends = (column(table, name) for name in ("start", "connected", "counted"))
             intervals += [(base + start, base + end) for start, end in zip(starts, ends, strict=True)]
+            ahead += sockets.ahead_of(pacing.bits_per_second(self.pacing), table)
             handshakes += [until - start for start, until in zip(starts, connected, strict=True)]
             receiver = run["client" if run["reverse"] else "server"]
             received[receiver] = received.get(receiver, 0) + sum(table.column("counted_bytes").to_pylist())
@@ -280,6 +327,8 @@ class Stream(Phases):
             "last_start_seconds": max((start for start, _ in intervals), default=None),
             "active_seconds": busy_seconds(intervals),
             "received_bytes": received,
+            "ahead_bytes": max(ahead, default=None),
+            **({} if shared is None else {"sharing": shared}),
         }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
@@ -287,66 +336,24 @@ class Stream(Phases):
 
         goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over transfers,
         including connection set-up. fairness: Jain's index over the flows. smallest_goodput: that of the slowest flow,
-        0 if it received nothing.
+        0 if it received nothing. share_of_few: the mean goodput per flow of the few over that of the many.
         """
         found: dict[str, float] = {}
         amount = sum(record["received_bytes"].values())
         if record["active_seconds"] > 0 and amount > 0:
             found["goodput"] = 8.0 * amount / record["active_seconds"]
         flows, times = [], []
-        for _, table in _tables(record, tables):
+        for _, table in tables_of(record, tables):
             flows += flow_rates(table)
-            times += [end - start for start, end in zip(_column(table, "start"), _column(table, "end"), strict=True)]
+            times += [end - start for start, end in zip(column(table, "start"), column(table, "end"), strict=True)]
         if self.size_bytes is not None and times:
             found["completion_time"] = statistics.median(times)
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)
             found["smallest_goodput"] = 8.0 * min(flows)
+        if "sharing" in record and (share := share_of_few(record)) is not None:
+            found["share_of_few"] = share
         return found
-
-
-def _sockets(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> Json:
-    """The agents' readings of the run's sockets by host: the smallest buffers, and the largest call."""
-    said: dict[str, list[Json]] = {}
-    for run, result in zip(planned, results, strict=True):
-        said.setdefault(run.client.name, []).append(result)
-    for name, answer in closed.items():
-        said.setdefault(name, []).append(answer)
-    taken = {"send_buffer_bytes": min, "receive_buffer_bytes": min, "largest_call_bytes": max}
-    return {
-        host: {
-            name: take((each[name] for each in answers if each[name] is not None), default=None)
-            for name, take in taken.items()
-        }
-        for host, answers in said.items()
-    }
-
-
-def _tables(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
-    """Each `stream.run` of the record with its transfers, if it has any."""
-    for run in record["runs"]:
-        table = tables.get(run["transfers"])
-        if table is not None and table.num_rows:
-            yield run, table
-
-
-def _column(table: pa.Table, name: str) -> list[float]:
-    found: list[float] = table.column(f"{name}_seconds").to_pylist()
-    return found
-
-
-def flow_rates(table: pa.Table) -> list[float]:
-    """The bytes per second of each flow of one client, over all its rounds."""
-    amounts: dict[int, list[float]] = {}
-    rows = zip(
-        table.column("flow").to_pylist(), table.column("counted_bytes").to_pylist(), _column(table, "start"),
-        _column(table, "counted"), strict=True,
-    )  # fmt: skip
-    for flow, size, start, end in rows:
-        sums = amounts.setdefault(flow, [0.0, 0.0])
-        sums[0] += size
-        sums[1] += end - start
-    return [size / seconds for size, seconds in amounts.values() if seconds > 0]
 
 
 def _median(values: Iterable[float | None]) -> float | None:

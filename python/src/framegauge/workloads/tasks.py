@@ -37,7 +37,8 @@ class Readiness:
 
 @dataclass(frozen=True)
 class Task:
-    """A program on some hosts, all of its words with placeholders; `files` have none."""
+    """A program on some hosts, all of its words with placeholders; `files` have none. `telling`: a regular expression
+    for the lines that tell why it failed; without it those are the last ones."""
 
     hosts: tuple[str, ...]
     argv: tuple[str, ...]
@@ -50,6 +51,7 @@ class Task:
     name: str | None = None
     ready: Readiness | None = None
     lives: Lives = "run"
+    telling: str | None = None
 
     @property
     def shown(self) -> str:
@@ -120,7 +122,7 @@ def started(task: Task, place: Place) -> Iterator[Running]:
     spawned = place.host.agent.request("process.spawn", asked)
     number = spawned["process"]
     with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
-        yield Running(place.host, task.shown, number, spawned["pid"], MOST_OUTPUT_BYTES)
+        yield Running(place.host, task.shown, number, spawned["pid"], MOST_OUTPUT_BYTES, task.telling)
 
 
 def await_ready(task: Task, running: Running, place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What the workloads have in common that are only simulated: from the messages of a run to its record and metrics.
+"""What simulated traffic has in common: from the messages of a run to its record and metrics.
 
 Runs may have thousands of hosts and hundreds of thousands of flows, so all of it is done by column.
 """
@@ -24,9 +24,9 @@ SLOWEST_BITS_PER_SECOND = 1e6  # a slower run is considered stuck
 
 
 class TrafficRecord(Record):
-    """`timeouts`: retransmission timeouts of all connections, at both ends."""
+    """`timeouts`: retransmission timeouts of all connections, at both ends; None where a kernel does not count them."""
 
-    timeouts: int
+    timeouts: int | None
 
 
 @dataclass(frozen=True)

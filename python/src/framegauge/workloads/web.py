@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import glob
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from framegauge.apps.web.browser import COUNT_PATH
 from framegauge.apps.web.limits import LIMITS, SHARE
 from framegauge.errors import ProgramFailure
 from framegauge.testbeds.base import Json
+from framegauge.workloads import own
 from framegauge.workloads.base import Program
 from framegauge.workloads.command import Command
 from framegauge.workloads.readings import Reading
@@ -206,15 +205,6 @@ def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
     )
 
 
-def _python(module: str, *arguments: str) -> tuple[str, ...]:
-    return sys.executable, "-m", f"framegauge.apps.web.{module}", *arguments
-
-
-def _modules() -> dict[str, str]:
-    """The environment in which a program finds the modules that this one finds."""
-    return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
 def _found(pattern: str) -> Path:
     """The newest file of the pattern; that there is one is checked before anything is built."""
     return Path(max(glob.glob(pattern), default=pattern, key=lambda each: (len(each), each)))
@@ -226,8 +216,8 @@ def _database_made(host: str) -> Task:
 
 
 def _images_made(host: str, load: Load) -> Task:
-    made = _python("files", "{run}/images", "--thumbnail-bytes", str(load.thumbnail_bytes))
-    return Task((host,), made, environment=_modules())
+    made = own.python("web.files", "{run}/images", "--thumbnail-bytes", str(load.thumbnail_bytes))
+    return Task((host,), made, environment=own.modules())
 
 
 def _servers(host: Mapping[str, str]) -> list[Task]:
@@ -238,7 +228,9 @@ def _servers(host: Mapping[str, str]) -> list[Task]:
     }  # fmt: skip
     database = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     server = {name: f"{{{host[name]}}}" for name in ("database", "memcached", "files")}
-    site = _python("site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name])))
+    site = own.python(
+        "web.site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name]))
+    )
     balancer = BALANCER.replace("LISTEN", "{address}:80").replace("COUNT", COUNT_PATH)
     for place, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
         balancer = balancer.replace(place, f"{{{host[name]}}}:8000")
@@ -255,8 +247,8 @@ def _servers(host: Mapping[str, str]) -> list[Task]:
             (host["files"],), ("unshare", "--mount", "sh", "-c", NFS_START), ready=_port(2049), name="files",
             templates={"ganesha.conf": NFS.replace("PLUGINS", str(_found(GANESHA_PLUGINS).parent))},
         ),
-        Task((host["web-1"],), (*site, "--fill"), environment=_modules(), ready=_port(8000), name="web-1"),
-        Task((host["web-2"],), site, environment=_modules(), ready=_port(8000), name="web-2"),
+        Task((host["web-1"],), (*site, "--fill"), environment=own.modules(), ready=_port(8000), name="web-1"),
+        Task((host["web-2"],), site, environment=own.modules(), ready=_port(8000), name="web-2"),
         Task(
             (host["balancer"],), ("nginx", "-p", "{run}", "-c", "nginx.conf", "-e", "stderr"),
             templates={"nginx.conf": balancer}, ready=_port(80), name="balancer",
@@ -278,7 +270,9 @@ def _driver(host: str, load: Load) -> Task:
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
     users = [str(each) for each in load.steps or (load.users,)]
     within = load.most_seconds + GRACE_SECONDS
-    return Task((host,), _python("driver", *words, "--users", *users), within, environment=_modules(), name="driver")
+    return Task(
+        (host,), own.python("web.driver", *words, "--users", *users), within, environment=own.modules(), name="driver"
+    )
 
 
 def _flows(sockets: Sequence[Json]) -> Json:

@@ -50,7 +50,8 @@ class Step:
 @dataclass(frozen=True)
 class Flow:
     """The work of one connection, opened at `begin_seconds`, or when all flows of `after` have ended if that is later:
-    flows before it, by their place among all.
+    flows before it, by their place among all. `over` is one of these, too: it goes on over the connection of that flow,
+    which has the same ends.
 
     Its steps are repeated over it for so many `rounds`, or as long as a round begins before `until_seconds`, or over
     new connections until `new_until_seconds`, or whenever one of the work's `requests` with that number is due; one of
@@ -69,6 +70,7 @@ class Flow:
     requests: int | None = None
     begin_seconds: float = 0.0
     after: tuple[int, ...] = ()
+    over: int | None = None
 
     def as_json(self) -> Json:
         """The flow as part of a scenario."""
@@ -83,7 +85,7 @@ class Flow:
         for name in ("begin_seconds", "after"):
             if given := getattr(self, name):
                 found[name] = given
-        for name in ("pacing_bits_per_second", "barrier"):
+        for name in ("pacing_bits_per_second", "barrier", "over"):
             if (value := getattr(self, name)) is not None:
                 found[name] = value
         return found

@@ -1,0 +1,67 @@
+"""The files that clients read and write: made on the server, each page with its offset, which readers look for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+__all__ = ["PAGE_BYTES", "STAMP_BYTES", "make", "page_wrong", "pages", "stamp"]
+
+PAGE_BYTES = 4096
+STAMP_BYTES = 8
+PIECE_PAGES = 256
+
+
+def stamp(offset: int) -> bytes:
+    """The first bytes of the page at that offset."""
+    return offset.to_bytes(STAMP_BYTES, "big")
+
+
+def pages(offset: int, length: int, filler: bytes) -> bytes:
+    """The bytes from an offset on; offset and length are multiples of a page."""
+    return b"".join(stamp(place) + filler for place in range(offset, offset + length, PAGE_BYTES))
+
+
+def page_wrong(data: memoryview, offset: int) -> str | None:
+    """What is wrong with bytes read from an offset, by their first and their last page; None if nothing is."""
+    last = (len(data) - 1) // PAGE_BYTES * PAGE_BYTES
+    for place in {0, last}:
+        found = bytes(data[place : place + STAMP_BYTES])
+        if found != stamp(offset + place):
+            return f"found {found.hex()} in the page at {offset + place}, expected {stamp(offset + place).hex()}"
+    return None
+
+
+def filler() -> bytes:
+    """What a page has behind its stamp: bytes without a pattern, so that nothing on the way could compress them."""
+    return os.urandom(PAGE_BYTES - STAMP_BYTES)
+
+
+def make(path: Path, size_bytes: int) -> None:
+    """Writes a file of whole pages."""
+    behind = filler()
+    piece = PIECE_PAGES * PAGE_BYTES
+    with path.open("wb") as file:
+        for offset in range(0, size_bytes, piece):
+            file.write(pages(offset, min(piece, size_bytes - offset), behind))
+
+
+def main() -> None:
+    """Makes files of one size."""
+    parser = argparse.ArgumentParser(description="Writes the files that NFS clients use.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--size-bytes", type=int, required=True)
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    needed, place = asked.size_bytes * len(asked.names), os.statvfs(asked.folder)
+    if (free := place.f_bavail * place.f_frsize) < needed:
+        sys.exit(f"nfs: found {free} bytes of room for files, expected {needed}: a smaller `size`, or fewer clients")
+    for name in asked.names:
+        make(asked.folder / name, asked.size_bytes)
+
+
+if __name__ == "__main__":
+    main()

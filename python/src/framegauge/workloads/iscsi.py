@@ -1,0 +1,227 @@
+"""iscsi: a disk that clients read and write over iSCSI. The last host is the target, all others are clients.
+
+The target is tgt in user space, with the disk in memory. Clients have libiscsi, by which each request has a latency of
+its own (`framegauge.apps.iscsi`): `iscsi-perf` only reads, and prints no latencies, and Debian's fio has no engine for
+iSCSI. Both are programs of a `Command`, whose machinery starts, watches and ends them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from framegauge.apps.iscsi import HEADER_BYTES, LARGEST_SEGMENT_BYTES, PORT, TARGET
+from framegauge.apps.iscsi.client import DRAIN_SECONDS
+from framegauge.apps.iscsi.initiator import LIBRARY
+from framegauge.errors import ProgramFailure
+from framegauge.testbeds.base import Json
+from framegauge.workloads import own
+from framegauge.workloads.base import Program
+from framegauge.workloads.command import Command
+from framegauge.workloads.counts import QUANTILES, quantile
+from framegauge.workloads.tasks import Readiness, Task
+
+__all__ = ["NEEDS", "Iscsi", "Load", "iscsi"]
+
+NEEDS = (
+    Program("tgtd", "tgt"),
+    Program("tgtadm", "tgt"),
+    Program(LIBRARY, "libiscsi7", files=f"/usr/lib/*/{LIBRARY}"),
+)
+START_SECONDS = 2.0  # for disk, target and sessions, roughly
+READY_SECONDS = 20.0
+MAKE_SECONDS = 60.0  # for the disk
+GRACE_SECONDS = 30.0  # for a client, after its own time
+MICROSECOND = 1e-6
+
+# The daemon has sockets of its own: their usual place is one for the whole machine. `wait` passes on how it ended.
+START = """\
+set -e
+export TGT_IPC_SOCKET={run}/control
+tgtd -f --iscsi portal=PORTAL &
+adm() { timeout 10 tgtadm --lld iscsi "$@"; }
+until adm --op show --mode sys >/dev/null 2>&1; do
+    kill -0 $! 2>/dev/null || wait $!
+    sleep 0.05
+done
+adm --op new --mode target --tid 1 --targetname TARGET
+SETTINGS
+adm --op new --mode logicalunit --tid 1 --lun 1 --backing-store {run}/disk
+adm --op bind --mode target --tid 1 --initiator-address ALL
+echo ready
+wait $!
+"""
+# The PDUs of a session besides its requests, as libiscsi has it: login, two TEST UNIT READY, of which the first is told
+# that the target has started (UNIT ATTENTION), and logout.
+SESSION = {"sent": (480, 472, 48, 48, 48), "received": (380, 48, 68, 48, 48)}
+LOGOUT_BYTES = 48  # of its request, and of its response
+# Of each connection that was opened again, for which libiscsi offers the one digest that was agreed on before; and of
+# each request that its target answered with UNIT ATTENTION.
+LOGIN = {"sent": (480, 464), "received": (380, 48)}
+ASKED_AGAIN = {"sent": (48,), "received": (68,)}
+# What initiators of Linux and libiscsi offer, so that each block is one PDU; a write needs no permission before it.
+SETTINGS = {
+    "MaxRecvDataSegmentLength": LARGEST_SEGMENT_BYTES, "MaxXmitDataSegmentLength": LARGEST_SEGMENT_BYTES,
+    "FirstBurstLength": LARGEST_SEGMENT_BYTES, "MaxBurstLength": LARGEST_SEGMENT_BYTES, "InitialR2T": "No",
+    "ImmediateData": "Yes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Load:
+    """What each client does, in base units; as `framegauge.apps.iscsi.client.Asked`."""
+
+    operation: str = "read"
+    access: str = "random"
+    block_bytes: int = 8 << 10
+    depth: int = 1  # at a rate, there is none
+    rate_per_second: float | None = None
+    duration_seconds: float = 2.0
+    disk_bytes: int = 64 << 20
+    seed: int = 1
+    reconnects: int = 0  # of each client, which changes of the study end connections
+
+
+@dataclass(frozen=True)
+class Iscsi(Command):
+    """The programs, as `iscsi` makes them."""
+
+    load: Load = Load()
+    needs: ClassVar[Sequence[Program]] = NEEDS
+
+    def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
+        """The clients' account of requests, PDUs and latencies; ProgramFailure if it does not add up."""
+        (target,) = self.roles["target"]
+        clients: dict[str, Json] = {one["host"]: json.loads(one["texts"][None]) for one in done}
+        for host, one in clients.items():
+            _check(host, one, self.load)
+        counted: Counter[int] = Counter()
+        for one in clients.values():
+            counted.update({int(each): count for each, count in one.pop("latency_microseconds").items()})
+        unanswered = sum(one["unanswered"] for one in clients.values())
+        found = {name: quantile(counted, share, unanswered) for name, share in QUANTILES.items()}
+        latencies = {name: None if value is None else value * MICROSECOND for name, value in found.items()}
+        slowest = max(counted, default=0) * MICROSECOND
+        reads = self.load.operation == "read"
+        names, amounts = list(clients), {host: one["payload_bytes"] for host, one in clients.items()}
+        total = sum(amounts.values())
+        return {
+            "senders": [target] if reads else names,
+            "receivers": names if reads else [target],
+            "received_bytes": amounts if reads else {target: total},
+            "bytes": total,
+            "active_seconds": max(one["ended_seconds"] for one in clients.values())
+            - min(one["began_seconds"] for one in clients.values()),
+            "transport": "tcp",
+            "calls": sum(one["answered"] for one in clients.values()),
+            "answers": {host: {"asked": one["requests"], "answered": one["answered"]} for host, one in clients.items()},
+            "messages": {
+                "server": target,
+                "clients": {host: messages(self.load, one) for host, one in clients.items()},
+            },
+            "iscsi": {"clients": clients, "load": asdict(self.load), **latencies, "slowest_seconds": slowest},
+            "not_measured": {
+                name: f"{sum(counted.values())} requests were answered and {unanswered} not: too few for that quantile"
+                for name, value in latencies.items()
+                if value is None
+            },
+        }
+
+    def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
+        """goodput: bytes of blocks, over the time from the first request to the last answer; operations: requests
+        answered per second of it; and the latencies of all requests of all clients, from when a request was due
+        or, in a closed loop, sent."""
+        told, active = record["iscsi"], record["active_seconds"]
+        found: dict[str, float] = {name: told[name] for name in QUANTILES if told[name] is not None}
+        if record["bytes"] > 0 and active > 0:
+            found["goodput"] = 8.0 * record["bytes"] / active
+            found["operations"] = record["calls"] / active
+        return found
+
+
+def messages(load: Load, one: Json) -> Json:
+    """The PDUs of a client by their bytes (RFC 7143 section 11.1): a command and its response are a header of 48 bytes
+    each, and the block follows the command of a write, or is in the response to a read. `given_up`: how many bytes may
+    not have been sent, or have been without arriving."""
+    bare, full = HEADER_BYTES, HEADER_BYTES + load.block_bytes
+    command, response = (bare, full) if load.operation == "read" else (full, bare)
+    found = {way: Counter(sizes) for way, sizes in SESSION.items()}
+    found["sent"][command] += one["begun"]
+    found["received"][response] += one["answered"]
+    for what, times in ((LOGIN, one["logged_in_again"]), (ASKED_AGAIN, one["asked_again"])):
+        for way, sizes in what.items():
+            found[way].update({size: sizes.count(size) * times for size in sizes})
+    told: Json = {way: {str(size): count for size, count in sizes.items()} for way, sizes in found.items()}
+    if given_up := one["begun"] - one["answered"]:
+        # There is no logout then.
+        told["given_up"] = {"sent": given_up * command + LOGOUT_BYTES, "received": given_up * response + LOGOUT_BYTES}
+    elif one["logged_in_again"] > one["asked_again"]:
+        # No request was under way when a connection was opened again: if a logout was, it was sent on both.
+        told["given_up"] = {"sent": LOGOUT_BYTES, "received": LOGOUT_BYTES}
+    return told
+
+
+def _check(host: str, one: Json, load: Load) -> None:
+    """ProgramFailure if a request is not accounted for. None answered at all is a result (`evidence.unanswered`)."""
+    requests, answered, unanswered = one["requests"], one["answered"], one["unanswered"]
+    if requests != answered + unanswered:
+        raise ProgramFailure(
+            f"iscsi: {host}: found {requests} requests, {answered} answered and {unanswered} not, expected all "
+            "accounted for"
+        )
+    if one["payload_bytes"] != answered * load.block_bytes:
+        found = one["payload_bytes"]
+        raise ProgramFailure(
+            f"iscsi: {host}: found {found} bytes, expected {load.block_bytes} for each of {answered} requests"
+        )
+
+
+def iscsi(load: Load, hosts: Sequence[str], family: int = 4, **rest: Any) -> Iscsi:
+    """The target on the last host, clients on all others, over IP of this version; `rest` are fields of Command."""
+    *clients, target = hosts
+    made = own.python("iscsi.store", "{run}/disk", "--size-bytes", str(load.disk_bytes))
+    return Iscsi(
+        name="iscsi",
+        roles={"target": (target,), "clients": tuple(clients)},
+        prepare=[Task((target,), made, MAKE_SECONDS, own.modules())],
+        servers=[_target(target, family)],
+        clients=[_client(clients, load, place, family) for place in range(len(clients))],
+        metrics_={},
+        expect_seconds=START_SECONDS + load.duration_seconds,
+        load=load,
+        **rest,
+    )
+
+
+def _portal(address: str, family: int) -> str:
+    """An address and the port; IPv6 addresses have colons of their own (RFC 3986 section 3.2.2)."""
+    return f"{address}:{PORT}" if family == 4 else f"[{address}]:{PORT}"
+
+
+def _target(host: str, family: int) -> Task:
+    update = "adm --op update --mode target --tid 1"
+    settings = "\n".join(f"{update} --name {name} --value {value}" for name, value in SETTINGS.items())
+    script = (
+        START.replace("PORTAL", _portal("{address}", family)).replace("TARGET", TARGET).replace("SETTINGS", settings)
+    )
+    ready = Readiness(READY_SECONDS, words="^ready$", seconds=None)
+    return Task((host,), ("sh", "target"), templates={"target": script}, name="target", ready=ready)
+
+
+def _client(hosts: Sequence[str], load: Load, place: int, family: int) -> Task:
+    asked: dict[str, object] = {
+        "portal": _portal("{target}", family), "operation": load.operation, "access": load.access,
+        "block-bytes": load.block_bytes, "size-bytes": load.disk_bytes, "depth": load.depth,
+        "duration-seconds": load.duration_seconds, "seed": load.seed + place, "place": place, "clients": len(hosts),
+        "reconnects": load.reconnects,
+    }  # fmt: skip
+    if load.rate_per_second is not None:
+        asked["rate-per-second"] = load.rate_per_second
+    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+    within = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
+    return Task((hosts[place],), own.python("iscsi.client", *words), within, own.modules(), name=hosts[place])

@@ -1,0 +1,76 @@
+"""The tables of transfers of a stream: the goodput of each flow, and that of groups of flows beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from framegauge.testbeds.base import Json
+
+__all__ = ["column", "flow_rates", "of_groups", "share_of_few", "tables_of"]
+
+
+def tables_of(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
+    """Each `stream.run` of the record with its transfers, if it has any."""
+    for run in record["runs"]:
+        table = tables.get(run["transfers"])
+        if table is not None and table.num_rows:
+            yield run, table
+
+
+def column(table: pa.Table, name: str) -> list[float]:
+    """A column of times, in seconds."""
+    found: list[float] = table.column(f"{name}_seconds").to_pylist()
+    return found
+
+
+def flow_rates(table: pa.Table) -> list[float]:
+    """The bytes per second of each flow of one client, over all its rounds."""
+    return [size / seconds for size, seconds in _flows(table) if seconds > 0]
+
+
+def _flows(table: pa.Table) -> list[tuple[float, float]]:
+    """The bytes of each flow, and the seconds that they took."""
+    amounts: dict[int, list[float]] = {}
+    rows = zip(
+        table.column("flow").to_pylist(), table.column("counted_bytes").to_pylist(), column(table, "start"),
+        column(table, "counted"), strict=True,
+    )  # fmt: skip
+    for flow, size, start, end in rows:
+        sums = amounts.setdefault(flow, [0.0, 0.0])
+        sums[0] += size
+        sums[1] += end - start
+    return [(size, seconds) for size, seconds in amounts.values()]
+
+
+def of_groups(record: Json, tables: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
+    """The groups of `sharing` with their mean goodput per flow.
+
+    A group that received less than `floor_bytes` counts as having received these (`floored`), since nothing has no
+    ratio to anything, and a run in which the few starve is what a study looks for.
+    """
+    shared = record["sharing"]
+    flows: dict[str, list[tuple[float, float]]] = {}
+    for run, table in tables_of(record, tables):
+        flows.setdefault(run["client"], []).extend(each for each in _flows(table) if each[1] > 0)
+    longest = max((seconds for each in flows.values() for _, seconds in each), default=0.0)
+    found = []
+    for group in shared["groups"]:
+        mine = [each for host in group["senders"] for each in flows.get(host, ())]
+        rate, floored = sum(size / seconds for size, seconds in mine), False
+        if sum(size for size, _ in mine) < shared["floor_bytes"] and longest > 0:
+            rate, floored = shared["floor_bytes"] / longest, True
+        found.append({**group, "goodput_bits_per_second": 8.0 * rate / group["flows"], "floored": floored})
+    return found
+
+
+def share_of_few(record: Json) -> float | None:
+    """The mean goodput per flow of the few, divided by that of the many; None if neither received anything."""
+    sides = {each["name"]: each for each in record["sharing"]["groups"]}
+    few, many = sides["few"], sides["many"]
+    if (few["floored"] and many["floored"]) or not many["goodput_bits_per_second"]:
+        return None
+    share: float = few["goodput_bits_per_second"] / many["goodput_bits_per_second"]
+    return share
