@@ -4,24 +4,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framegauge.agents.pipe import Agent
+from framegauge.agents.pipe import ANSWER_SECONDS, Agent, Json, Pending, Progress, Requests
 from framegauge.cli import commands
 from framegauge.study.model import Study
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.rack import RackTestbed
 
 MACHINE = Path(__file__).resolve().parent / "cost/machine"
+SLOWER = 10.0  # how much longer the emulated machine may take for what it would do in its own time
+
+TOGETHER_SECONDS = 3.0  # between two requests of those that are made together, on a busy machine
+CLOSING_SECONDS = 30.0
 
 
 def say(text: str) -> None:
@@ -59,10 +66,65 @@ def build_machine() -> Path:
     return Path(built.stdout.splitlines()[-1])
 
 
-@contextmanager
+@dataclass(frozen=True)
+class SlowCall:
+    """A request whose time limit is in seconds of the emulated machine."""
+
+    call: Pending
+
+    def cancel(self) -> None:
+        self.call.cancel()
+
+    def result(self, timeout_seconds: float | None = ANSWER_SECONDS) -> Json:
+        return self.call.result(None if timeout_seconds is None else SLOWER * timeout_seconds)
+
+
+class SlowAgent(Requests):
+    """The agent in the emulated machine.
+
+    The machine's clock goes on while requests are made, and jumps where nothing runs yet: flows that start together
+    would start up to a second apart. So the machine is stopped, which its clock does not see, until all are asked for.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._lock = threading.Lock()
+        self._wait: threading.Timer | None = None
+        self.about = agent.about
+
+    def begin(
+        self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
+    ) -> Pending:
+        if (params or {}).get("method") == "stream.run":
+            self._stop()
+        return SlowCall(self._agent.begin(method, params, on_progress))
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._wait is not None:
+                self._wait.cancel()
+            self._signal(signal.SIGSTOP)
+            self._wait = threading.Timer(TOGETHER_SECONDS, self._go_on)
+            self._wait.start()
+
+    def _go_on(self) -> None:
+        with self._lock:
+            if threading.current_thread() is self._wait:  # otherwise one more was asked for
+                self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._agent.process_id, number)
+
+    def close(self) -> None:
+        """Ends the agent, and with it the machine."""
+        self._agent.close(CLOSING_SECONDS)
+
+
+@contextlib.contextmanager
 def emulated_rack(machine: Path) -> Iterator[RackTestbed]:
     """A rack in the machine, which runs as long as the rack is wanted."""
-    bed = RackTestbed(Agent.open([str(MACHINE / "run"), str(machine), "rack"]))
+    bed = RackTestbed(SlowAgent(Agent.open([str(MACHINE / "run"), str(machine), "rack"])))
     try:
         yield bed
     finally:
@@ -72,7 +134,7 @@ def emulated_rack(machine: Path) -> Iterator[RackTestbed]:
 def opener_in(machine: Path) -> commands.Opener:
     """What opens a study's rack in the machine."""
 
-    @contextmanager
+    @contextlib.contextmanager
     def opened(_: Study, say: commands.Say) -> Iterator[Testbed]:
         say("starting the emulated machine")
         with emulated_rack(machine) as bed:

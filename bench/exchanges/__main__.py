@@ -2,8 +2,10 @@
 
     python -m bench.exchanges [--only NAME] [--seeds 1000] [--write docs/measured/exchanges.md]
 
-Needs root, for the rack's network namespaces. `--only` shows every segment of both. `--seeds` draws cases of the same
-kinds instead.
+Needs root, for the rack's network namespaces. `--details` shows every segment of both. `--seeds` draws cases of the
+same kinds instead, and plays each until one run agrees. The page has a part for either; what is written replaces its
+own.
+`--kernels` keeps what the kernels did, so that another model can be compared with it, and a long run can be resumed.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -11,16 +13,20 @@ kinds instead.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import multiprocessing
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from bench.common import say
 from bench.exchanges import kernel, model, page
 from bench.exchanges.cases import CASES, Case
-from bench.exchanges.comparing import differences
+from bench.exchanges.comparing import Difference, differences
 from bench.exchanges.draws import drawn
+from bench.exchanges.exchange import Exchange
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -35,31 +41,42 @@ def main() -> None:
     chosen = [drawn(seed) for seed in range(options.first, options.first + options.seeds)] or list(CASES)
     chosen = [case for case in chosen if options.only in case.name]
     found = []
-    for result in _all(chosen, agent, options.runs, options.workers):
+    for result in _all(chosen, agent, options):
         found.append(result)
         say(result.line())
         if options.details:
             print(page.side_by_side(result))
-    text = page.summary(found) if options.seeds else page.table(found, options.runs)
+    text = page.drawn(found, options.runs) if options.seeds else page.table(found, options.runs)
     if options.write:
-        options.write.write_text(text)
+        page.write(options.write, text)
     else:
         print(text)
 
 
-def _all(cases: Iterable[Case], agent: str, runs: int, workers: int) -> Iterator[page.Result]:
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap(partial(compared, agent=agent, runs=runs), cases)
+def _all(cases: Iterable[Case], agent: str, options: argparse.Namespace) -> Iterator[page.Result]:
+    told = {"agent": agent, "runs": options.runs, "enough": options.runs if not options.seeds else 1}
+    with multiprocessing.get_context("fork").Pool(options.workers) as pool:
+        yield from pool.imap(partial(compared, **told, kept=options.kernels), cases)
 
 
-def compared(case: Case, agent: str, runs: int) -> page.Result:
-    """One case. The kernel plays it so often; the model once, because it cannot do otherwise."""
+def compared(case: Case, agent: str, runs: int, enough: int, kept: Path | None) -> page.Result:
+    """One case. The kernel plays it so often, or until so many agree; the model once, as it always does the same."""
     of_model = model.played(case, agent)
-    played = [_kernel(case, agent) for _ in range(runs)]
-    return page.Result(case, of_model, [(each, differences(case, each, of_model)) for each in played])
+    digest = hashlib.sha256(repr(replace(case, reason="")).encode()).hexdigest()[:20]
+    path = None if kept is None else kept / f"{digest}.json"
+    found = json.loads(path.read_text()) if path is not None and path.exists() else []
+    before = [Exchange.parsed(each) for each in found]
+    played: list[tuple[Exchange, list[Difference]]] = []
+    while len(played) < runs and sum(not differs for _, differs in played) < enough:
+        run = before[len(played)] if len(played) < len(before) else _kernel(case, agent)
+        played.append((run, differences(case, run, of_model)))
+    if path is not None and len(played) > len(before):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([run.as_json() for run, _ in played]))
+    return page.Result(case, of_model, played)
 
 
-def _kernel(case: Case, agent: str) -> model.Exchange:
+def _kernel(case: Case, agent: str) -> Exchange:
     """A machine that is too busy to build a rack in time is asked again."""
     for attempt in range(1, TRIES + 1):
         try:
@@ -80,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, default=2, help="cases at a time")
     parser.add_argument("--seeds", type=int, default=0, help="so many drawn cases instead")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--kernels", type=Path, help="where the kernels' runs are kept, and are taken from again")
     parser.add_argument("--write", type=Path, help="the page to write")
     return parser
 

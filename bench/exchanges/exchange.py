@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 CLIENT, SERVER = "client", "server"
 FIN, SYN, ACK, ECE, CWR = 1, 2, 16, 64, 128
@@ -60,6 +60,16 @@ class Exchange:
     cwnd: int
     ssthresh: int
     details: Mapping[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {**vars(self), "segments": [list(segment) for segment in self.segments]}
+
+    @classmethod
+    def parsed(cls, found: dict[str, Any]) -> Exchange:
+        """What `as_json` has made."""
+        segments = [Segment(*each[:6], tuple(map(tuple, each[6])), each[7]) for each in found["segments"]]
+        return cls(**{**found, "segments": segments})
 
     def of(self, sender: str) -> list[Segment]:
         """What one end sent, in its order."""

@@ -6,10 +6,14 @@ import platform
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.exchanges.cases import BITS_PER_SECOND, Case
 from bench.exchanges.comparing import SLACK_SECONDS, SLACK_SHARE, Difference
 from bench.exchanges.exchange import CLIENT, Exchange, Segment
+from bench.exchanges.reasons import DRAWN_REASONS
+
+DRAWN = "## Drawn cases"
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,7 @@ def side_by_side(result: Result) -> str:
 
 def table(results: Sequence[Result], runs: int) -> str:
     """The page in docs/measured."""
-    agree = sum(result.agreeing > 0 for result in results)
-    alike = sum(not {"sent", "mechanism"} & {each.kind for each in result.closest[1]} for result in results)
+    agree, alike = _agree(results), _alike(results)
     steady = sum(result.agreeing == len(result.runs) for result in results)
     lines = [
         "# The model's TCP against the kernel's, exchange by exchange",
@@ -101,12 +104,44 @@ def _cell(result: Result) -> str:
     return f"{first}{more}. {result.case.reason or 'Open.'}"
 
 
-def summary(results: Sequence[Result]) -> str:
-    """Of drawn cases: the share that agrees, and the kinds of what differs first."""
-    agree = sum(result.agreeing > 0 for result in results)
+def drawn(results: Sequence[Result], runs: int) -> str:
+    """The page's other part: the share of drawn cases that agree, the kinds of what differs first, and where."""
+    agree, alike = _agree(results), _alike(results)
     kinds = Counter(result.closest[1][0].kind for result in results if result.closest[1])
     rows = [f"| {kind} | {count} | {count / len(results):.1%} |" for kind, count in kinds.most_common()]
+    places = sorted({(result.case.mtu, result.case.rtt_seconds) for result in results})
+    split = []
+    for mtu, rtt_seconds in places:
+        here = [each for each in results if (each.case.mtu, each.case.rtt_seconds) == (mtu, rtt_seconds)]
+        shares = f"{_agree(here) / len(here):.0%} | {_alike(here) / len(here):.0%}"
+        split.append(f"| {mtu} | {rtt_seconds * 1e3:g} ms | {len(here)} | {shares} |")
     return "\n".join([
-        f"{agree} of {len(results)} drawn cases agree ({agree / len(results):.1%}).", "",
+        DRAWN, "",
+        f"Written by `python -m bench.exchanges --seeds {len(results)} --runs {runs}`, on Linux {platform.release()}.",
+        "",
+        "Each seed draws a transfer of 1 to 60 segments, its settings, and what is lost, held or marked. A case is",
+        f"played until a run agrees, {runs} times at most.", "",
+        f"**{agree} of {len(results)} cases agree** in everything ({agree / len(results):.1%}). In {alike} both ends",
+        f"send the same, in the same order, by the same mechanisms ({alike / len(results):.1%}).", "",
         "| first difference | cases | share |", "| --- | --- | --- |", *rows, "",
+        "| MTU | RTT | cases | agree | send the same |", "| --- | --- | --- | --- | --- |", *split, "",
+        *DRAWN_REASONS, "",
     ])  # fmt: skip
+
+
+def _agree(results: Sequence[Result]) -> int:
+    return sum(result.agreeing > 0 for result in results)
+
+
+def _alike(results: Sequence[Result]) -> int:
+    """Cases in which both send the same by the same mechanisms."""
+    return sum(not {"sent", "mechanism"} & {each.kind for each in result.closest[1]} for result in results)
+
+
+def write(path: Path, text: str) -> None:
+    """Writes one part of the page, and keeps the other."""
+    table, _, cases = (path.read_text() if path.exists() else "").partition(DRAWN)
+    if text.startswith(DRAWN):
+        path.write_text(f"{table.rstrip()}\n\n{text}")
+    else:
+        path.write_text(f"{text}\n{DRAWN}{cases}" if cases else text)

@@ -10,7 +10,8 @@ times within 5 %, Jain's index within 0.05.
 A simulated host handles a packet within `jitter`, which is 5 us unless a file says otherwise. The hosts of a rack take
 longer; how long, the machine decides. It shows in handshakes, which are nothing but two such times and the RTT. So each
 file is simulated once more, at each RTT, with the jitter that gives the kernel's median handshake there; nothing
-else is taken from what is compared. Needs root and a quiet machine; about 10 minutes.
+else is taken from what is compared. Simulations have 40 seeds, because they cost little and shares vary from seed to
+seed. Needs root and a quiet machine; about 15 minutes.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -22,12 +23,14 @@ import json
 import statistics
 import subprocess
 import sys
+import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from bench.common import say, warn_if_busy
 from bench.validation import drops
@@ -39,14 +42,16 @@ HERE = Path(__file__).resolve().parent
 KEPT = Path("results/validation")
 INTRO = """\
 Every study file of `bench/validation` was run by `framegauge study`, on the emulated rack with real kernels, and by
-`framegauge simulate`, in virtual time. A figure is the median of the runs that count. Wanted: goodput within 2 %,
-completion times within 5 %, Jain's index within 0.05, the slowest flow within a quarter.
+`framegauge simulate`, in virtual time, with 40 seeds. A figure is the median of the runs that count. Wanted: goodput
+within 2 %, completion times within 5 %, Jain's index within 0.05, the slowest flow within a quarter.
 
 The hosts of a simulation handle a packet within 5 us, unless a file says otherwise. Those of the rack take longer, as
 their handshakes show: these are two such times and the RTT. *With delays* is a second simulation, in which hosts take
 as long as the median handshake of `sizes` says at that RTT. Nothing else is taken from what is compared.
 """
 DELAYS = "sizes"
+DRAWS = 10_000
+OPTIONS: Mapping[str, Sequence[str]] = {"study": [], "simulate": ["--seeds", "40"]}
 Values = Mapping[tuple[str, ...], Mapping[str, list[float]]]
 
 
@@ -71,39 +76,78 @@ SCALES = {"goodput": 1e-6, "smallest_goodput": 1e-6, "completion_time": 1e3, "fa
 
 
 @dataclass(frozen=True)
+class Off:
+    """How far a simulation is off, as a share or a difference, with its 95 % interval (percentile bootstrap)."""
+
+    value: float
+    low: float
+    high: float
+    wanted: Wanted
+
+    @classmethod
+    def between(cls, kernel: Sequence[float], simulated: Sequence[float], wanted: Wanted) -> Off:
+        """That of the medians of the runs."""
+        draws = np.random.default_rng(1)
+        ours, theirs = (
+            np.append(np.median(draws.choice(each, (DRAWS, len(each))), axis=1), np.median(each))
+            for each in (simulated, kernel)
+        )
+        off = ours / theirs - 1 if wanted.is_share else ours - theirs
+        low, high = np.percentile(off[:-1], [2.5, 97.5])
+        return cls(float(off[-1]), float(low), float(high), wanted)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether that is near enough."""
+        return abs(self.value) <= self.wanted.within
+
+    @property
+    def is_far(self) -> bool:
+        """Whether these runs decide that it is not."""
+        return self.low > self.wanted.within or self.high < -self.wanted.within
+
+    def text(self) -> str:
+        """In bold if it is not near; with its interval if the runs do not decide that."""
+        one = "{:+.1f} %" if self.wanted.is_share else "{:+.3f}"
+        value, low, high = (one.format(each * (100 if self.wanted.is_share else 1)) for each in self._values)
+        if self.is_near:
+            return value
+        return f"**{value}**" if self.is_far else f"**{value}** ({low} to {high})"
+
+    @property
+    def _values(self) -> tuple[float, float, float]:
+        return self.value, self.low, self.high
+
+
+@dataclass(frozen=True)
 class Row:
-    """One metric in one cell and arm."""
+    """One metric in one cell and arm: runs of kernels, of the simulation, and of the one with delays."""
 
     study: str
     where: str
     metric: str
-    kernel: float
-    simulated: float
-    delayed: float
-    spread: tuple[float, float]
+    kernel: Sequence[float]
+    simulated: Sequence[float]
+    delayed: Sequence[float]
 
-    def off(self, simulated: float) -> float:
-        """The share by which a simulation differs, or the difference."""
+    @property
+    def offs(self) -> tuple[Off, Off]:
+        """How far both simulations are off."""
         wanted = WANTED[self.metric]
-        return simulated / self.kernel - 1 if wanted.is_share else simulated - self.kernel
-
-    def is_near(self, simulated: float) -> bool:
-        """Whether that is near enough."""
-        return abs(self.off(simulated)) <= WANTED[self.metric].within
+        return Off.between(self.kernel, self.simulated, wanted), Off.between(self.kernel, self.delayed, wanted)
 
     def text(self) -> str:
         """A row of the table."""
-        kernel, low, high = (self._value(value) for value in (self.kernel, *self.spread))
-        beside = " | ".join(self._beside(value) for value in (self.simulated, self.delayed))
-        return f"| {self.where} | {self.metric} | {kernel} ({low} to {high}) | {beside} |"
+        kernel = f"{self._median(self.kernel)} ({self._value(min(self.kernel))} to {self._value(max(self.kernel))})"
+        simulated, delayed = (off.text() for off in self.offs)
+        beside = f"{self._median(self.simulated)} | {simulated} | {self._median(self.delayed)} | {delayed}"
+        return f"| {self.where} | {self.metric} | {kernel} | {beside} |"
+
+    def _median(self, values: Sequence[float]) -> str:
+        return self._value(statistics.median(values))
 
     def _value(self, value: float) -> str:
         return WANTED[self.metric].form.format(value * SCALES[self.metric])
-
-    def _beside(self, simulated: float) -> str:
-        off = self.off(simulated)
-        text = f"{100 * off:+.1f} %" if WANTED[self.metric].is_share else f"{off:+.3f}"
-        return f"{self._value(simulated)} | {text if self.is_near(simulated) else f'**{text}**'}"
 
 
 def run(verb: str, study: Path) -> Path:
@@ -111,7 +155,7 @@ def run(verb: str, study: Path) -> Path:
     folder = KEPT / f"{study.stem}-{verb}"
     if not (folder / "summary.json").exists():
         say(f"{study.stem}: {verb}")
-        command = [sys.executable, "-m", "framegauge", verb, str(study), "--out", str(folder)]
+        command = [sys.executable, "-m", "framegauge", verb, str(study), "--out", str(folder), *OPTIONS[verb]]
         # 3: nothing was judged, which medians do not need.
         if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 3):
             raise SystemExit(f"bench.validation: framegauge {verb} {study} has failed")
@@ -197,8 +241,7 @@ def rows(study: Path) -> list[Row]:
         for metric, measured in metrics.items():
             others = [each.get(cell, {}).get(metric) for each in (simulated, slow)]
             if all(others):
-                medians = [statistics.median(each) for each in (measured, *others) if each]
-                found.append(Row(study.stem, ", ".join(cell), metric, *medians, (min(measured), max(measured))))
+                found.append(Row(study.stem, ", ".join(cell), metric, measured, *(each for each in others if each)))
     return found
 
 
@@ -211,13 +254,16 @@ def losses(study: Path) -> list[str]:
 
 def verdict(found: list[Row]) -> str:
     """How many figures are near."""
-    near, slow = (sum(row.is_near(getattr(row, name)) for row in found) for name in ("simulated", "delayed"))
-    return f"{near} of {len(found)} figures are as near as wanted, {slow} with delays. Others are in bold."
+    near, slow = zip(*((first.is_near, second.is_near) for first, second in (row.offs for row in found)), strict=True)
+    return (
+        f"{sum(near)} of {len(found)} figures are as near as wanted, {sum(slow)} with delays. Others are in bold, with "
+        "their 95 % intervals where the runs do not decide."
+    )
 
 
 def page(found: list[Row]) -> str:
     """The page in docs/measured."""
-    text = ["# Simulations beside real kernels", "", INTRO, verdict(found), ""]
+    text = ["# Simulations beside real kernels", "", INTRO, textwrap.fill(verdict(found), 120), ""]
     for study in dict.fromkeys(row.study for row in found):
         text += [f"## {study}", "", HEAD, "| --- | --- | --- | --- | --- | --- | --- |"]
         text += [row.text() for row in found if row.study == study]
