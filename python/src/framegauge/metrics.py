@@ -13,7 +13,7 @@ from typing import Any
 
 from framegauge.errors import InputError
 
-__all__ = ["METRICS", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
+__all__ = ["METRICS", "SHARE_OF_FEW", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
 
 OTHERWISE = 0.05
 
@@ -48,11 +48,13 @@ class Metric:
     margin: float = OTHERWISE
 
 
+SHARE_OF_FEW = "share_of_few"
 _BUILT_IN: Mapping[str, Metric] = {
     "goodput": Metric("bits_per_second", True, margin=0.02),
     "completion_time": Metric("seconds", False, margin=0.02),
     "fairness": Metric("share", True, hull=1.12, margin=0.02),
     "smallest_goodput": Metric("bits_per_second", True),
+    SHARE_OF_FEW: Metric("number", True, hull=1.0, margin=0.25),
     "latency_p50": Metric("seconds", False),
     "latency_p99": Metric("seconds", False, hull=1.0),
     "latency_p999": Metric("seconds", False, hull=1.0),

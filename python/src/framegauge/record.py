@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-__all__ = ["Record"]
+__all__ = ["FEW_WINDOW_SECONDS", "Record"]
+
+FEW_WINDOW_SECONDS = 0.2  # of few.parquet: what each flow of a group carried over time
 
 
 class Record(TypedDict):
@@ -28,6 +30,9 @@ class Record(TypedDict):
     handshake_seconds: NotRequired[float | None]  # the fastest set-up of a connection
     last_start_seconds: NotRequired[float | None]  # when the last connection was opened, on the hosts' shared clock
     nodelay: NotRequired[dict[str, list[Any]]]  # TCP_NODELAY of live sockets, by host, or by host and program
+    pacing: NotRequired[dict[str, list[int | None]]]  # limits of sending sockets in bits per second, by host
+    ahead_bytes: NotRequired[int | None]  # the most that a transfer delivered beyond its limit
+    subflows: NotRequired[dict[str, list[int]]]  # of each connection by MPTCP, by sending host; none of TCP
     live: NotRequired[list[dict[str, Any]]]  # `mss_bytes` of live connections between two hosts
     only_bulk: NotRequired[bool]  # False: small messages share the wire with bulk; else True
     nics: NotRequired[int]  # that each host uses; else 1
@@ -37,5 +42,11 @@ class Record(TypedDict):
     alone_bytes: NotRequired[int | None]  # of a single new connection, if the run is nothing else
     offered_bits_per_second: NotRequired[int | None]  # None: as much as passes
     retransmits: NotRequired[int]
+    transport: NotRequired[str]  # udp; else TCP
+    # Every message of the application by its bytes: `server`, and by client those `sent` and `received`, and the
+    # bytes of each way that were `given_up`, which may have been sent or not.
+    messages: NotRequired[dict[str, Any]]
+    calls: NotRequired[int]  # of the application, that were answered
+    answers: NotRequired[dict[str, dict[str, int]]]  # by client: how many calls it `asked`, and were `answered`
     not_measured: NotRequired[dict[str, str]]  # reasons by metric
     not_proved: NotRequired[list[str]]  # settings of a program that cannot be read back

@@ -12,7 +12,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
 
-__all__ = ["DASK", "LOCAL", "connected", "result", "sent"]
+__all__ = ["DASK", "LOCAL", "agent", "connected", "result"]
 
 LOCAL = "local"
 DASK = "dask://"
@@ -51,9 +51,12 @@ def connected(text: str) -> Iterator[Any]:
         client.close()
 
 
-def sent(client: Any) -> Any:
-    """The agent's binary, which every worker then has."""
-    return client.scatter(Path(find_agent()).read_bytes(), broadcast=True)
+def agent(client: Any) -> Any:
+    """The agent's binary, on the workers that need it.
+
+    It is the result of a task, and not scattered: if the workers that have it die, the scheduler runs the task again.
+    """
+    return client.submit(remote.same, Path(find_agent()).read_bytes(), pure=False)
 
 
 def result(future: Any, about: str) -> Any:

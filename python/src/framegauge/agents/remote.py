@@ -9,9 +9,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-__all__ = ["answer", "signature", "simulate"]
+__all__ = ["answer", "same", "signature", "simulate"]
 
 HEAD_BYTES = 1 << 16
+
+
+def same(data: bytes) -> bytes:
+    """These bytes."""
+    return data
 
 
 def signature(path: str) -> tuple[int, str] | None:

@@ -1,4 +1,5 @@
-"""Opens the hosts of a capture: this machine, network namespaces, hosts of the rack that is up, hosts over ssh."""
+"""Opens the hosts of a capture or an estimate: this machine, network namespaces, hosts of the rack that is up, or over
+ssh."""
 
 from __future__ import annotations
 
@@ -28,27 +29,30 @@ class Member:
 
 
 @contextmanager
-def opened(words: Sequence[str], machines: Sequence[Machine], say: Say) -> Iterator[list[Member]]:
-    """The members of a capture. `words` are HOST or HOST%INTERFACE, where `rack:all` stands for all hosts of the rack;
-    `machines` are hosts of an inventory, which come after them. InputError unless every host can be reached."""
+def opened(
+    words: Sequence[str], machines: Sequence[Machine], say: Say, verb: str = "capture"
+) -> Iterator[list[Member]]:
+    """The members of a capture, or of another verb's work. `words` are HOST or HOST%INTERFACE, where `rack:all` stands
+    for all hosts of the rack; `machines` are hosts of an inventory, which come after them. InputError unless every host
+    can be reached."""
     asked: dict[str, list[str]] = {}
     for word in words:
         name, percent, interface = word.partition("%")
         if not name or (percent and not interface):
-            raise InputError(f"capture: found {word!r}, expected HOST or HOST%INTERFACE")
-        for each in _of_rack(name, say):
+            raise InputError(f"{verb}: found {word!r}, expected HOST or HOST%INTERFACE")
+        for each in _of_rack(name, say, verb):
             asked.setdefault(each, []).extend([interface] if interface else [])
     for machine in machines:
         if machine.name in asked:
-            raise InputError(f"capture: found the host {machine.name} twice, expected it once")
+            raise InputError(f"{verb}: found the host {machine.name} twice, expected it once")
         asked[machine.name] = [machine.interface] if machine.interface else []
     if not asked:
         raise InputError(
-            "capture: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE; "
-            "for example: framegauge capture local --for 30s"
+            f"{verb}: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE; "
+            f"for example: framegauge {verb} local --for 30s"
         )
     known = {machine.name: of_machine(machine) for machine in machines}
-    listed = ListedHosts([known.get(name) or remote(name) for name in asked], say, _commands(asked, say))
+    listed = ListedHosts([known.get(name) or remote(name) for name in asked], say, _commands(asked, say, verb))
     try:
         hosts = listed.hosts()
         if lost := [host.agent.why for host in hosts if isinstance(host.agent, Unreachable)]:
@@ -58,21 +62,21 @@ def opened(words: Sequence[str], machines: Sequence[Machine], say: Say) -> Itera
         listed.close()
 
 
-def _of_rack(name: str, say: Say) -> list[str]:
+def _of_rack(name: str, say: Say, verb: str) -> list[str]:
     """The hosts that a word stands for."""
     if name != RACK + ALL:
         return [name]
     from framegauge.rack import hand
 
-    names = hand.host_names("capture", say)
+    names = hand.host_names(verb, say)
     return [name] if ALL in names else [RACK + each for each in names]
 
 
-def _commands(names: Sequence[str] | dict[str, list[str]], say: Say) -> dict[str, list[str]]:
+def _commands(names: Sequence[str] | dict[str, list[str]], say: Say, verb: str) -> dict[str, list[str]]:
     """The command that starts the agent of each host of the rack."""
     mine = [name for name in names if name.startswith(RACK)]
     if not mine:
         return {}
     from framegauge.rack import hand
 
-    return {name: hand.agent_command(name.removeprefix(RACK), "capture", say) for name in mine}
+    return {name: hand.agent_command(name.removeprefix(RACK), verb, say) for name in mine}

@@ -60,8 +60,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(address: tuple[str, int]) -> Iterator[tuple[str, Callable[[str], None]]]:
-    """Where they are, as ADDRESS:PORT, and what publishes a new text; 503 until the first."""
+def served(address: tuple[str, int], option: str = "--metrics") -> Iterator[tuple[str, Callable[[str], None]]]:
+    """Where they are, as ADDRESS:PORT, and what publishes a new text; 503 until the first. InputError names `option` if
+    the address cannot be taken."""
     latest: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -70,7 +71,7 @@ def served(address: tuple[str, int]) -> Iterator[tuple[str, Callable[[str], None
                 self.send_error(404, "found no such page, expected /metrics")
                 return
             if not latest:
-                self.send_error(503, "the first check has not ended yet")
+                self.send_error(503, "there is no result yet")
                 return
             body = latest[-1]
             self.send_response(200)
@@ -86,7 +87,7 @@ def served(address: tuple[str, int]) -> Iterator[tuple[str, Callable[[str], None
         server = _Server(address, Handler)
     except (OSError, OverflowError) as error:
         where = f"{address[0]}:{address[1]}"
-        raise InputError(f"--metrics: found no way to listen at {where} ({error}), expected a free port") from None
+        raise InputError(f"{option}: found no way to listen at {where} ({error}), expected a free port") from None
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
 

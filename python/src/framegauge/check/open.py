@@ -14,7 +14,7 @@ from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.listed import ListedHosts, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, remote
 
 __all__ = ["opened"]
 
@@ -54,6 +54,10 @@ def opened(
         interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
         try:
             hosts = listed.hosts()
+            for host in hosts:
+                # The others are checked, which may take long.
+                if isinstance(host.agent, Unreachable):
+                    say(host.agent.why)
             members = [Member(host, interface or None) for host, interface in zip(hosts, interfaces, strict=True)]
             yield members, targets
         finally:

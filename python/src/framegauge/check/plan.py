@@ -27,7 +27,7 @@ UNKNOWN_LINK = 1e9  # bits per second of an interface that does not say
 class Asked:
     """What to find out. `families` None: those that both ends of a pair have. `bits_per_second`: what each host may
     send; None: LINK_SHARE of its link; inf: whatever it can. `tcp_port`: of targets without an agent, to look at TCP;
-    None: not at all."""
+    None: not at all. `patience_seconds`: how long a host may take to answer, and longer than the search itself."""
 
     target_mtu: int = 9000
     families: tuple[int, ...] | None = None
@@ -37,6 +37,7 @@ class Asked:
     blame: bool = True
     seed: int = 0
     tcp_port: int | None = None
+    patience_seconds: float = 30.0
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ __all__ = ["Checked", "run"]
 FALSE_CLAIM = 1e-6  # the chance that anything that a check claims to be too large is not
 IN_FLIGHT_BYTES = 96 * 1024
 SMALL_BYTES = 100
-PATIENCE_SECONDS = 30.0
 TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has expired
 TRACED_BACK = 2  # pairs of a host that do not fail, though their other direction does
 TRACED_FLOWS = 3  # of a pair: so many that fail, and as many that do not
@@ -56,7 +55,7 @@ def _two_ended(prepared: Prepared, asked: Asked, on_progress: Callable[[float, s
     errors = prepared.errors
     members = {member.name: member for member in prepared.members}
     probed = [path for path in prepared.paths if path.ends is not None and path.ends.error is None]
-    ports = _serve(members, probed, token, errors)
+    ports = _serve(members, probed, token, errors, asked.patience_seconds)
     try:
         found = _search(prepared, members, probed, ports, asked, errors, on_progress)
         pairs = [_pair(path, found.get(path.key), asked) for path in prepared.paths]
@@ -64,7 +63,7 @@ def _two_ended(prepared: Prepared, asked: Asked, on_progress: Callable[[float, s
             on_progress(1.0, "looking for the link to blame")
             _trace(members, ports, pairs, asked, errors)
     finally:
-        _close(members.values(), errors)
+        _close(members.values(), errors, asked.patience_seconds)
     return pairs
 
 
@@ -76,6 +75,7 @@ def _serve(
     paths: Sequence[Path],
     token: str,
     errors: dict[str, str],
+    patience_seconds: float,
 ) -> dict[tuple[str, str, int], tuple[int, int]]:
     """Every host answers; each peer gets a port of its own."""
     callers: dict[str, dict[str, list[tuple[str, str, int]]]] = defaultdict(lambda: defaultdict(list))
@@ -91,7 +91,7 @@ def _serve(
         }
         for name in members
     }
-    answers = ask_all(members.values(), "check.serve", lambda member: asked[member.name], errors, 30.0)
+    answers = ask_all(members.values(), "check.serve", lambda member: asked[member.name], errors, patience_seconds)
     ports: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name, answer in answers.items():
         for endpoint in answer["endpoints"]:
@@ -100,8 +100,9 @@ def _serve(
     return ports
 
 
-def _close(members: Iterable[Member], errors: Mapping[str, str]) -> None:
-    ask_all([member for member in members if member.name not in errors], "check.close", lambda _: {}, {}, 30.0)
+def _close(members: Iterable[Member], errors: Mapping[str, str], patience_seconds: float) -> None:
+    living = [member for member in members if member.name not in errors]
+    ask_all(living, "check.close", lambda _: {}, {}, patience_seconds)
 
 
 def _search(
@@ -115,7 +116,7 @@ def _search(
 ) -> dict[tuple[str, str, int], Json]:
     """All hosts at the same time; by path, what `check.run` says of it."""
     claims = max(1, len(paths) * asked.flows)
-    patience = PATIENCE_SECONDS + 4 * (prepared.seconds or 0.0)
+    patience = asked.patience_seconds + 4 * (prepared.seconds or 0.0)
     own = {name: [path for path in paths if path.source == name and path.key in ports] for name in members}
     shares = dict.fromkeys(members, 0.0)
 
@@ -137,7 +138,7 @@ def _search(
         working = [shares[each] for each in members if own[each]]
         on_progress(sum(working) / max(1, len(working)), "probing")
 
-    answers = ask_all(members.values(), "check.run", params, errors, patience + 30.0, progress)
+    answers = ask_all(members.values(), "check.run", params, errors, patience + asked.patience_seconds, progress)
     return {
         path.key: found
         for name, answer in answers.items()

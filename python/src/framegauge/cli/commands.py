@@ -24,6 +24,7 @@ from framegauge.experiment import extension
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.experiment.programs import lacking, program_lines
 from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.experiment.storage import lacking_memory
 from framegauge.files.machines import full
 from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
@@ -154,7 +155,8 @@ def run_study(
     extended by so many more blocks.
     """
     able = study.testbed.capabilities
-    missing = missing_programs(study) if able.builds_hosts and not able.is_invented else []
+    builds = able.builds_hosts and not able.is_invented
+    missing = [*missing_programs(study), *lacking_memory(study)] if builds else []
     if missing:
         raise MissingRequirement(missing)
     before: list[int] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from framegauge.report.decision.model import Decision, Risks
     from framegauge.report.pictures.material import Material
 
-__all__ = ["Wanted", "decided", "page", "write"]
+__all__ = ["Wanted", "begin", "decided", "page", "write"]
 
 DECISION = "decision.html"  # in the results folder
 
@@ -53,6 +55,21 @@ class Wanted:
         from framegauge.report.check import risks
 
         return risks.of_check(check_file.read(self.paths))
+
+
+def begin() -> None:
+    """Begins what `page` will need, beside what the caller does until then. Errors are those of `page`."""
+
+    def work() -> None:
+        with contextlib.suppress(Exception):
+            from framegauge.plots import draw
+            from framegauge.report.page import html
+            from framegauge.report.pictures import material
+
+            del html, material
+            draw.warm()
+
+    threading.Thread(target=work, name="page").start()
 
 
 def page(saved: Saved, summary: dict[str, object]) -> str:

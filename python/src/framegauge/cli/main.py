@@ -13,7 +13,7 @@ from framegauge.cli.arguments import Verb
 from framegauge.cli.interrupts import interruptible
 from framegauge.errors import FramegaugeError, Interrupted
 
-__all__ = ["PLANNED", "VERBS", "main", "parser", "verb"]
+__all__ = ["VERBS", "main", "parser", "verb"]
 
 # A verb's module has its SUMMARY for the list of all, its `parser()` and `run(words)`. It is imported when it is
 # asked for, and imports what is heavy when it runs: `framegauge rack exec` must not wait for statistics and tables.
@@ -22,9 +22,13 @@ VERBS = {
     "study": "framegauge.cli.study",
     "report": "framegauge.cli.report",
     "compare": "framegauge.cli.compare",
+    "decide": "framegauge.cli.decide",
+    "estimate": "framegauge.cli.estimate",
     "capture": "framegauge.cli.capture",
     "diagnose": "framegauge.cli.diagnose",
     "simulate": "framegauge.cli.simulate",
+    "rollout": "framegauge.cli.rollout",
+    "watch": "framegauge.cli.watch",
     "plan": "framegauge.cli.plan",
     "hosts": "framegauge.cli.hosts",
     "rack": "framegauge.cli.rack",
@@ -34,21 +38,25 @@ VERBS = {
     "schema": "framegauge.cli.schema",
     "completion": "framegauge.cli.completion",
 }
-PLANNED = ("rollout", "watch")
 
-_EPILOG = f"""\
+_EPILOG = """\
 examples:
+  framegauge decide --rack                  the whole question, on an emulated rack (see framegauge decide --help)
   framegauge check local netns:blue         does every path carry 9000 bytes? (see framegauge check --help)
   framegauge study --preset demo            a verdict on an emulated 1 Gb/s pair, in about two minutes
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack
   framegauge report results/rack --html rack.html    the same again, as a page (--json, --markdown, --pictures)
   framegauge compare results/before results/after   is it worse now? (see framegauge compare --help)
+  framegauge estimate db1 db2               what jumbo frames could bring to them (see framegauge estimate --help)
   framegauge capture db1 db2 --for 30s      the headers of TCP on both, for diagnose (see framegauge capture --help)
   framegauge diagnose slow.pcapng           why is TCP slow here? (see framegauge diagnose --help)
   framegauge simulate rack.yaml --seeds 20  the same in virtual time (see framegauge simulate --help)
+  framegauge rollout plan storage.yaml      raise the MTU of running hosts, safely (see framegauge rollout --help)
+  framegauge watch watch.yaml               did the switch do harm? (see framegauge watch --help)
   framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)
   framegauge hosts inventory.ini            NICs, MTUs and TCP settings of your own hosts (see framegauge hosts --help)
+  framegauge rollout preflight db1 db2      what stands against an MTU of 9000 (see framegauge rollout --help)
   framegauge rack up rack.yaml              the same hosts, for your own hands (see framegauge rack --help)
   framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
@@ -57,8 +65,6 @@ examples:
   framegauge completion bash                completion for your shell (see framegauge completion --help)
 
 A file to write may be -, which is standard output.
-
-planned, not there yet: {", ".join(PLANNED)}
 
 exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
 """
@@ -158,7 +164,5 @@ def _run(words: list[str]) -> list[str] | int | None:
     top = parser()
     if not words:
         top.error(f"found no verb, expected one of {', '.join(VERBS)}")
-    if words[0] in PLANNED:
-        top.error(f"verb '{words[0]}' is planned, and not there yet")
     top.parse_args(words[:1])
     return None

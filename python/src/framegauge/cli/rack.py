@@ -174,7 +174,9 @@ def parser() -> Verb:
 
 def _add_set(change: argparse.ArgumentParser) -> None:
     change.add_argument(
-        "where", metavar="PORT", help="such as 'switch>h1', switch:h1 or '*>h1'; or a host or router, such as h1"
+        "where",
+        metavar="PORT",
+        help="such as 'switch>h1', switch:h1 or '*>h1'; or a host or router, such as h1; or a host's NIC, such as h1.2",
     )
     change.add_argument("--rate", metavar="RATE", help="line rate, such as 100Mb/s")
     change.add_argument("--delay", metavar="TIME", help="propagation delay of the link behind it, such as 1ms")
@@ -315,7 +317,8 @@ def _text(state: Mapping[str, Any]) -> list[str]:
         for each in hand.members(state):
             # Racks of older versions have one NIC per host, and say no more of it.
             for place, nic in enumerate(each.get("nics", [each])):
-                rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(each["mtu"])))
+                mtu = nic.get("mtu", each["mtu"])
+                rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(mtu)))
         return [*_table(rows), "", _summary(state), *_usage(state, hosts[0], hosts[-1], hosts[-1]["address"])]
     rows = [("node", "kind", "interface", "MTU", "addresses")]
     for node in hosts:

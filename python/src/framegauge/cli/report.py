@@ -44,7 +44,7 @@ def parser() -> Verb:
     )
     whole.add_argument(
         "--flows", type=output.place, metavar="FILE",
-        help="write the transfers of a run as CSV, which a simulation can replay (workload replay)",
+        help="write the flows of a run as CSV, which a simulation can replay (workload replay)",
     )  # fmt: skip
     whole.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
     return whole
@@ -79,9 +79,9 @@ def run(words: Sequence[str]) -> None:
 
 def _write_flows(path: Path, folder: Path, number: int) -> None:
     from framegauge.files import recordings
-    from framegauge.report import recorded
+    from framegauge.report.recorded.run import recorded
 
     output.check_file("--flows", path)
-    output.write("--flows", path, recordings.to_csv(recorded.recorded(folder, number)).encode())
+    output.write("--flows", path, recordings.to_csv(recorded(folder, number)).encode())
     if path != output.STANDARD_OUTPUT:
         output.say_plainly(f"written: {path}")

@@ -9,7 +9,7 @@ from framegauge.cli.arguments import Verb, verb_parser
 
 __all__ = ["SUMMARY", "parser", "run"]
 
-SUMMARY = "print the JSON Schema of a study file, of a capture's document, or of what --json prints"
+SUMMARY = "print the JSON Schema of a study or watch file, of a capture's document, or of what --json prints"
 _MORE = """\
 examples:
   framegauge schema > study.schema.json
@@ -21,10 +21,14 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("schema", SUMMARY, _MORE)
     whole.add_argument(
-        "what", nargs="?", choices=("study", "summary", "decision", "check", "compare", "capture", "diagnose"),
-        default="study",
-        help="a study file, a capture's HOST.json, or what study and report, report --decision, check, compare or "
-        "diagnose print with --json (study)",
+        "what", nargs="?", default="study",
+        choices=(
+            "study", "summary", "decision", "decide", "check", "compare", "capture", "diagnose", "estimate", "rollout",
+            "rollout-plan", "rollout-status", "rollout-preflight", "rollout-ticket", "watch", "watched",
+        ),
+        help="a study file, a roll-out's or a watch file, a capture's HOST.json, or what study and report, report "
+        "--decision, decide, check, compare, diagnose, estimate, rollout plan, status, preflight or ticket, or watch "
+        "(watched) print with --json (study)",
     )  # fmt: skip
     return whole
 
@@ -34,17 +38,31 @@ def run(words: Sequence[str]) -> None:
     options = parser().parse_args(words)
     from framegauge.capture import schema as captures
     from framegauge.check.judgement import schema
+    from framegauge.decide import page as decide_page
     from framegauge.diagnose import run as diagnosis
+    from framegauge.estimate import schema as estimates
+    from framegauge.rollout import file as rollout_file, schema as rollout, ticket_schema
+    from framegauge.rollout.preflight import schema as preflight
     from framegauge.study import file as study_file
     from framegauge.summary.schema import comparison_schema, decision_schema, summary_schema
+    from framegauge.watch import document as watched, model as watch_file
 
     makers = {
         "study": study_file.json_schema,
         "summary": summary_schema,
         "decision": decision_schema,
+        "decide": decide_page.schema,
         "check": schema.json_schema,
         "compare": comparison_schema,
         "capture": captures.json_schema,
         "diagnose": diagnosis.schema,
+        "estimate": estimates.json_schema,
+        "rollout-preflight": preflight.json_schema,
+        "rollout-ticket": ticket_schema.json_schema,
+        "rollout": rollout_file.json_schema,
+        "rollout-plan": rollout.plan_schema,
+        "rollout-status": rollout.status_schema,
+        "watch": watch_file.json_schema,
+        "watched": watched.json_schema,
     }
     output.show_json(makers[options.what](), indent=2)

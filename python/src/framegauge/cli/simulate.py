@@ -23,18 +23,18 @@ _MORE = """\
 FILE is a study file. Its network and its workloads are simulated, every packet of them, with the switches of the
 emulated rack and hosts whose TCP follows Linux 6.18. It needs no root, no network and no quiet machine. A file for
 testbed rack is simulated as it is; what a simulation does not have is one clear line (docs/how-to/simulate.md).
-The traffic of applications is simulated for networks of any size: incast, shuffle, users, arrivals, replay
-(docs/reference/workloads.md).
+The traffic of applications is simulated for networks of any size: shuffle, users, arrivals, replay, and
+incast, which hosts run, too (docs/reference/workloads.md).
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
 --sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
 of a list. Results are the same bytes at any number of --jobs and with any --engine. dask://HOST:PORT is the scheduler
 of a Dask cluster that you have; its workers need nothing of framegauge.
 
---pcap keeps what passed a port in the folders of runs, as runs/N/switch-h1.pcapng, for Wireshark and for
-`framegauge diagnose`: what came, left and was dropped, 128 bytes of each frame, at most 256 MiB for each run. PORT is
-FROM>TO, which a shell needs quoted, or FROM:TO. Of all runs, it takes those of the first block unless --pcap-runs names
-others.
+--pcap keeps what passed a port or a host in the folders of runs, as runs/N/switch-h1.pcapng or runs/N/h1.pcapng, for
+Wireshark and for `framegauge diagnose`: of a port what came, left and was dropped, of a host what it sent and got; 128
+bytes of each frame, at most 256 MiB for each run. PORT is FROM>TO, which a shell needs quoted, or FROM:TO. Of all runs,
+it takes those of the first block unless --pcap-runs names others.
 
 examples:
   framegauge simulate examples/simulate.yaml
@@ -44,6 +44,7 @@ examples:
   framegauge simulate rack.yaml --sweep workloads.0.stream.size=100kB,1MB --html sizes.html
   framegauge simulate examples/simulate.yaml --pcap switch:h9 --out results/incast
   framegauge diagnose results/incast/runs/1/switch-h9.pcapng
+  framegauge simulate examples/outcast.yaml --pcap h16 --out results/outcast
   framegauge simulate --resume --out results/simulated      go on after Ctrl-C
   framegauge compare results/rack results/simulated         is the model right?
 
@@ -65,8 +66,8 @@ def parser() -> Verb:
         help="where simulations run: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
     )  # fmt: skip
     whole.add_argument(
-        "--pcap", action="append", default=[], metavar="PORT",
-        help="keep a capture (pcapng) of this port, such as switch:h1; may be repeated",
+        "--pcap", action="append", default=[], metavar="PORT|HOST",
+        help="keep a capture (pcapng) of this port or host, such as switch:h1 or h1; may be repeated",
     )  # fmt: skip
     whole.add_argument(
         "--pcap-runs", metavar="N,...", help="numbers of the runs to capture (default: those of the first block)"

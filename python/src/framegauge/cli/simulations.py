@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,11 @@ from framegauge.experiment.simulated.captures import Captures
 from framegauge.experiment.simulated.engines import Engine
 from framegauge.experiment.simulated.pool import Pool
 from framegauge.files.distributions import Beside
+from framegauge.files.recordings import to_csv
 from framegauge.results import spools
-from framegauge.results.journal import Journal, read, write_tables
+from framegauge.results.journal import RECORDINGS, Journal, read, write_tables
 from framegauge.study import file as study_file
+from framegauge.study.model import Study
 from framegauge.study.simulated import left_out
 from framegauge.study.sweep import Axis, Point, Source, points, simulated
 from framegauge.summary import document as summary, judging
@@ -60,11 +63,12 @@ def resumed(folder: Path, given: Asked | None) -> Asked:
     try:
         sweep = [Axis(str(key), tuple(map(str, values))) for key, values in found["sweep"].items()]
         taken = found.get("captures", {"ports": [], "runs": []})
-        kept = Captures(tuple(map(str, taken["ports"])), tuple(map(int, taken["runs"])))
+        captured = Captures(tuple(map(str, taken["ports"])), tuple(map(int, taken["runs"])))
         name = str(found["name"])
         # What was beside the file at first, whatever is there now.
-        beside = Beside(Path(name).parent, {str(key): str(text) for key, text in found.get("files", {}).items()})
-        asked = Asked(Source(str(found["file"]), name, found["seeds"], beside), sweep, kept)
+        kept = {str(key): folder / _inside(str(name)) for key, name in found.get("recordings", {}).items()}
+        beside = Beside(Path(name).parent, {str(key): str(text) for key, text in found.get("files", {}).items()}, kept)
+        asked = Asked(Source(str(found["file"]), name, found["seeds"], beside), sweep, captured)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
     if given is not None and (
@@ -95,14 +99,20 @@ def run(
     captures.check(asked.captures, taken, engine.simulate)
     if taken:
         say(captures.told(asked.captures, taken, sum(map(len, blocks))))
-    replayed = _replayed(found)
+    replayed, kept = _replayed(found), _kept(found, asked.source.beside)
     if resume and read(folder).plan[KEY].get("replayed", []) != replayed:
         raise InputError(f"{folder}: found other recorded flows than when it began, expected the same to resume it")
-    about = {**asked.as_json(), **({"replayed": replayed} if replayed else {})}
+    about = {**asked.as_json(), **({"replayed": replayed, "recordings": kept} if replayed else {})}
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: about}
-    journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(base), plan)
+    journal = Journal.resume(folder) if resume else _created(folder, base, found, plan, kept)
+    documents.begin()
     with journal:
         try:
+            if kept and not resume:
+                # From now on nothing outside the folder is needed.
+                asked.source.beside.kept |= {path: folder / name for path, name in kept.items()}
+                found = points(asked.source, asked.axes)
+                blocks = planning.blocks(found)
             outcome = _fill(found, blocks, journal, plan, engine, on_event, asked.captures)
         except BaseException:
             journal.discard()
@@ -121,6 +131,37 @@ def run(
 def _replayed(found: Sequence[Point]) -> list[str | None]:
     """The digests of recorded flows that are replayed, point by point: their files may change, and results do not."""
     return [work.replay.sha256 for point in found for work in point.study.workloads if work.replay is not None]
+
+
+def _kept(found: Sequence[Point], beside: Beside) -> dict[str, str]:
+    """The place in the results of each recording, by the path that the study has; each in a folder of its own, for its
+    name is among the conditions of runs."""
+    given = [work.replay.flows for point in found for work in point.study.workloads if work.replay is not None]
+    of = {str(place): path for path, place in beside.kept.items()}
+    return {
+        of.get(path, path): f"{RECORDINGS}/{number}/{Path(path).name}"
+        for number, path in enumerate(dict.fromkeys(given), start=1)
+    }
+
+
+def _created(
+    folder: Path, base: Study, found: Sequence[Point], plan: Mapping[str, Any], kept: Mapping[str, str]
+) -> Journal:
+    """The journal, with a copy of every recording; in the study file, their paths are relative to it."""
+    replays = [work.replay for point in found for work in point.study.workloads if work.replay is not None]
+    copies = {kept[each.flows]: to_csv(each.recording().flows).encode() for each in replays}
+    study = base.model_copy(deep=True)
+    for work in study.workloads:
+        if work.replay is not None:
+            work.replay.flows = kept[work.replay.flows]
+    return Journal.create(folder, study_file.dump(study), plan, copies)
+
+
+def _inside(name: str) -> str:
+    """A path below the folder of recordings; ValueError for any other."""
+    if not re.fullmatch(RECORDINGS + r"/[0-9]{1,9}/[^/]+", name) or name.endswith("/.."):
+        raise ValueError(name)
+    return name
 
 
 def _fill(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 from framegauge.cli import output
@@ -10,7 +11,7 @@ from framegauge.errors import InputError
 
 __all__ = ["SUMMARY", "parser", "run"]
 
-SUMMARY = "what encapsulations take from an MTU, and what is left for TCP"
+SUMMARY = "what encapsulations take from an MTU, and how datagrams are framed"
 _MORE = """\
 Layers are named from the outermost to the innermost. ipv4 or ipv6 after a layer is the version of its outer IP header
 (ipv4 if none is named); options follow a colon.
@@ -23,6 +24,9 @@ Layers are named from the outermost to the innermost. ipv4 or ipv6 after a layer
   frame only, which leave the link's MTU as it is unless :in-mtu says that the link counts them:
     vlan  qinq  mpls[:LABELS]  macsec[:no-sci]
 
+--datagram and --nfs-read show how a UDP datagram is cut into packets on Ethernet (1500 and 9000, or --mtu), on FDDI
+(4352) and on ATM (9180, in cells).
+
 An MTU is the largest IP packet, never the frame. No root is needed, and nothing is sent.
 
 examples:
@@ -33,6 +37,8 @@ examples:
   framegauge wire --mtu 9000                                   no encapsulation at all
   framegauge wire --levels                                     which MTU gives how much of the gain
   framegauge wire --levels 1500,4200,9000 --encap vxlan
+  framegauge wire --nfs-read 8192                              the datagram that answers a READ of 8 KiB
+  framegauge wire --datagram 8320 --mtu 4200 --json            a datagram with so much payload
 """
 
 
@@ -48,9 +54,15 @@ def parser() -> Verb:
         "--levels", nargs="?", const="", metavar="LIST",
         help="compare MTUs, such as 1500,4200,9000 (default: the usual ones, those of the clouds included)",
     )  # fmt: skip
+    whole.add_argument("--datagram", metavar="BYTES", help="explain a UDP datagram with so much payload, over IPv4")
+    whole.add_argument(
+        "--nfs-read", metavar="BYTES", help="explain the datagram that answers an NFSv3 READ of so many bytes"
+    )
     whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
-    whole.add_argument("--json", action="store_true", help="print JSON (frames.wire in pipe/README.md)")
+    whole.add_argument(
+        "--json", action="store_true", help="print JSON (frames.wire or frames.datagram in pipe/README.md)"
+    )
     return whole
 
 
@@ -60,9 +72,12 @@ def run(words: Sequence[str]) -> None:
     from framegauge.quantities import parse_bits_per_second
 
     options = parser().parse_args(words)
+    if options.datagram is not None or options.nfs_read is not None:
+        _datagram(options)
+        return
     if options.mtu is None and options.levels is None:
         raise InputError(
-            "wire: found neither --mtu nor --levels, expected one; for example: framegauge wire --mtu 9000"
+            "wire: found no --mtu, --levels or --datagram, expected one; for example: framegauge wire --mtu 9000"
         )
     mtus = list(wire.LEVELS)
     if options.mtu is not None:
@@ -88,6 +103,23 @@ def run(words: Sequence[str]) -> None:
         output.show_json(found, indent=2)
     else:
         output.show(*lines)
+
+
+def _datagram(options: argparse.Namespace) -> None:
+    from framegauge.cli import datagrams
+
+    given = {"--datagram": options.datagram, "--nfs-read": options.nfs_read}
+    (option, text), *further = ((name, value) for name, value in given.items() if value is not None)
+    others = {"--levels": options.levels, "--encap": options.encap or None, "--rate": options.rate}
+    further += [(name, value) for name, value in others.items() if value is not None]
+    if further:
+        raise InputError(f"{further[0][0]}: found {option} beside it, expected only --mtu and --json")
+    mtu = None if options.mtu is None else _bytes("--mtu", options.mtu)
+    found = datagrams.ask(_bytes(option, text), options.nfs_read is not None, mtu)
+    if options.json:
+        output.show_json(found, indent=2)
+    else:
+        output.show(*datagrams.table(found))
 
 
 def _bytes(option: str, text: str) -> int:

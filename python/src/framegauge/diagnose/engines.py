@@ -18,6 +18,7 @@ from framegauge.errors import InputError
 __all__ = ["LOCAL", "Engine", "local", "opened"]
 
 MOST_SENT_BYTES = 1 << 30
+MOST_LOST = 10
 
 # The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order; told when each is done.
 Engine = Callable[[Sequence[str], Sequence[Path], Callable[[Path], None]], list[bytes]]
@@ -50,10 +51,11 @@ def opened(text: str) -> Iterator[Engine]:
 
 def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
     """As `local`, on the workers. Captures that a worker does not find at the same path are sent to it."""
-    agent = cluster.sent(client)
+    agent = cluster.agent(client)
     signatures = [remote.signature(str(file)) for file in files]
     answers: list[bytes] = [b""] * len(files)
     begun: dict[Any, int] = {}
+    lost = 0
     try:
         for place, (file, known) in enumerate(zip(files, signatures, strict=True)):
             if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
@@ -67,7 +69,10 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
         for future in running:
             place = begun[future]
             file, known = files[place], signatures[place]
-            found = cluster.result(future, str(file))
+            # A capture that was sent is lost with the worker that had it.
+            is_lost = future.cancelled() and lost < MOST_LOST
+            lost += is_lost
+            found: Any = None if is_lost else cluster.result(future, str(file))
             if found is None and known is not None:
                 again = _submitted(client, agent, words, file, known, client.scatter(_whole(file, known[0])))
                 begun[again] = place

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.files.recordings import Recorded
 
-__all__ = ["recorded"]
+__all__ = ["columns", "recorded"]
+
+COLUMNS = ("client", "server", "begin_seconds", "end_seconds", "bytes", "reverse_bytes")
 
 
 def recorded(document: Mapping[str, Any]) -> Iterator[Recorded]:
@@ -26,6 +28,22 @@ def recorded(document: Mapping[str, Any]) -> Iterator[Recorded]:
             continue
         begin, end = (begins[each["capture"]] + each[name] for name in ("begin_seconds", "end_seconds"))
         yield Recorded(_host(each["client"]), _host(each["server"]), begin, sent, back, end if end > begin else None)
+
+
+def columns(
+    document: Mapping[str, Any], connections: Iterable[Mapping[str, Any]], hosts: Mapping[str, Sequence[str]]
+) -> dict[str, list[Any]]:
+    """Connections of a run of a study by column. Their ends are named after the hosts that have their addresses; times
+    are since 1970, by the clock of the host that captured them."""
+    names = {address: name for name, addresses in hosts.items() for address in addresses}
+    stamps = {each["capture"]: each["begin_seconds"] or 0.0 for each in document["captures"]}
+    found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for each in connections:
+        ends = (_host(each[side]) for side in ("client", "server"))
+        times = (stamps[each["capture"]] + each[f"{name}_seconds"] for name in ("begin", "end"))
+        for name, value in zip(COLUMNS, (*(names.get(end, end) for end in ends), *times, *each["bytes"]), strict=True):
+            found[name].append(value)
+    return found
 
 
 def _seen_again(document: Mapping[str, Any]) -> set[int]:

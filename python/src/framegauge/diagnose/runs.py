@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from framegauge.diagnose import flows
 from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, separate
 
 __all__ = ["condensed", "of_run"]
@@ -21,7 +22,8 @@ def of_run(files: Mapping[str, Path], addresses: Mapping[str, Sequence[str]]) ->
 
 
 def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, Sequence[str]]) -> Json:
-    """`seconds` of the connections' lives by cause, their `payload_bytes` both ways, and findings by kind.
+    """`seconds` of the connections' lives by cause, their `payload_bytes` both ways, findings by kind, and `flows`: who
+    had a connection with whom, and when, by column.
 
     `hosts` has the host of each file. A connection counts as its sender's host saw it: of the two ends, that which sent
     more. If that is no host of the study, the other end's host counts.
@@ -48,6 +50,7 @@ def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, 
         "payload_bytes": sum(sum(each["bytes"]) for each in counted.values()),
         "seconds": seconds,
         "kinds": kinds,
+        "flows": flows.columns(document, counted.values(), addresses),
         "findings": [_told(each, of, counted) for each in mine[:MOST_FINDINGS]],
         "quality": [
             {"host": of[each["capture"]], "kind": each["kind"]}

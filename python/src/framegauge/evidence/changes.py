@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from framegauge.networks.settings import described, place_of
+from framegauge.networks.topologies import node_of
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["change_failures", "opened_after", "paths"]
@@ -29,15 +30,17 @@ def change_failures(conditions: Conditions, record: Json) -> Iterator[str]:
 def opened_after(conditions: Conditions, record: Json, hosts: Sequence[str]) -> bool:
     """Whether a connection was opened after all changes of these hosts' MTUs, so that it must show them."""
     last = record["workload"].get("last_start_seconds")
-    moments = [each["at_seconds"] for each in conditions.changes if each["set"].get("host") in hosts]
+    moments = [each["at_seconds"] for each in conditions.changes if node_of(each["set"].get("host", "")) in hosts]
     return bool(moments) and last is not None and last - record["begun_seconds"] > max(moments) + LATE_SECONDS
 
 
-def paths(conditions: Conditions, sender: str, receiver: str) -> list[int]:
-    """The path MTUs that a sender may use in turn: from its own MTU at each moment, and the MTU that the other host
-    announced then or, on an older connection, before."""
-    states = [dict(conditions.mtu)]
+def paths(conditions: Conditions, sender: str, receiver: str, nic: int = 1) -> list[int]:
+    """The path MTUs that a sender may use in turn between NICs of this number: from its own MTU at each moment, and the
+    MTU that the other host announced then or, on an older connection, before. Held routes bound both."""
+    states = [{name: conditions.mtus(name, nic)[0] for name in conditions.hosts}]
     for each in conditions.changes:
-        if "host" in each["set"]:
-            states.append({**states[-1], each["set"]["host"]: each["set"]["mtu"]})
-    return [min(now[sender], then[receiver]) for place, now in enumerate(states) for then in states[: place + 1]]
+        host = node_of(each["set"].get("host", ""))
+        if "mtu" in each["set"] and each["set"].get("host") in (host, f"{host}.{nic}"):
+            states.append({**states[-1], host: each["set"]["mtu"]})
+    held = conditions.route_mtu or max(max(each.values()) for each in states)
+    return [min(now[sender], then[receiver], held) for place, now in enumerate(states) for then in states[: place + 1]]

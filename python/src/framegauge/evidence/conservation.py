@@ -1,20 +1,24 @@
 """Conservation: whether all counts agree with the kernel's own. Record in, disagreements out.
 
 Nothing is created and nothing disappears: for each port, received = sent + dropped + queued; the packets that a host's
-interface sent are those that the fabric read from it; TCP's own counts match the frames on the wire. On the kernel
-testbed, everything that hosts sent was received by hosts, or dropped by a switch port.
+interface sent are those that the fabric read from it; TCP's own counts match the frames on the wire, and so do the
+messages of an application that counts them (`carried`). On the kernel testbed, everything that hosts sent was received
+by hosts, or dropped by a switch port.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from framegauge.evidence.blocks import block_failures
+from framegauge.evidence.carried import carried_failures
 from framegauge.evidence.nic import deltas, fabric_hosts, loopback_packets
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["disagreements"]
+__all__ = ["ceiling", "disagreements"]
 
 GOODPUT_SHARE = 0.002  # goodput this far above the ceiling is a broken meter, not a fast network
 
@@ -33,7 +37,13 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
         return [*_ports(record), *_ceilings(conditions, record)]  # hosts have no counters of their own
     if record["measure"]["fabric"] is None:
         return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
-    return [*_ports(record), *_interfaces(record), *_stack(conditions, record), *_ceilings(conditions, record)]
+    checks = (
+        _interfaces(record),
+        _stack(conditions, record),
+        _ceilings(conditions, record),
+        block_failures(conditions, record),
+    )
+    return [*_ports(record), *itertools.chain(*checks), *carried_failures(conditions, record)]
 
 
 def _unequal(what: str, left: int, meaning: str, right: int) -> Iterator[str]:
@@ -74,7 +84,7 @@ def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
         dropped = deltas(record, name, "interface")["tx_dropped"]
         # Programs of one host may talk to each other; the loopback carries each segment as one packet.
         within = loopback_packets(record, name)
-        sent, received = _total(nstat, _SENT) - within, _total(nstat, _RECEIVED) - within
+        sent, received = _total(nstat, _SENT) - within + _further(nstat), _total(nstat, _RECEIVED) - within
         # The kernel counts a repeated SYN-ACK as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
         twice = max(0, min(sent - host["read_frames"], nstat.get("TcpExtTCPSynRetrans", 0)))
         # After ring drops the number of frames in a dropped aggregate is unknown; fidelity excludes such a run.
@@ -100,6 +110,11 @@ def _total(counters: Mapping[str, int], names: tuple[str, ...]) -> int:
     return sum(counters.get(name, 0) for name in names)
 
 
+def _further(nstat: Mapping[str, int]) -> int:
+    """The packets by which fragments are more than the datagrams that were taken apart."""
+    return sum(nstat.get(f"{layer}FragCreates", 0) - nstat.get(f"{layer}FragOKs", 0) for layer in ("Ip", "Ip6"))
+
+
 def _veth(record: Json) -> Iterator[str]:
     names = list(record["counters_before"])
     for sender, receiver in (names, names[::-1]):
@@ -121,8 +136,9 @@ def _bridge(record: Json) -> Iterator[str]:
     """
     hosts = list(record["counters_before"])
     within = sum(loopback_packets(record, host) for host in hosts)
-    sent = sum(_total(deltas(record, host, "nstat"), _SENT) for host in hosts) - within
-    received = sum(_total(deltas(record, host, "nstat"), _RECEIVED) for host in hosts) - within
+    counts = [deltas(record, host, "nstat") for host in hosts]
+    sent = sum(_total(each, _SENT) + _further(each) for each in counts) - within
+    received = sum(_total(each, _RECEIVED) for each in counts) - within
     interfaces = [deltas(record, host, "interface") for host in hosts]
     drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
     # Unshaped ports do not drop.
@@ -132,6 +148,18 @@ def _bridge(record: Json) -> Iterator[str]:
         yield f"segments received by all hosts: {received} is more than the number sent: {sent}"
     elif received < sent and not drops:
         yield f"segments received by all hosts: {received} is not the number sent: {sent}, and nothing was dropped"
+
+
+def ceiling(record: Json) -> float | None:
+    """The goodput that the links of all NICs that a run uses leave to a host, in bits per second, with the smallest MTU
+    of each network; None if they are unshaped."""
+    of_hosts = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
+    if None in of_hosts:
+        return None
+    least: float = min(of_hosts)
+    second: float = record["rack"].get("storage_ceiling", {}).get("goodput_bits_per_second", least)
+    nics: int = record["workload"].get("nics", 1)
+    return least + (nics - 1) * second
 
 
 def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -170,8 +198,10 @@ def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
     later = [
         each["goodput_bits_per_second"]
         for each in record["rack"].get("later_ceilings", ())
-        if each["mtu"] in conditions.mtus(host)[1:]
+        if each["mtu"] in (*conditions.mtus(host)[1:], *conditions.mtus(host, 2)[1:])
     ]
+    if (storage := record["rack"].get("storage_ceiling")) is not None:
+        later.append(storage["goodput_bits_per_second"])
     return first if first is None else max([first, *later])
 
 

@@ -174,7 +174,7 @@ def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
         return
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
     begins = {port["port"]: port["from"] for port in record["rack"]["network"]["ports"]}
-    sent, carried = Counter[str](), Counter[str]()
+    sent, carried, mtus = Counter[str](), Counter[str](), dict[str, int]()
     for port in record["measure"]["fabric"]["ports"]:
         sent[begins.get(port["port"], "")] += port["sent_frames"]
     for run in record["workload"]["runs"]:
@@ -184,9 +184,9 @@ def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
             yield _differs(f"NICs of {sender} that flows went by", f"number {run['nic']}", f"{len(ends)} of them")
             continue
         carried[ends[run["nic"] - 1]] += run["result"]["bytes"]
+        mtus[ends[run["nic"] - 1]] = max(conditions.mtus(sender, run["nic"]))
     for end, amount in carried.items():
-        payload = conditions.mtu[topologies.node_of(end)] - HEADERS_BYTES[conditions.family]
-        least = math.ceil(amount / payload)
+        least = math.ceil(amount / (mtus[end] - HEADERS_BYTES[conditions.family]))
         if sent[end] < least:
             yield f"frames that {end} sent: expected {least} or more for {amount} bytes, found {sent[end]}"
 

@@ -15,16 +15,20 @@ from framegauge.testbeds.base import Conditions, Json
 
 __all__ = [
     "deltas",
+    "end_of",
     "fabric_hosts",
     "frames_per_aggregate",
     "is_bulk",
+    "is_over_udp",
     "loopback_packets",
     "nic_failures",
     "nic_readings",
+    "numbered_readings",
     "overlay_bytes",
     "readings",
     "receives_bulk",
     "segment_bytes",
+    "taking_part",
 ]
 
 # The MSS that a host announces is its MTU less the headers without options (RFC 9293 3.7.1, RFC 8200).
@@ -42,9 +46,24 @@ def nic_failures(conditions: Conditions, record: Json) -> Iterator[str]:
         yield from check(conditions, record)
 
 
+def end_of(host: str, number: int) -> str:
+    """A host's NIC in words: the first has the host's name."""
+    return host if number == 1 else f"{host}.{number}"
+
+
+def is_over_udp(record: Json) -> bool:
+    """Whether a workload sends datagrams."""
+    return bool(record["workload"].get("transport") == "udp")
+
+
+def taking_part(record: Json) -> set[str]:
+    """The hosts that sent or received the bulk of the data."""
+    return {*record["workload"]["senders"], *record["workload"]["receivers"]}
+
+
 def segment_bytes(conditions: Conditions) -> int:
     """The smallest MSS of any path."""
-    return min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
+    return min(conditions.first_mtus) - HEADERS_BYTES[conditions.family]
 
 
 def overlay_bytes(record: Json, host: str) -> int:
@@ -85,11 +104,16 @@ def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
     The reading of the first NIC is that of the host, which has more keys.
     """
+    yield from ((where, host, reading) for where, host, _, reading in numbered_readings(record))
+
+
+def numbered_readings(record: Json) -> Iterator[tuple[str, str, int, Mapping[str, Any]]]:
+    """The same with the number of each NIC, from 1: place, host, number, reading."""
     for when in ("before", "after"):
         for host, reading in record[when].items():
-            yield f"{host} {when} the run", host, reading
+            yield f"{host} {when} the run", host, 1, reading
             for number, nic in enumerate(reading.get("nics", ())[1:], 2):
-                yield f"{host}.{number} {when} the run", host, nic
+                yield f"{host}.{number} {when} the run", host, number, nic
 
 
 def frames_per_aggregate(record: Json, host: str) -> float | None:
@@ -116,7 +140,7 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
         return bool(conditions.tso)
     if conditions.bits_per_second is None:
         return False
-    frame_seconds = 8 * (max(conditions.mtu.values()) + WIRE_OVERHEAD_BYTES) / conditions.bits_per_second
+    frame_seconds = 8 * (max(conditions.first_mtus) + WIRE_OVERHEAD_BYTES) / conditions.bits_per_second
     return conditions.moderation_seconds >= MERGEABLE_FRAMES * frame_seconds
 
 
@@ -157,7 +181,7 @@ def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
         if not conditions.tso and host["aggregates"]:
             yield f"aggregates from {name} with TSO off: expected none, found {host['aggregates']}"
         # A packet is counted with its Ethernet header, 18 bytes if tagged.
-        limit = max(conditions.mtus(name)) + 18
+        limit = max(*conditions.mtus(name), *conditions.mtus(name, 2)) + 18
         if not conditions.tso and host["largest_packet_bytes"] > limit:
             found = host["largest_packet_bytes"]
             yield f"largest packet from {name} with TSO off: expected at most {limit}, found {found}"
@@ -196,7 +220,9 @@ def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
         left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
         if left and not conditions.checksum:
             yield f"{whose} with checksum offload off: expected none, found {left}"
-        if not left and conditions.checksum and each["host"] in work["senders"]:
+        # The kernel itself sums up a datagram that it takes apart.
+        sends = each["host"] in work["senders"] and work.get("transport") != "udp"
+        if not left and conditions.checksum and sends:
             yield f"{whose} with checksum offload on: expected some, found none"
     for host in record["counters_before"]:
         wrong = deltas(record, host, "nstat").get("TcpInCsumErrors", 0)

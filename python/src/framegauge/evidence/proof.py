@@ -12,19 +12,24 @@ from typing import Any
 
 from framegauge.evidence import nic as proof_nic
 from framegauge.evidence.aggregates import aggregate_failures, aggregate_readings, unproved_aggregates
-from framegauge.evidence.changes import change_failures, opened_after, paths
-from framegauge.evidence.network import handshake_range, network_failures, network_readings, own_rates, through
+from framegauge.evidence.blocks import block_readings, unproved_blocks
+from framegauge.evidence.changes import change_failures
+from framegauge.evidence.frames import BULK_SHARE, frame_failures
+from framegauge.evidence.mss import live_mss_failures, mss_failures, unproved_mss
+from framegauge.evidence.multipath import multipath_failures
+from framegauge.evidence.network import handshake_range, network_failures, network_readings, own_rates
 from framegauge.evidence.nic import (
     HEADERS_BYTES,
     deltas,
-    fabric_hosts,
     is_bulk,
     nic_failures,
     nic_readings,
+    numbered_readings,
     overlay_bytes,
     segment_bytes,
 )
-from framegauge.evidence.remembered import remembered_failures, unproved_probing
+from framegauge.evidence.pacing import pacing_failures
+from framegauge.evidence.remembered import first_payload, remembered_failures, unproved_probing
 from framegauge.evidence.tuning import window_failures
 from framegauge.networks.aggregates import HARDWARE_GRO
 from framegauge.record import Record
@@ -32,8 +37,6 @@ from framegauge.testbeds.base import Conditions, Json, is_qdisc
 
 __all__ = ["failures", "readings", "sizes_failures", "unproved"]
 
-TIMESTAMP_BYTES = 12  # of the timestamps option, which Linux sends with every segment
-BULK_SHARE = 0.9  # of the full frame, which the mean frame of a bulk transfer must reach
 RATE_SHARE = 0.001  # tolerated difference of the shaper's rate: the kernel rounds it
 BURST_SHARE = 0.01  # and of its burst, which the kernel keeps in ticks of 64 ns
 HANDSHAKE_SLACK_SECONDS = 0.02  # above RTT and moderation: the lateness that fidelity.py tolerates
@@ -48,7 +51,8 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
 
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
-    found = [*unproved_aggregates(conditions, record), *unproved_probing(record)]
+    found = [*unproved_aggregates(conditions, record), *unproved_probing(record), *unproved_blocks(record)]
+    found += unproved_mss(conditions, record)
     for host, names in record["rack"].get("switched_along", {}).items():
         found.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
     if conditions.capabilities.delays and _repeated_every_syn(record):
@@ -58,7 +62,8 @@ def unproved(conditions: Conditions, record: Json) -> list[str]:
 
 def readings(record: Json) -> dict[str, Any]:
     """Further readings for the report."""
-    return {**proof_nic.readings(record), **network_readings(record), **aggregate_readings(record)}
+    nic = proof_nic.readings(record)
+    return {**nic, **network_readings(record), **aggregate_readings(record), **block_readings(record)}
 
 
 def _differs(where: str, asked: object, found: object) -> str:
@@ -78,8 +83,8 @@ def _turn(where: str) -> int:
 
 
 def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
-    for where, host, nic in nic_readings(record):
-        asked = conditions.mtus(host)[_turn(where)]
+    for where, host, number, nic in numbered_readings(record):
+        asked = conditions.mtus(host, number)[_turn(where)]
         if nic["mtu"] != asked:
             yield _differs(f"MTU of {where}", asked, nic["mtu"])
     for where, host, reading in _readings(record):
@@ -87,109 +92,6 @@ def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
         inside = None if conditions.overlay is None else asked - overlay_bytes(record, host)
         if reading.get("overlay_mtu") != inside:
             yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
-
-
-def _mss(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Failures of the MSS: SYN and SYN-ACK, captured at every host that takes part, must announce the sender's MSS."""
-    names = {address: host["name"] for host in record["rack"]["hosts"] for address in _addresses(host)}
-    taking_part = _taking_part(record)
-    # Where servers outlast runs, so may their connections, whose MSS the live sockets show.
-    kept = {row["host"] for row in record["workload"].get("live", ()) if "lasting_runs" in record["workload"]}
-    for host, wire in record.get("wire", {}).items():
-        if wire["lost"]:
-            yield f"SYNs at {host}: the capture lost {wire['lost']} packets, expected none"
-        kinds = {(syn["direction"], syn["ack"]) for syn in wire["syns"]}
-        both = {direction for direction, _ in kinds} == {"in", "out"} and {ack for _, ack in kinds} == {True, False}
-        if host in taking_part - kept and not both:
-            yield f"SYNs at {host}: found {len(wire['syns'])}, expected a SYN and a SYN-ACK"
-        wrong = set()
-        left = {address: _announced(conditions, record, name) for address, name in names.items()}
-        seen = set()
-        for syn in wire["syns"]:
-            address = syn["source"].rpartition(":")[0].strip("[]")
-            if address not in names:
-                wrong.add(f"SYN at {host}: unknown source {syn['source']}")
-                continue
-            seen.add(address)
-            # In order: once a changed MTU was announced, the previous one must not be any more.
-            if syn["mss_bytes"] in left[address]:
-                left[address] = left[address][left[address].index(syn["mss_bytes"]) :]
-                continue
-            kind = "SYN-ACK" if syn["ack"] else "SYN"
-            expected = " or ".join(map(str, left[address]))
-            wrong.add(_differs(f"MSS in the {kind} of {names[address]}, seen at {host}", expected, syn["mss_bytes"]))
-        for address in sorted(seen if host in taking_part else ()):
-            sender, (first, *_, last) = names[address], (left[address] * 2)
-            if first != last and opened_after(conditions, record, [sender]):
-                wrong.add(_differs(f"MSS that {sender} announced last, seen at {host}", last, first))
-        yield from sorted(wrong)
-
-
-def _addresses(host: Json) -> Iterator[str]:
-    """The addresses of all NICs of a host; some testbeds report only the first."""
-    yield host["address"]
-    yield from (nic["address"] for nic in host.get("nics", ()))
-
-
-def _announced(conditions: Conditions, record: Json, host: str) -> list[int]:
-    """All MSS values that a host has to announce, in order."""
-    less = overlay_bytes(record, host) + HEADERS_BYTES[conditions.family]
-    return [mtu - less for mtu in conditions.mtus(host)]
-
-
-def _taking_part(record: Json) -> set[str]:
-    return {*record["workload"]["senders"], *record["workload"]["receivers"]}
-
-
-def _full_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
-    """The bytes of a full frame from a host to each of the others, in turn, by the smaller of the two MTUs."""
-    ceilings = [*record["rack"]["ceilings"].values(), *record["rack"].get("later_ceilings", ())]
-    frame = {each["mtu"]: each["frame_bytes"] for each in ceilings}
-    return [[frame[mtu] for mtu in paths(conditions, sender, other)] for other in sorted(receivers - {sender})]
-
-
-def _path_frames(conditions: Conditions, record: Json, sender: str, receivers: set[str]) -> list[list[int]]:
-    """The bytes of full frames that routers in between let through, once they have reported their MTU."""
-    ceiling = record["rack"]["ceilings"][sender]
-    outside = ceiling["frame_bytes"] - ceiling["mtu"]
-    return [
-        [through(conditions, sender, other, mtu) + outside for mtu in paths(conditions, sender, other)]
-        for other in sorted(receivers - {sender})
-    ]
-
-
-def _frames(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Failures in the sizes of data frames by sending host, from the fabric: too large ones, or small ones in bulk."""
-    if record["measure"]["fabric"] is None:
-        return
-    senders, receivers = (set(record["workload"][name]) for name in ("senders", "receivers"))
-    sent = [host for host in fabric_hosts(record) if host["host"] in senders]
-    count = sum(host["data_frames"] for host in sent)
-    if not count and senders:  # programs may send no TCP at all, which is noted with the run
-        yield "data frames on the wire: found none, expected some"
-        return
-    for host in fabric_hosts(record):
-        name, largest = host["host"], host["largest_frame_bytes"]
-        full = max((max(each) for each in _full_frames(conditions, record, name, _taking_part(record))), default=0)
-        if largest > full:
-            yield f"largest frame of {name}: expected at most {full} bytes at this MTU, found {largest}"
-    if not is_bulk(conditions, record):
-        return
-    for host in sent:
-        frames = _path_frames(conditions, record, host["host"], receivers)
-        full = max(each[0] for each in frames)
-        # A connection from before a change keeps its segment size.
-        if opened_after(conditions, record, conditions.hosts):
-            full = max(full, *(each[-1] for each in frames))
-        if host["largest_frame_bytes"] < full:
-            found = host["largest_frame_bytes"]
-            yield f"largest frame of {host['host']}: expected {full} bytes at this MTU, found {found}"
-    least = BULK_SHARE * min(
-        min(each) for name in senders for each in _path_frames(conditions, record, name, receivers)
-    )
-    mean = sum(host["data_frame_bytes"] for host in sent) / count
-    if record["workload"].get("only_bulk", True) and mean < least:
-        yield f"mean data frame: expected at least {least:.0f} bytes, found {mean:.1f}"
 
 
 def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -207,7 +109,7 @@ def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
     mean, mss = work["bytes"] / sent, segment_bytes(conditions)
     largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
     one_way = not set(work["senders"]) & set(work["receivers"]) and work.get("only_bulk", True)
-    least = BULK_SHARE * mss if one_way else 0.0
+    least = min(BULK_SHARE * mss, first_payload(record, work["senders"]) or mss) if one_way else 0.0
     if not least <= mean <= largest:
         yield f"mean segment payload: expected {least:.0f} to {largest} bytes, found {mean:.1f}"
 
@@ -220,19 +122,6 @@ def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
     largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
     if not BULK_SHARE * mss <= mean <= largest:
         yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {largest} bytes, found {mean:.1f}"
-
-
-def _live_segments(conditions: Conditions, record: Json) -> Iterator[str]:
-    """Failures of the MSS of live sockets between two hosts, where the workload had them watched: what the path's MTU
-    leaves, without TCP timestamps or with them (RFC 7323). A connection from before a change keeps an older one."""
-    for row in record["workload"].get("live", ()):
-        host, other = row["host"], row["other"]
-        less = HEADERS_BYTES[conditions.family] + overlay_bytes(record, host)
-        sizes = [through(conditions, host, other, mtu) - less for mtu in paths(conditions, host, other)]
-        known = [each for size in sizes for each in (size, size - TIMESTAMP_BYTES)]
-        if row["mss_bytes"] not in known:
-            where = f"MSS of live sockets of {row['program'] or 'an unknown program'} on {host} to {other}"
-            yield _differs(where, " or ".join(map(str, known)), row["mss_bytes"])
 
 
 def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -374,12 +263,12 @@ def _repeated_every_syn(record: Json) -> bool:
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _live_segments, _frames, _segments, nic_failures, _congestion_control, _nodelay, sizes_failures,
-    _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
-    remembered_failures, window_failures,
+    _mtu, mss_failures, live_mss_failures, frame_failures, _segments, nic_failures, _congestion_control, _nodelay,
+    sizes_failures, _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
+    remembered_failures, window_failures, pacing_failures, multipath_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
-    _mtu, _mss, _live_segments, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay, sizes_failures,
-    _sysctls, aggregate_failures, remembered_failures,
+    _mtu, mss_failures, live_mss_failures, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay,
+    sizes_failures, _sysctls, aggregate_failures, remembered_failures, pacing_failures,
 )  # fmt: skip

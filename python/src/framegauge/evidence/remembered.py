@@ -8,15 +8,16 @@ named with it, because a host may be meant to be like that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["BASE_MSS", "PROBING", "remembered_failures", "unproved_probing"]
+__all__ = ["BASE_MSS", "PROBING", "first_payload", "remembered_failures", "unproved_probing"]
 
 PROBING, BASE_MSS = "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_base_mss"
 FROM_THE_START = "2"
 USUAL_BASE_MSS = "1024"  # of Linux, since 4.1
+TIMESTAMPS_BYTES = 12  # of the option in each segment (RFC 7323), with its padding
 
 
 def remembered_failures(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -38,13 +39,29 @@ def remembered_failures(conditions: Conditions, record: Json) -> Iterator[str]:
                 yield f"{line} (ip {version}route flush cache forgets it)"
 
 
+def _probing(record: Json) -> dict[str, str]:
+    """The hosts that probe path MTUs from the start, with the MSS at which their connections begin."""
+    sysctls = {host: reading["sysctls"] for host, reading in record.get("before", {}).items()}
+    return {
+        host: found.get(BASE_MSS) or USUAL_BASE_MSS
+        for host, found in sysctls.items()
+        if found.get(PROBING) == FROM_THE_START
+    }
+
+
+def first_payload(record: Json, hosts: Iterable[str]) -> int | None:
+    """The smallest payload of a full segment with which these hosts begin, in bytes, where one of them probes path MTUs
+    from the start; a connection that ends before its probes are answered has no other."""
+    found = [int(base) for host, base in _probing(record).items() if host in hosts and base.isdigit()]
+    return min(found) - TIMESTAMPS_BYTES if found else None
+
+
 def unproved_probing(record: Json) -> list[str]:
     """A line if hosts begin connections below the MTU of the arm, because they probe path MTUs from the start."""
-    sysctls = {host: reading["sysctls"] for host, reading in record.get("before", {}).items()}
-    hosts = [host for host, found in sysctls.items() if found.get(PROBING) == FROM_THE_START]
+    hosts = _probing(record)
     if not hosts:
         return []
-    base = ", ".join(sorted({sysctls[host].get(BASE_MSS) or USUAL_BASE_MSS for host in hosts}))
+    base = ", ".join(sorted(set(hosts.values())))
     return [
         f"the MTU of short flows: {', '.join(hosts)} probe path MTUs from the start ({PROBING} {FROM_THE_START}), so "
         f"connections begin at an MSS of {base} ({BASE_MSS}) at any MTU"

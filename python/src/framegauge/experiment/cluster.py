@@ -18,6 +18,7 @@ __all__ = ["mapreduce_of"]
 # Of a run on two CPUs: what a cluster takes, what each worker adds (two daemons, and tasks of three jobs), and bytes a
 # second. They give the runs of docs/measured/workloads.md within 5 %.
 START_SECONDS, WORKER_SECONDS, BYTES_PER_SECOND = 25.0, 40.0, 4e6
+LIGHT_WORKER_SECONDS = 10.0  # of one daemon, and tasks of one job
 
 
 def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapReduce:
@@ -26,8 +27,9 @@ def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapRed
     if asked is None:
         raise ValueError(f"workload {slot.cell.place} is no mapreduce")
     names, size, nagle = study.testbed.host_names, slot.cell.parameters["size_bytes"], factors["nagle"]
-    workers = names[1:]
-    guess = START_SECONDS + WORKER_SECONDS * len(workers) + size / BYTES_PER_SECOND
+    workers = asked.workers or names[1:]
+    each = LIGHT_WORKER_SECONDS if asked.hdfs == "master" else WORKER_SECONDS
+    guess = START_SECONDS + each * len(workers) + size / BYTES_PER_SECOND
     base = Command(
         name="mapreduce", clients=(), metrics_={}, mtu=host_mtus(factors["mtu"], names), nagle=nagle, nagle_on=names,
         preload=find_nodelay if nagle is not None else None,
@@ -35,7 +37,8 @@ def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapRed
     )  # fmt: skip
     cluster = Cluster(
         files=str(store.folder(store.named("hadoop"))), master=names[0], workers=workers, block_bytes=asked.block,
-        replication=asked.replication, slots=asked.slots,
+        replication=asked.replication, slots=asked.slots, is_stored_on_master=asked.hdfs == "master",
+        at_once=asked.at_once, reduces_at_once=asked.reduces_at_once or 0,
     )  # fmt: skip
     return MapReduce.of(
         cluster, slot.cell.parameters["job"], rows=size // ROW_BYTES, maps=max(len(workers), -(-size // asked.block)),

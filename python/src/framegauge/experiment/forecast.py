@@ -21,8 +21,8 @@ __all__ = ["ASSUMED", "forecast", "lines"]
 ASSUMED: Mapping[str, float] = {
     "goodput": 0.007, "completion_time": 0.007, "fairness": 0.02, "smallest_goodput": 0.1, "latency_p50": 0.022,
     "latency_p99": 0.75, "latency_p999": 1.0, "transactions": 0.01, "receiver_cpu_cost": 0.05, "sender_cpu_cost": 0.05,
-    "slowdown_p50": 0.05, "slowdown_p99": 0.75, "receiver_instructions": 0.01, "sender_instructions": 0.01,
-    "receiver_cycles": 0.05, "sender_cycles": 0.05,
+    "share_of_few": 0.1, "slowdown_p50": 0.05, "slowdown_p99": 0.75,
+    "receiver_instructions": 0.01, "sender_instructions": 0.01, "receiver_cycles": 0.05, "sender_cycles": 0.05,
 }  # fmt: skip
 GUESSED = 0.05  # for metrics that a study declares itself, of which nothing is known
 MOST_BLOCKS = 500

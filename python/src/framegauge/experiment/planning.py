@@ -11,22 +11,27 @@ from typing import Any, Literal
 from framegauge.apps import store
 from framegauge.errors import AgentFailure
 from framegauge.experiment import traffic
+from framegauge.experiment.block_storage import iscsi_of
 from framegauge.experiment.cluster import mapreduce_of
+from framegauge.experiment.file_service import nfs_of
 from framegauge.experiment.programs import command_of, programs_of, remedy
+from framegauge.experiment.storage import ceph_of
 from framegauge.experiment.web import web_of
-from framegauge.networks import disciplines, topologies
+from framegauge.networks import disciplines, multipath, topologies
 from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.networks.settings import together
 from framegauge.quantities import print_seconds
 from framegauge.study.aggregates import PROBING
 from framegauge.study.blocks import Slot, block_order, order
 from framegauge.study.changes import changes_as_json
-from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of
+from framegauge.study.model import NETWORK, OFFLOADS, Study, arms, cells, host_mtus, nic_of, route_mtu, storage_mtu
+from framegauge.study.network import link_settings
 from framegauge.study.sizes import at_mtu
 from framegauge.study.tunings import AS_IS, Tuning, tuned_sysctls
 from framegauge.testbeds.base import PLACES, Conditions
 from framegauge.workloads.base import Runnable, Workload
 from framegauge.workloads.ftp import Ftp
+from framegauge.workloads.incast import Incast
 from framegauge.workloads.iperf3 import Iperf3
 from framegauge.workloads.mixed import Mixed
 from framegauge.workloads.rr import RequestResponse
@@ -74,9 +79,14 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
     """The conditions that a slot requests from the testbed."""
     factors, bed = _factors(study, slot), study.testbed
     tuning = study.tunings.get(factors["tuning"] or AS_IS, Tuning())
+    mtus, network = host_mtus(factors["mtu"], bed.host_names), _network(study, slot, factors)
+    second = storage_mtu(factors["mtu"], bed.host_names)
+    least_port_mtu = min([bed.link.port_mtu, *(each["mtu"] for each in network.get("links", ()) if "mtu" in each)])
     return Conditions(
         testbed=_TESTBEDS.get(bed.kind, "fabric"),
-        mtu=host_mtus(factors["mtu"], bed.host_names),
+        mtu=mtus,
+        storage_mtu=second,
+        route_mtu=route_mtu(factors["mtu"], bed.host_names),
         rtt_seconds=factors["rtt"] or 0.0,
         **_nic(study, factors),
         congestion_control=factors["congestion_control"],
@@ -91,15 +101,17 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         sysctls={**tuned_sysctls(study.sysctls, study.tunings, factors["tuning"]), **_own_sysctls(factors)},
         nagle=factors["nagle"],
         qdisc=factors["qdisc"],
-        network=_network(study, slot, factors),
+        network=network,
         shaping=factors["shaping"] is not False,
         overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
-        changes=changes_as_json(study.changes, bed.host_names),
+        changes=changes_as_json(study.changes, bed.host_names, mtus, least_port_mtu, second),
         gso_bytes=factors["gso_size"],
         gro_bytes=factors["gro_size"],
         hw_gro=factors["hw_gro"],
         initial_window_segments=tuning.initial_window,
         initial_receive_window_segments=tuning.initial_receive_window,
+        pacing=factors["pacing"],
+        mptcp=factors["mptcp"],
     )
 
 
@@ -115,11 +127,15 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
     if not bed.capabilities.has_fabric:
         return {}
     skew = [{"from": "*", "to": host, "skew_ppm": factors["skew"]} for host in bed.host_names if factors["skew"]]
+    follows = any(isinstance(each.mtu, str) for each in bed.links)
+    ports = topologies.directed(bed.topology.as_json(), bed.host_names) if follows else []
+    second = storage_mtu(factors["mtu"], bed.host_names)
+    links = link_settings(bed.links, ports, host_mtus(factors["mtu"], bed.host_names), second)
     found = {
         "topology": bed.topology.as_json() if bed.topology.text() is not None else None,
         "queue": None if factors["queue"] in (None, "taildrop") else disciplines.as_json(factors["queue"]),
         "shared_buffer": None if shared is None else shared.as_json(),
-        "links": [*skew, *(each.as_json() for each in bed.links)],
+        "links": [*skew, *links],
         "routing": None if factors["routing"] in (None, "ecmp") else dict(topologies.ROUTINGS[factors["routing"]]),
         "background": [each.as_json() for each in bed.background],
     }
@@ -140,27 +156,32 @@ def seed_of(study: Study, slot: Slot) -> int:
     return (study.seed * 10_007 + slot.block) * 1000
 
 
-def _stream(parameters: Mapping[str, Any], mtu: Any) -> Stream:
+def _stream(parameters: Mapping[str, Any], factors: Mapping[str, Any]) -> Stream:
     """The stream with the sizes for this MTU, since the workload itself does not depend on the MTU."""
     given = {name: value for name, value in parameters.items() if name != "sizes"}
-    return Stream(**given, **at_mtu(parameters.get("sizes"), mtu))
+    sizes = at_mtu(parameters.get("sizes"), factors["mtu"])
+    return Stream(**given, **sizes, pacing=factors["pacing"], subflows=multipath.subflows(factors["mptcp"]))
 
 
 _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
-    "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors["mtu"]),
+    "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors),
     "rr": lambda study, slot, factors: RequestResponse(
         **slot.cell.parameters, nagle=factors["nagle"], seed=seed_of(study, slot)
     ),
     "mixed": lambda study, slot, factors: Mixed(
-        **slot.cell.parameters, nagle=factors["nagle"], seed=seed_of(study, slot)
+        **slot.cell.parameters, nagle=factors["nagle"], pacing=factors["pacing"], seed=seed_of(study, slot)
     ),
     "iperf3": lambda _study, slot, factors: Iperf3(
         **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
     ),
+    "incast": lambda _study, slot, factors: Incast(**slot.cell.parameters, nagle=factors["nagle"]),
     "ftp": lambda _study, slot, _factors: Ftp(**slot.cell.parameters),
     "command": command_of,
     "mapreduce": mapreduce_of,
     "web": lambda study, slot, factors: web_of(study, slot, factors, seed_of(study, slot)),
+    "iscsi": lambda study, slot, factors: iscsi_of(study, slot, factors, seed_of(study, slot)),
+    "ceph": lambda study, slot, factors: ceph_of(study, slot, factors, seed_of(study, slot)),
+    "nfs": lambda study, slot, factors: nfs_of(study, slot, factors, seed_of(study, slot)),
 }
 
 
@@ -197,7 +218,10 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     stated = {name: value for name, value in given.items() if not name.endswith("_seconds")}
     stated |= {name: given[name] for name in ("duration_seconds", "mean_think_seconds") if name in given}
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
-    followers = (*OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "tuning")
+    followers = (
+        *OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "pacing", "mptcp",
+        "tuning",
+    )  # fmt: skip
     factors = {
         _KEYS.get(name, name): value
         for name, value in slot.cell.factors.items()
@@ -217,9 +241,10 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
 def _told(study: Study) -> str:
     """The changes during a run in words: "after 1.5 s h1, h2: MTU 9000"."""
     asked = changes_as_json(study.changes, study.testbed.host_names)
+    held = {each.at for each in study.changes if each.hold}
     moments = dict.fromkeys(each["at_seconds"] for each in asked)
     told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)
-    return ", ".join(f"after {print_seconds(at)} {text}" for at, text in told)
+    return ", ".join(f"after {print_seconds(at)} {text}{', routes held' if at in held else ''}" for at, text in told)
 
 
 def searched() -> str:

@@ -23,19 +23,34 @@ from framegauge.errors import (
     Lapsed,
     ProgramFailure,
 )
-from framegauge.evidence import conservation, costs, fidelity, proof, steady, waits as queueing
+from framegauge.evidence import (
+    carried,
+    conservation,
+    costs,
+    few,
+    fidelity,
+    proof,
+    steady,
+    switch,
+    waits as queueing,
+)
 from framegauge.evidence.aggregates import is_asked
+from framegauge.evidence.unanswered import unanswered
+from framegauge.experiment import taps
 from framegauge.experiment.planning import conditions_of, expected_seconds, runnable_of, stated_conditions
 from framegauge.experiment.standing import Standing
-from framegauge.experiment.taps import Diagnose, captured
-from framegauge.files.tables import Unfit, table
+from framegauge.experiment.taps import Diagnose
+from framegauge.files.tables import Unfit, table, written
 from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
 from framegauge.results.journal import Journal, Run, check_readable
+from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
+from framegauge.testbeds.marks import marked
 from framegauge.workloads.base import Runnable
+from framegauge.workloads.few_over_time import over_time
 
 __all__ = ["Event", "Outcome", "Runner", "load_failures", "utc"]
 QUIET_SECONDS = 0.03
@@ -151,8 +166,11 @@ class Runner:
         return [run for run in self._journal.runs if run.key == slot.key]
 
     def _attempts_left(self, slot: Slot) -> bool:
-        """Whether a slot needs another attempt: it has no run that counts, and retries are left."""
+        """Whether a slot needs another attempt: no run of it counts, none shows that the workload does not work, and
+        retries are left."""
         tried = self._tried(slot)
+        if any(run.failure for run in tried):
+            return False
         return all(run.excluded for run in tried) and len(tried) <= self._study.retries
 
     def _guess(self, slots: Sequence[Slot]) -> float:
@@ -242,9 +260,9 @@ class Runner:
             # every packet, so it is asked for only where it proves something.
             _ask(hosts, "wire.begin", {"aggregates": True} if is_asked(conditions) else None)
         workload = self._standing.ready(workload, hosts)
-        taps = captured(hosts, self._diagnose, on_progress)
+        tapped = taps.captured(hosts, self._diagnose, on_progress)
         # The captures outlast the workload's connections, so that they have their ends.
-        with taps as diagnosis, workload.prepared(hosts, secrets.token_hex(16)) as go:
+        with tapped as diagnosis, workload.prepared(hosts, secrets.token_hex(16)) as go:
             if meters.cpu:
                 _ask(hosts, "cpu.begin")
                 self._pause(meters.idle)
@@ -255,9 +273,11 @@ class Runner:
             own = self._cpu_time()
             if meters.cpu:
                 _ask(hosts, "cpu.begin")
-            with bed.changing(conditions.changes, record["begun_seconds"]) as made:
+            reading = marked(hosts if meters.cpu else (), conditions.changes, record["begun_seconds"], self._now)
+            with bed.changing(conditions.changes, record["begun_seconds"]) as made, reading as marks:
                 done = go(on_progress)
             record["changes"], record["workload"] = made, done.record
+            record |= {"marks": marks} if marks else {}
             # Before the last reading of the counters, because removing the CPU meter takes the kernel about 10 ms.
             if meters.cpu:
                 record["cpu"] = _ask(hosts, "cpu.end")
@@ -265,6 +285,7 @@ class Runner:
             record["controller_seconds"] = self._cpu_time() - own
             record["measure"] = bed.end()
         if diagnosis:
+            bulk |= taps.flows(diagnosis)
             record["diagnosis"] = diagnosis
         if alone_bytes := done.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, alone_bytes)
@@ -317,14 +338,17 @@ def _checked(
     conditions: Conditions,
     workload: Runnable,
     record: Json,
-    bulk: Mapping[str, bytes],
+    bulk: dict[str, bytes],
     judged: Collection[str],
 ) -> Run:
-    """The run with its metrics, and with all reasons to exclude it."""
+    """The run with its metrics, and with all reasons to exclude it; adds the table of what flows carried over time."""
     tables = {name: _table(data) for name, data in bulk.items()}
     done = record["workload"]
+    done |= few.sharing(conditions, record)
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables) | costs.metrics(record)
+    if (course := over_time(done, tables)) is not None:
+        bulk["few"] = written(course)
     # A run with changes has no steady part, and no ceiling that holds throughout.
     part = None if conditions.changes else steady.of_streams(done, tables)
     if part is not None:
@@ -335,11 +359,10 @@ def _checked(
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"fidelity: {line}" for line in found.reasons]
-    ceilings = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
-    told = None not in ceilings and not conditions.changes
-    ceiling = min(ceilings) * done.get("nics", 1) if told else None
+    excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record)]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
-    readings["ceiling_bits_per_second"] = ceiling
+    readings |= few.readings(record) | carried.readings(record) | switch.readings(record)
+    readings["ceiling_bits_per_second"] = None if conditions.changes else conservation.ceiling(record)
     readings["steady"] = None if part is None else part.as_json()
     readings["predicted_seconds"] = record.get("predicted_seconds")
     if old := record["rack"].get("old_connections"):

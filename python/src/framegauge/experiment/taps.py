@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
+
 from framegauge.agents.spools import pieces
 from framegauge.errors import BadAnswer, FramegaugeError, InputError
 from framegauge.testbeds.base import Host, Json
 
-__all__ = ["Diagnose", "captured"]
+__all__ = ["Diagnose", "captured", "flows"]
 
 SNAP_BYTES = 192  # headers, also those inside an overlay
 MOST_BYTES = 64_000_000  # per host and run; the oldest packets give way
@@ -54,6 +57,18 @@ def captured(
         except InputError as error:
             raise BadAnswer(f"the captures of the hosts cannot be read: {error}") from None
     found["captures"] = {name: {key: answer[key] for key in TOLD} for name, answer in answers.items()}
+
+
+def flows(diagnosis: Json) -> dict[str, bytes]:
+    """Takes the connections out of what a diagnosis told: the table that a run keeps of them, by its name."""
+    if (columns := diagnosis.pop("flows", None)) is None:
+        return {}
+    types = {"client": pa.string(), "server": pa.string(), "bytes": pa.uint64(), "reverse_bytes": pa.uint64()}
+    table = pa.table({name: pa.array(values, types.get(name, pa.float64())) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {"connections": sink.getvalue().to_pybytes()}
 
 
 def _begin(hosts: Sequence[Host]) -> None:

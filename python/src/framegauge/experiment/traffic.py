@@ -9,12 +9,18 @@ from framegauge.study.blocks import Slot
 from framegauge.study.model import Study
 from framegauge.workloads.arrivals import Arrivals
 from framegauge.workloads.base import Workload
-from framegauge.workloads.incast import Incast
 from framegauge.workloads.replay import Replay
 from framegauge.workloads.shuffle import Shuffle
 from framegauge.workloads.users import Users
 
 __all__ = ["MAKERS"]
+
+
+def _shuffle(study: Study, slot: Slot, _factors: Mapping[str, Any], seed: int) -> Shuffle:
+    asked = study.workloads[slot.cell.place].shuffle
+    if asked is None:
+        raise ValueError(f"workload {slot.cell.place} is no shuffle")
+    return Shuffle(**slot.cell.parameters, workers=asked.workers, seed=seed if asked.order == "random" else 0)
 
 
 def _users(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Users:
@@ -47,8 +53,7 @@ def _replay(study: Study, slot: Slot, _factors: Mapping[str, Any], seed: int) ->
 
 # By key: from a study, a slot, the levels of its factors, and the seed of its block.
 MAKERS: Mapping[str, Callable[[Study, Slot, Mapping[str, Any], int], Workload]] = {
-    "incast": lambda _study, slot, _factors, _seed: Incast(**slot.cell.parameters),
-    "shuffle": lambda _study, slot, _factors, _seed: Shuffle(**slot.cell.parameters),
+    "shuffle": _shuffle,
     "users": _users,
     "arrivals": _arrivals,
     "replay": _replay,

@@ -56,10 +56,15 @@ class Distribution:
 
 
 class Beside:
-    """The files that a study file names, by their names, relative to its folder. Once read, they stay as they were."""
+    """The files that a study file names, by their names, relative to its folder. Once read, they stay as they were.
 
-    def __init__(self, folder: Path, known: Mapping[str, str] | None = None) -> None:
-        self.folder, self.texts = folder, dict(known or {})
+    `kept`: where copies of large ones are, by their paths.
+    """
+
+    def __init__(
+        self, folder: Path, known: Mapping[str, str] | None = None, kept: Mapping[str, Path] | None = None
+    ) -> None:
+        self.folder, self.texts, self.kept = folder, dict(known or {}), dict(kept or {})
 
     def read(self, name: str) -> str:
         """The text of a file; OSError or UnicodeDecodeError if it cannot be read, ValueError if it is too large."""

@@ -8,7 +8,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,14 @@ MOST_SECONDS = 1e10  # more than the seconds since 1970
 EXPECTED = "a CSV file of flows"
 MOST_SHOWN = 60  # characters of a value in an error
 NEEDED = ("client", "server", "start_seconds", "bytes")
-OPTIONAL = ("reverse_bytes", "end_seconds", "id", "after")
+OPTIONAL = ("reverse_bytes", "end_seconds", "id", "after", "connection")
 
 
 @dataclass(frozen=True)
 class Recorded:
     """One flow. It sent `bytes` from client to server, and then `reverse_bytes` back; `after`: the flows, by their
-    place, that had to end before it began. `end_seconds`: None if it is not known."""
+    place, that had to end before it began. `end_seconds`: None if it is not known. Flows with the same `connection`
+    went over one, in their order; without a name, each over its own."""
 
     client: str
     server: str
@@ -41,6 +42,7 @@ class Recorded:
     reverse_bytes: int = 0
     end_seconds: float | None = None
     after: tuple[int, ...] = ()
+    connection: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Recording:
     @cached_property
     def sha256(self) -> str:
         """What tells it from others."""
-        told = json.dumps([astuple(flow) for flow in self.flows], separators=(",", ":"))
+        # Without names of connections it is what it was before there were any.
+        count = len(fields(Recorded)) - (not any(flow.connection for flow in self.flows))
+        told = json.dumps([astuple(flow)[:count] for flow in self.flows], separators=(",", ":"))
         return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -99,14 +103,14 @@ def parse_csv(data: bytes, name: str) -> Recording:
 
 
 def to_csv(flows: Iterable[Recorded]) -> str:
-    """Flows as `parse_csv` reads them."""
+    """Flows as `parse_csv` reads them: if the first of them starts at 0, it gives the same ones."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow((*NEEDED, *OPTIONAL))
     for place, flow in enumerate(flows):
-        end = "" if flow.end_seconds is None else f"{flow.end_seconds:.9f}"
-        sizes = f"{flow.start_seconds:.9f}", flow.bytes, flow.reverse_bytes, end
-        rows.writerow((flow.client, flow.server, *sizes, place, " ".join(map(str, flow.after))))
+        end = "" if flow.end_seconds is None else repr(flow.end_seconds)
+        sizes = repr(flow.start_seconds), flow.bytes, flow.reverse_bytes, end
+        rows.writerow((flow.client, flow.server, *sizes, place, " ".join(map(str, flow.after)), flow.connection))
     return text.getvalue()
 
 
@@ -125,6 +129,7 @@ def _check(columns: Sequence[str], name: str) -> None:
 
 def _rows(rows: Any, columns: Sequence[str], name: str) -> Iterator[Recorded]:
     places: dict[str, int] = {}
+    ends: dict[str, tuple[str, str]] = {}
     count = 0
     for row in rows:
         if not row:
@@ -134,7 +139,15 @@ def _rows(rows: Any, columns: Sequence[str], name: str) -> Iterator[Recorded]:
             raise StudyError([f"{where}: found {len(row)} values, expected {len(columns)}"])
         given = dict(zip(columns, (value.strip() for value in row), strict=True))
         try:
-            yield _recorded(given, places)
+            flow = _recorded(given, places)
+            if flow.connection and ends.setdefault(flow.connection, (flow.client, flow.server)) != (
+                flow.client, flow.server,
+            ):  # fmt: skip
+                expected = " and ".join(map(_shown, ends[flow.connection]))
+                raise _Bad(
+                    f"connection: found {_shown(flow.connection)} with other ends, expected {expected} as before"
+                )
+            yield flow
             if identity := given.get("id"):
                 if identity in places:
                     raise _Bad(f"id: found {_shown(identity)} twice, expected another")
@@ -158,7 +171,7 @@ def _recorded(given: Mapping[str, str], places: Mapping[str, int]) -> Recorded:
         Recorded(
             given["client"], given["server"], start, _bytes("bytes", given["bytes"]),
             _bytes("reverse_bytes", given.get("reverse_bytes") or "0"), end_seconds,
-            tuple(dict.fromkeys(places[each] for each in after)),
+            tuple(dict.fromkeys(places[each] for each in after)), given.get("connection", ""),
         )
     )  # fmt: skip
 
@@ -204,7 +217,8 @@ def _whole(flows: Iterator[Recorded], name: str) -> Recording:
 def _since(flow: Recorded, first: float) -> Recorded:
     end = None if flow.end_seconds is None else flow.end_seconds - first
     return Recorded(
-        flow.client, flow.server, flow.start_seconds - first, flow.bytes, flow.reverse_bytes, end, flow.after
+        flow.client, flow.server, flow.start_seconds - first, flow.bytes, flow.reverse_bytes, end, flow.after,
+        flow.connection,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.ipc
 
-__all__ = ["Unfit", "table"]
+__all__ = ["Unfit", "table", "written"]
 
 MAGIC = b"ARROW1\x00\x00"
 ALIGNED = 64
@@ -45,6 +45,14 @@ def table(data: bytes, most_bytes: int) -> pa.Table:
     except (pa.ArrowException, OSError, struct.error, IndexError) as error:
         raise Unfit(f"found no Arrow file ({error}), expected one") from None
     return found
+
+
+def written(found: pa.Table) -> bytes:
+    """A table as an Arrow file."""
+    sink = pa.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, found.schema) as writer:
+        writer.write_table(found)
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _messages(body: pa.Buffer) -> Iterator[pa.ipc.Message]:

@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
@@ -43,6 +44,7 @@ __all__ = [
     "LineRate",
     "Model",
     "Mtu",
+    "OneOrMore",
     "Ppm",
     "Problem",
     "Qdisc",
@@ -59,7 +61,7 @@ __all__ = [
 
 MTU_EXPECTED = (
     "an MTU in bytes between 68 and 65535, such as 9000, or one per host, such as {h1: 9000, h2: 1500} "
-    "or {default: 9000, h2: 1500}"
+    "or {default: 9000, h2: 1500}, or with a storage network {default: 1500, storage: 9000}"
 )
 LEAST_AGGREGATE, MOST_AGGREGATE = 10_000, 524_280  # the kernel's own limit (GSO_MAX_SIZE)
 AGGREGATE_EXPECTED = (
@@ -67,7 +69,9 @@ AGGREGATE_EXPECTED = (
 )
 MOST_NAMED = 40  # known words that one line lists
 HOST = re.compile(r"h[1-9][0-9]*")
-HOST_OR_DEFAULT = r"^(h[1-9][0-9]*|default)$"
+# In a level of MTUs, besides hosts:
+STORAGE = "storage"  # the network of the hosts' second NICs
+ROUTES = "routes"  # those of all hosts
 
 _QUANTITY = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
 
@@ -114,19 +118,21 @@ def _aggregate_bytes(value: object) -> int:
 
 
 def _names_hosts(value: Mapping[Any, Any]) -> bool:
+    words = ("default", STORAGE, ROUTES)
     return bool(value) and all(
-        isinstance(key, str) and (key == "default" or HOST.fullmatch(key) is not None) for key in value
+        isinstance(key, str) and (key in words or HOST.fullmatch(key) is not None) for key in value
     )
 
 
 def _mtu_level(value: object) -> int | dict[str, int]:
-    """One MTU, or one per host; the study checks the names of hosts."""
+    """One MTU, or one per host, that of the storage network and that of routes; the study checks the names of hosts."""
     if not isinstance(value, Mapping):
         return _mtu_bytes(value)
-    if not _names_hosts(value):
+    if not value or not all(isinstance(key, str) for key in value):
         raise QuantityError(dict(value), MTU_EXPECTED)
     # In the order of hosts, so that the order in a file makes no difference.
-    return {host: _mtu_bytes(value[host]) for host in sorted(value, key=lambda key: (key != "default", len(key), key))}
+    keys = sorted(value, key=lambda key: (key != "default", key == ROUTES, key == STORAGE, len(key), key))
+    return {key: _mtu_bytes(value[key]) for key in keys}
 
 
 def _rate(value: object) -> int | None:
@@ -143,6 +149,19 @@ def _line_rate(value: object) -> int:
     if rate == 0:
         raise QuantityError(value, quantities.RATE_EXPECTED)
     return rate
+
+
+class _AsList:
+    """Makes a list of a single value, and tells the JSON Schema that this may be written, too."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(as_list, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        several = handler(core)
+        return {"anyOf": [handler.resolve_ref_schema(several)["items"], several]}
 
 
 def as_list(value: object) -> object:
@@ -219,14 +238,16 @@ Mtu = Annotated[
                 {
                     "type": "object",
                     "minProperties": 1,
-                    "additionalProperties": False,
-                    "patternProperties": {HOST_OR_DEFAULT: {"type": "integer"}},
+                    "additionalProperties": {"type": "integer"},
                 },
             ],
             "description": MTU_EXPECTED,
         }
     ),
 ]
+Item = TypeVar("Item")
+# A value, or a list of them that is not empty.
+OneOrMore = Annotated[list[Item], Field(min_length=1), _AsList()]
 Sizes = Annotated[list[Bytes], BeforeValidator(as_list, json_schema_input_type=Bytes | list[Bytes])]
 Durations = Annotated[list[Seconds], BeforeValidator(as_list, json_schema_input_type=Seconds | list[Seconds])]
 Rates = Annotated[list[Rate], BeforeValidator(as_list, json_schema_input_type=Rate | list[Rate])]

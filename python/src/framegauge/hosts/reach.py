@@ -11,17 +11,23 @@ from framegauge.testbeds.base import Host, Place
 __all__ = ["narrow", "ways"]
 
 
-def ways(hosts: Sequence[tuple[Host, str | None]], family: int) -> dict[str, Place]:
-    """The interface (the named one, if any) and address that each host uses to reach the others."""
+def ways(hosts: Sequence[tuple[Host, str | None]], family: int | None) -> dict[str, Place]:
+    """The interface (the named one, if any) and address that each host uses to reach the others; `family` None: over
+    IPv4, if it can, or IPv6."""
     prepared = check_plan.prepare(_members(hosts), _asked(1500, family))
     _demand_all(prepared.errors)
     found: dict[str, Place] = {}
+    pairs: dict[tuple[str, str], str | None] = {}
     for path in prepared.paths:
         if path.ends is None or path.ends.error is not None or path.ends.interface is None:
             said = path.ends.error if path.ends is not None else None
-            why = said or f"no IPv{family} route"
-            raise Refused(f"{path.source}: found {why} to {path.destination}, expected a route")
-        found.setdefault(path.source, Place(path.ends.interface, path.ends.source))
+            pairs.setdefault((path.source, path.destination), said or f"no IPv{path.family} route")
+        else:
+            pairs[path.source, path.destination] = None
+            found.setdefault(path.source, Place(path.ends.interface, path.ends.source))
+    for (source, destination), why in pairs.items():
+        if why is not None:
+            raise Refused(f"{source}: found {why} to {destination}, expected a route")
     return {host.name: found[host.name] for host, _ in hosts}
 
 
@@ -49,7 +55,12 @@ def _members(hosts: Sequence[tuple[Host, str | None]]) -> list[check_plan.Member
     return [check_plan.Member(host, interface) for host, interface in hosts]
 
 
-def _asked(mtu: int, family: int) -> check_plan.Asked:
+def _asked(mtu: int, family: int | None) -> check_plan.Asked:
     return check_plan.Asked(
-        target_mtu=mtu, families=(family,), flows=1, bits_per_second=float("inf"), exact=True, blame=False
+        target_mtu=mtu,
+        families=None if family is None else (family,),
+        flows=1,
+        bits_per_second=float("inf"),
+        exact=True,
+        blame=False,
     )

@@ -33,7 +33,8 @@ _QUANTITIES: Mapping[str, tuple[str, Callable[[object], float]]] = {
 
 
 def params(where: str, options: Mapping[str, str | None], up: bool | None = None) -> Json:
-    """The params for a port (`switch>h1` or `switch:h1`; `*` stands for any characters), a host or a router.
+    """The params for a port (`switch>h1` or `switch:h1`; `*` stands for any characters), a host or one of its NICs
+    (`h1.2`), or a router.
 
     The options are rate, delay, mtu, buffer and queue; for a host or router, only mtu. InputError if they do not fit.
     """
@@ -76,6 +77,8 @@ def described(asked: Mapping[str, Any]) -> list[str]:
         "buffer_bytes": lambda value: f"buffer {exact_bytes(value)}",
         "queue": lambda value: f"queue {value['kind']}",
         "up": lambda value: "up" if value else "down",
+        "route_mtu": lambda value: f"routes held at MTU {value}" if value else "routes released",
+        "reopen": lambda _: "connections ended",
     }
     return [text(asked[key]) for key, text in texts.items() if key in asked]
 
@@ -91,9 +94,15 @@ def together(every: Sequence[Mapping[str, Any]]) -> str:
     for asked in every:
         places.setdefault(", ".join(described(asked)), []).append(place_of(asked))
     return "; ".join(
-        f"{', '.join(names) if len(names) <= MOST_TOGETHER else f'{len(names)} hosts'}: {what}"
-        for what, names in places.items()
+        f"{', '.join(names) if len(names) <= MOST_TOGETHER else _many(names)}: {what}" for what, names in places.items()
     )
+
+
+def _many(names: Sequence[str]) -> str:
+    """Hosts, or NICs of the same number, by how many they are."""
+    of_nics = {name.partition(".")[2] for name in names}
+    network = {"1": " on the public network", "2": " on the storage network"}
+    return f"{len(names)} hosts{network.get(next(iter(of_nics)), '') if len(of_nics) == 1 else ''}"
 
 
 def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["PARTS", "Bar", "Stack", "ceilings", "stacks"]
 
@@ -35,7 +35,7 @@ class Stack:
     parts: Mapping[str, float]
 
 
-def ceilings(bars: Sequence[Bar], title: str) -> alt.LayerChart:
+def ceilings(bars: Sequence[Bar], title: str) -> Specification:
     """A chart with a bar from 0 to each value, and a stroke at its ceiling."""
     placed = rows.place([bar.row for bar in bars], MARK_PIXELS)
     most = max(max(bar.value, bar.ceiling) for bar in bars)
@@ -59,7 +59,7 @@ def ceilings(bars: Sequence[Bar], title: str) -> alt.LayerChart:
     return finish([drawn, ends, *rows.texts([bar.row for bar in bars], placed)], placed.height)
 
 
-def stacks(found: Sequence[Stack], title: list[str]) -> alt.LayerChart:
+def stacks(found: Sequence[Stack], title: list[str]) -> Specification:
     """A chart with one bar per row, its parts end to end; the last, unattributed part has an outline."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     most = max(sum(max(0.0, part) for part in each.parts.values()) for each in found)

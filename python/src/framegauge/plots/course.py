@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, finish
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, Specification, finish
 
 __all__ = ["Line", "Moment", "course"]
 
@@ -48,7 +48,7 @@ class Moment:
 
 def course(
     found: Sequence[Line], times: Sequence[float], moments: Sequence[Moment], unit: str, title: str
-) -> alt.LayerChart:
+) -> Specification:
     """The chart, from 0 up, over `times` in seconds; above it one row per arm, and one line of text per moment."""
     placed = rows.place([each.row for each in found], SAMPLE_PIXELS)
     top = placed.height + LABEL_PIXELS * len(moments) + TEXT_PIXELS

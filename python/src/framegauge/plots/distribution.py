@@ -12,7 +12,7 @@ import altair as alt
 
 from framegauge.plots import rows
 from framegauge.plots.course import DASHES
-from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, finish
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, Specification, finish
 from framegauge.quantities import print_bytes
 
 __all__ = ["Line", "Panel", "between", "decades", "distributions"]
@@ -52,7 +52,7 @@ def decades(values: Sequence[float]) -> tuple[int, int]:
 
 def distributions(
     panels: Sequence[Panel], title: str, printed: Callable[[float], str] = print_bytes, close: bool = False
-) -> alt.LayerChart:
+) -> Specification:
     """The chart; above its panels one row for each arm. A point of a line is the share of values up to that size, which
     the axis shows as it is `printed`. The axis is from one power of ten to another, or `close` around the values."""
     arms = list({line.arm.label: line.arm for panel in panels for line in panel.lines}.values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import axis, rows
-from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, finish
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, Specification, finish
 
 __all__ = ["Point", "dose"]
 
@@ -34,7 +34,7 @@ def dose(
     arithmetic: tuple[rows.Row, Sequence[Point]] | None,
     enough: tuple[float, float] | None,
     title: str,
-) -> alt.LayerChart:
+) -> Specification:
     """The ratios over the levels, on a logarithmic axis of ratios, each line under its row of text.
 
     `enough`: the band of ratios within the margin of the largest level.

@@ -14,7 +14,9 @@ import altair as alt
 import vl_convert
 from altair.utils import schemapi
 
-__all__ = ["FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "finish", "for_page", "png", "standalone", "svg"]
+__all__ = [
+    "FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "Specification", "finish", "for_page", "png", "standalone", "svg", "warm",
+]  # fmt: skip
 
 WIDTH = 340  # pixels of the plot; with its margins it fits a phone almost without scaling
 TEXT_PIXELS = 11
@@ -43,34 +45,49 @@ _KEPT = {
     "stroke-dasharray", "stroke-opacity", "stroke-width", "stroke-miterlimit", "text-anchor", "transform", "viewBox",
     "width", "x", "x1", "x2", "y", "y1", "y2",
 }  # fmt: skip
+Specification = dict[str, Any]  # a chart in the terms of Vega-Lite
 _NOTHING = {"", "M0,0h0v0h0Z"}
 ElementTree.register_namespace("", _SVG)
 # Altair would check every part of a chart against its schema, in a third of the time of a page. Tests do.
 schemapi.disable_debug_mode()
 
 
-def finish(layers: Sequence[alt.Chart], height: float) -> alt.LayerChart:
+def finish(layers: Sequence[alt.Chart], height: float) -> Specification:
     """Layers, the first at the bottom, as one chart in the common style: no frame, light axes, text in TEXT_PIXELS."""
     axis = {
         "labelColor": ROLES["soft"], "titleColor": ROLES["text"], "gridColor": ROLES["line"],
         "domainColor": ROLES["soft"], "tickColor": ROLES["soft"], "labelFontSize": TEXT_PIXELS,
         "titleFontSize": TEXT_PIXELS, "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT,
     }  # fmt: skip
-    drawn = alt.LayerChart(layer=list(layers), width=WIDTH, height=height, background=ROLES["page"], padding=6)
-    done: alt.LayerChart = drawn.configure(
-        axis=axis, view={"stroke": None}, text={"font": FONT, "fontSize": TEXT_PIXELS, "color": ROLES["text"]}
-    )
-    return done
+    text = {"font": FONT, "fontSize": TEXT_PIXELS, "color": ROLES["text"]}
+    # Altair's own layers copy all data several times, in a third of the time of a page.
+    context: dict[str, Any] = {"datasets": {}, "top_level": False}
+    drawn = [layer.to_dict(validate=False, context=context) for layer in layers]
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "layer": drawn,
+        "datasets": context["datasets"],
+        "width": WIDTH,
+        "height": height,
+        "background": ROLES["page"],
+        "padding": 6,
+        "config": {"axis": axis, "view": {"stroke": None}, "text": text},
+    }
 
 
-def svg(chart: alt.LayerChart) -> str:
+def svg(chart: Specification) -> str:
     """The chart as rendered by vl-convert, with the colours of white paper."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Altair may use a newer version than the renderer knows; then its newest version is used.
     known = version if version in vl_convert.get_vegalite_versions() else None
     # The data are part of the chart: an address in it would raise an error, and not cause a request.
-    drawn: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=known, allowed_base_urls=[])
+    drawn: str = vl_convert.vegalite_to_svg(chart, vl_version=known, allowed_base_urls=[])
     return drawn
+
+
+def warm() -> None:
+    """Draws a point, for whoever has time now: the renderer takes a second to begin, and keeps what it has begun."""
+    svg(finish([alt.Chart(alt.Data(values=[{}])).mark_point()], 1.0))
 
 
 def for_page(drawn: str, name: str, title: str, text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import axis, rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Effect", "effect"]
 
@@ -26,7 +26,7 @@ class Effect:
     is_control: bool = False
 
 
-def effect(found: Sequence[Effect], margin: float | None, title: str) -> alt.LayerChart:
+def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specification:
     """One row per comparison. Thick: 95 % interval; thin: judged; circle: treatment, hollow diamond: A/A control."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     ratios = [each.ratio for each in found if each.ratio is not None] or [1.0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, finish
+from framegauge.plots.draw import ROLES, TEXT_PIXELS, WIDTH, Specification, finish
 
 __all__ = ["MOST_COLUMNS", "Cell", "heat"]
 
@@ -34,7 +34,7 @@ class Cell:
 def heat(
     columns: Sequence[str], levels: Sequence[str], cells: Sequence[Sequence[Cell]], names: tuple[str, str],
     legend: Sequence[str], from_low: bool = False,
-) -> alt.LayerChart:  # fmt: skip
+) -> Specification:  # fmt: skip
     """The chart: a row of cells for each level, its label above. `names` are those of columns and of rows; `legend` has
     the texts below the ends of the scale and its middle; `from_low`: shades go from 0 to 1 only."""
     heads = [_lines(label, WIDTH / len(columns)) for label in columns]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Histogram", "histograms"]
 
@@ -24,7 +24,7 @@ class Histogram:
     shares: Mapping[str, float]
 
 
-def histograms(found: Sequence[Histogram], title: str) -> alt.LayerChart:
+def histograms(found: Sequence[Histogram], title: str) -> Specification:
     """The chart, in which the height of a row is a share of 1."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     names = list(found[0].shares)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Arrivals", "queue"]
 
@@ -28,7 +28,7 @@ class Arrivals:
 
 def queue(
     top: rows.Row, held: Points, whole: bool, arrivals: Sequence[Arrivals], span: tuple[float, float], title: str
-) -> alt.LayerChart:
+) -> Specification:
     """The chart. `held`: time and amount, from 0; a step line if it is `whole`, else dots at known times."""
     pixels = QUEUE_PIXELS if whole else SPARSE_PIXELS
     above = rows.place([top], pixels)

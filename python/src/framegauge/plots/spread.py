@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Spread", "spread"]
 
@@ -28,7 +28,7 @@ class Spread:
     members: Sequence[float] | None = None
 
 
-def spread(found: Sequence[Spread], title: str) -> alt.LayerChart:
+def spread(found: Sequence[Spread], title: str) -> Specification:
     """The chart, from 0. Above: runs; below: the interval, cut at the axis' end, and thin: members; stroke: mean."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     most = max(max(*each.runs, each.mean, *(each.members or ())) for each in found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Arm", "strip"]
 
@@ -26,7 +26,7 @@ class Arm:
     middle: float | None
 
 
-def strip(arms: Sequence[Arm], blocks: int, title: str) -> alt.LayerChart:
+def strip(arms: Sequence[Arm], blocks: int, title: str) -> Specification:
     """The chart, with a linear axis. The first block is at the top of its row."""
     placed = rows.place([arm.row for arm in arms], MARK_PIXELS)
     x = alt.X("x:Q", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(title=title, tickCount=5, format="~r"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from framegauge.plots import rows
-from framegauge.plots.draw import ROLES, finish
+from framegauge.plots.draw import ROLES, Specification, finish
 
 __all__ = ["Panel", "timeline"]
 
@@ -28,7 +28,7 @@ class Panel:
     dropped: Steps
 
 
-def timeline(panels: Sequence[Panel], span: tuple[float, float], unit: str, title: str) -> alt.LayerChart:
+def timeline(panels: Sequence[Panel], span: tuple[float, float], unit: str, title: str) -> Specification:
     """The chart, in which panels have the same scales. Amounts are in `unit`; without marks there is no row of them."""
     with_marks = any(panel.marked for panel in panels)
     events = 2 if with_marks else 1

@@ -65,7 +65,11 @@ def up(study: Study, name: str, say: Say) -> Json:
         built = bed.up(conditions)
         hosts = [
             {
-                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread", "nics")},
+                **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread")},
+                "nics": [
+                    {**nic, "mtu": conditions.mtus(host["name"], number)[0]}
+                    for number, nic in enumerate(host["nics"], 1)
+                ],
                 "mtu": built["ceilings"][host["name"]]["mtu"],
             }
             for host in built["hosts"]
@@ -159,8 +163,8 @@ def become(command: Sequence[str]) -> NoReturn:
 
 
 def show(say: Say) -> Json | None:
-    """The state of the rack that is up, with `running` and the current MTU of each host and router; None without a
-    rack."""
+    """The state of the rack that is up, with `running` and the current MTU of each host and router, and of their NICs;
+    None without a rack."""
     path = kept.state_path()
     state = kept.current(path, say)
     if state is not None and state["state"] == "up":
@@ -171,7 +175,10 @@ def show(say: Say) -> Json | None:
             with contextlib.suppress(AgentFailure), KeptAgent(path) as agent:
                 for host in members(state):
                     asked = {"host": host["name"], "method": "host.read", "params": {}}
-                    host["mtu"] = agent.request("relay", asked, timeout_seconds=READING_SECONDS)["mtu"]
+                    read = agent.request("relay", asked, timeout_seconds=READING_SECONDS)
+                    host["mtu"] = read["mtu"]
+                    for nic, found in zip(host.get("nics", ()), read.get("nics", ()), strict=False):
+                        nic["mtu"] = found["mtu"]
     return state
 
 
@@ -193,7 +200,8 @@ def change(asked: Json, say: Say) -> Json:
     """Changes the rack while it runs, by params from `networks.settings`: the names that were `changed`, and `when`."""
     with _asking("set", say) as (state, agent):
         hosts = [host["name"] for host in members(state)]
-        if "host" in asked and asked["host"] not in hosts:
+        ends = [nic["end"] for host in state["hosts"] for nic in host.get("nics", ()) if "end" in nic]
+        if "host" in asked and asked["host"] not in (*hosts, *ends):
             raise InputError(rack_settings.unknown_host(asked["host"], hosts))
         try:
             found = agent.request("rack.set", asked)

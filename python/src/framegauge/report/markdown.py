@@ -9,11 +9,11 @@ from textwrap import indent
 from urllib.parse import quote
 
 from framegauge.printable import printable
-from framegauge.report import causes, evidence, method
+from framegauge.report import causes, evidence, method, switch
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import big_tcp, contention, levels, lost_time, words
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, words
 from framegauge.summary.interactions import sentences
 
 __all__ = ["decision", "markdown"]
@@ -47,6 +47,15 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         parts += ["## The smallest level that is enough", _list(said)]
     if said := list(big_tcp.lines(material.summary)):
         parts += ["## What larger aggregates give", _list(said)]
+    if said := list(few.lines(material.summary)):
+        parts += ["## Few flows beside many", _list(said)]
+    if rows := switch.around(material):
+        parts += [
+            "## Before and after the switch",
+            _table(switch.AROUND_HEAD, rows),
+            _table(switch.RATIO_HEAD, switch.ratios(material)),
+            _text(switch.KEY),
+        ]
     faithful = material.summary["faithful"]
     if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
         parts += ["## What the effect depends on", _list(said)]

@@ -10,13 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, levels, lost_time, words
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
 __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
 
-_STYLES = {"better": "bold green", "worse": "bold red", "undecided": "yellow", "suspect": "bold magenta"}
+_STYLES = {
+    "better": "bold green", "worse": "bold red", "undecided": "yellow", "suspect": "bold magenta",
+    "does not work": "bold red",
+}  # fmt: skip
 LEAST_COLUMNS = 118  # the width at which lines wrap in a file or pipe
 FEW_LINES = 5
 MOST_NOTES = 24
@@ -45,6 +48,8 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
         _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
         _few(console, "why:", causes.lines(summary))
         _few(console, "where the time of connections went:", list(lost_time.lines(summary)))
+    _few(console, "what the switch changed:", list(switch.lines(summary)))
+    _few(console, "few flows beside many:", list(few.lines(summary)))
     _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
     # Older summaries lack this key.

@@ -29,7 +29,9 @@ def is_sound(name: str, value: object) -> bool:
     if isinstance(value, dict) and name == "sizes":
         parts = value.values() if all(key.isdecimal() for key in value) else [value]  # by MTU, or for all MTUs
         return bool(value) and all(isinstance(part, dict) and _are_sizes(part) for part in parts)
-    if isinstance(value, dict):  # MTUs by host
+    if isinstance(value, dict) and name == "receivers":  # by sender
+        return all(isinstance(each, str) for each in value.values())
+    if isinstance(value, dict):  # MTUs, or flows, by host
         return all(map(_is_number, value.values()))
     return value is None or isinstance(value, bool | str) or _is_number(value)
 

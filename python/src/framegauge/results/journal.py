@@ -2,6 +2,7 @@
 
     results.json       schema version, question, margins, what was planned
     study.yaml         the resolved study file; running it again is the same study
+    recordings/        recorded flows that it replays
     environment.json   versions, kernel, readings that hold for every run
     runs.jsonl         one line per finished run, synced to disk before the next run begins
     runs/<number>/     record.json (everything that was read), the network (Parquet, pcapng), samples (Arrow IPC)
@@ -37,12 +38,13 @@ from framegauge.results import shapes
 from framegauge.results.lock import LOCK, Claim
 from framegauge.results.runs import SCHEMA, Run, misfit
 
-__all__ = ["SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal", "read", "write_tables"]
+__all__ = ["RECORDINGS", "SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal", "read", "write_tables"]
 
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
-EVIDENCE = ("drops", "events", "queues", "flows", "completions")
+EVIDENCE = ("drops", "events", "queues", "flows", "completions", "few")
 CAPTURE = ".pcapng"
+RECORDINGS = "recordings"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -189,8 +191,10 @@ class Journal:
         _sync_folder(folder)
 
     @classmethod
-    def create(cls, folder: str | Path, study: str, plan: Mapping[str, Any]) -> Journal:
-        """A journal in a new folder; FolderInUse, FolderNotEmpty or DiskFull if that is not possible."""
+    def create(
+        cls, folder: str | Path, study: str, plan: Mapping[str, Any], recordings: Mapping[str, bytes] | None = None
+    ) -> Journal:
+        """A journal in a new folder, with `recordings` by path; FolderInUse, FolderNotEmpty or DiskFull otherwise."""
         folder = Path(folder)
         had_lock = (folder / LOCK).exists()
         claim = Claim(folder, _disk, _FULL)
@@ -201,7 +205,9 @@ class Journal:
                     f"{folder}: found {others[0]}, expected an empty folder: "
                     f"continue that study with --resume, or choose another --out"
                 )
-            _write_whole(folder / "study.yaml", study.encode())
+            for name, data in {**(recordings or {}), "study.yaml": study.encode()}.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                _write_whole(folder / name, data)
             # This file is written last: a folder without results.json is not a study.
             _write_whole(folder / "results.json", _json({"schema": SCHEMA, **plan}))
             return cls(claim, [])
@@ -331,7 +337,8 @@ def _forget(claim: Claim) -> None:
     """Removes all that a study without runs has written."""
     for name in ("results.json", "study.yaml", "environment.json", "runs.jsonl"):
         (claim.folder / name).unlink(missing_ok=True)
-    shutil.rmtree(claim.folder / "runs", ignore_errors=True)  # files of an unfinished run
+    for name in ("runs", RECORDINGS):  # files of an unfinished run
+        shutil.rmtree(claim.folder / name, ignore_errors=True)
     claim.forget()
 
 

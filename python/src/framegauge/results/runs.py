@@ -9,9 +9,10 @@ from typing import Any
 from framegauge.results import shapes
 from framegauge.results.conditions import FACTOR_KEYS, is_sound
 
-__all__ = ["SCHEMA", "Run", "misfit"]
+__all__ = ["DOES_NOT_WORK", "SCHEMA", "Run", "misfit"]
 
 SCHEMA = 1
+DOES_NOT_WORK = "does not work: "  # how a reason begins that is a result, and no fault of the run
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,13 @@ class Run:
     def key(self) -> tuple[int, int, str]:
         """The slot that this run fills: block, cell, arm."""
         return self.block, self.cell, self.arm
+
+    @property
+    def failure(self) -> str | None:
+        """Why the workload did not work at all, if that is the only reason why the run does not count."""
+        if not self.excluded or not all(line.startswith(DOES_NOT_WORK) for line in self.excluded):
+            return None
+        return "; ".join(line.removeprefix(DOES_NOT_WORK) for line in self.excluded)
 
 
 def misfit(runs: Sequence[Run], treatment: str) -> str | None:

@@ -13,12 +13,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictStr, ValidationError
 
 from framegauge import foreign, metrics
 from framegauge.errors import CorruptResults, InputError
 from framegauge.metrics import METRICS
-from framegauge.results.conditions import LARGEST, is_sound
+from framegauge.results.conditions import is_sound
+from framegauge.results.readings import LENIENT, MOST_COUNT, Amount, Count, Number, Readings, Whole
 
 __all__ = ["Environment", "Line", "Plan", "Record", "checked", "checked_plan", "load", "shown"]
 
@@ -28,7 +29,6 @@ EXPECTED = {
     "bool_type": "true or false", "dict_type": "an object", "float_type": "a number", "int_type": "a whole number",
     "list_type": "a list", "model_type": "an object", "string_type": "text",
 }  # fmt: skip
-MOST_COUNT = 1_000_000  # of blocks, cells and runs
 MOST_SHOWN = 80
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -55,11 +55,7 @@ def _conditions(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
-Amount = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST)]
-Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNT)]
 Blocks = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNT)]
-Whole = Annotated[int, Field(strict=True, ge=0, le=int(LARGEST))]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Metric = Annotated[StrictStr, AfterValidator(_known)]
 # A file's name without its ending: no path leads out of the folder of its run.
@@ -67,7 +63,7 @@ Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}$"
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+    model_config = LENIENT
 
 
 class _Own(_Shape):
@@ -109,61 +105,6 @@ class Plan(_Shape):
     extended_from: list[Blocks] = []
 
 
-class _Connection(_Shape):
-    local: StrictStr
-    remote: StrictStr
-    mss_bytes: Whole
-
-
-class _Old(_Shape):
-    count: Count
-    connections: list[_Connection]
-
-
-class _Steady(_Shape):
-    begin_seconds: Amount
-    end_seconds: Amount
-    of_seconds: Amount
-
-
-class _Tap(_Shape):
-    packets: Whole
-    given_up_packets: Whole
-    dropped_packets: Whole
-    cpu_seconds: Amount
-
-
-class _Diagnosis(_Shape):
-    """Where the time of a run's connections went."""
-
-    connections: Whole
-    payload_bytes: Whole
-    seconds: dict[Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,40}$")], Amount]
-    captures: dict[StrictStr, _Tap]
-
-
-class _Readings(_Shape):
-    """The readings of a run that its summary and report use."""
-
-    ceiling_bits_per_second: Amount | None = None
-    predicted_seconds: Amount | None = None
-    idle_share_hosts: Number | None = None
-    frames_per_gigabyte: Amount | None = None
-    frames_per_interrupt: Number | None = None
-    cpu_system_seconds: Number | None = None
-    cpu_share_hosts: Number | None = None
-    cpu_share_fabric: Number | None = None
-    cpu_share_framegauge: Number | None = None
-    cpu_share_unattributed: Number | None = None
-    meter_seconds: Number | None = None
-    refused_connections: Count = 0
-    lasting_runs: Count | None = None
-    old_connections: dict[StrictStr, _Old] | None = None
-    steady: _Steady | None = None
-    not_measured: dict[StrictStr, StrictStr] = {}
-    diagnosis: _Diagnosis | None = None
-
-
 class Line(_Shape):
     """A line of runs.jsonl."""
 
@@ -178,7 +119,7 @@ class Line(_Shape):
     conditions: Annotated[dict[StrictStr, Any], AfterValidator(_conditions)]
     metrics: dict[StrictStr, Number]
     excluded: list[StrictStr]
-    readings: _Readings = Field(default_factory=_Readings)
+    readings: Readings = Field(default_factory=Readings)
     degraded: list[StrictStr] = []
     seconds: Amount = 0.0
     began: Annotated[StrictStr, AfterValidator(_moment)] = ""

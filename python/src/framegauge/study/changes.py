@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from framegauge.files.types import HOST, Bytes, FrameLimit, LineRate, Problem, Seconds, Sparse, nearest, one_of
 from framegauge.networks import disciplines, topologies
 from framegauge.quantities import exact_seconds
+from framegauge.study.parameters import Parameters
 from framegauge.study.queue import Queue
 from framegauge.study.testbed import Testbed
 
@@ -18,15 +19,22 @@ __all__ = ["LEAST_APART_SECONDS", "Change", "change_problems", "changes_as_json"
 LEAST_APART_SECONDS = 1.0  # during a measurement the pipe carries one message per second (pipe/README.md)
 SMALLEST_MTU_6 = 1280  # RFC 8200
 # Keys of a file, and their keys in `rack.set`.
+_NUMBERS = {"public": 1, "storage": 2}  # of hosts' NICs, by their network
 _OF_LINKS = {"rate": "bits_per_second", "delay": "delay_seconds", "buffer": "buffer_bytes", "mtu": "mtu", "up": "up"}
 
 
 class Change(Sparse):
     """A change at time `at` after the start of a run's measurement, which lasts to its end: either the MTU of `hosts`,
-    or settings of one direction of some links (`from` and `to`, where `*` stands for any characters)."""
+    of all their NICs or of those on one `network`, or settings of one direction of some links (`from` and `to`, where
+    `*` stands for any characters). The storage network is that of the second NICs.
+
+    `hold` has all of these hosts keep to the smaller MTU, by their routes, until the last has the new one, and raises
+    ports that would drop larger frames before. `reopen` then ends their connections, so that programs open new ones.
+    """
 
     at: Annotated[Seconds, Field(gt=0)]
     hosts: Literal["all"] | list[StrictStr] | None = None
+    network: Literal["public", "storage"] | None = None
     from_: Annotated[StrictStr | None, Field(alias="from", min_length=1)] = None
     to: Annotated[StrictStr | None, Field(min_length=1)] = None
     rate: LineRate | None = None
@@ -35,6 +43,8 @@ class Change(Sparse):
     buffer: Bytes | None = None
     queue: Queue | None = None
     up: StrictBool | None = None
+    hold: StrictBool = False
+    reopen: StrictBool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Change:
@@ -44,9 +54,15 @@ class Change(Sparse):
         if self.hosts == []:
             raise Problem(("hosts",), "none", "all, or hosts such as [h1]")
         asked = self._given(*_OF_LINKS, "queue")
-        if self.hosts is not None and asked != ["mtu"]:
-            raise Problem((), ", ".join(asked) or "nothing to change", "only mtu with hosts")
-        if not asked:
+        if self.hosts is None and (self.hold or self.reopen):
+            raise Problem((), "hold" if self.hold else "reopen", "hosts beside it")
+        if self.hosts is not None and asked != ["mtu"] and not (self.reopen and not asked):
+            raise Problem((), ", ".join(asked) or "nothing to change", "only mtu with hosts, and reopen")
+        if self.network is not None and (self.hosts is None or self.mtu is None):
+            raise Problem(("network",), self.network, "hosts and mtu beside it")
+        if self.hold and self.mtu is None:
+            raise Problem(("hold",), True, "mtu beside it")
+        if not asked and not self.reopen:
             raise Problem((), "nothing to change", f"one of {', '.join((*_OF_LINKS, 'queue'))}")
         return self
 
@@ -57,32 +73,66 @@ class Change(Sparse):
         """The hosts whose MTU is changed."""
         return list(hosts) if self.hosts == "all" else list(self.hosts or ())
 
-    def as_json(self, hosts: Sequence[str]) -> list[dict[str, Any]]:
-        """The params of each `rack.set` request for this change."""
-        if self.hosts is not None:
-            return [{"host": host, "mtu": self.mtu} for host in self.meant(hosts)]
-        found = {key: getattr(self, name) for name, key in _OF_LINKS.items() if getattr(self, name) is not None}
-        if self.queue is not None:
-            found["queue"] = disciplines.as_json(self.queue)
-        return [{"from": self.from_, "to": self.to, **found}]
+    def as_json(
+        self, hosts: Sequence[str], now: Mapping[str, int] | None = None, port_mtu: int = 0
+    ) -> list[dict[str, Any]]:
+        """The params of each `rack.set` request for this change. `now`: the MTUs of NICs before it, by which routes
+        are held; without them, holding is left out."""
+        if self.hosts is None:
+            found = {key: getattr(self, name) for name, key in _OF_LINKS.items() if getattr(self, name) is not None}
+            if self.queue is not None:
+                found["queue"] = disciplines.as_json(self.queue)
+            return [{"from": self.from_, "to": self.to, **found}]
+        meant = self.meant(hosts)
+        names = meant if self.network is None else [f"{name}.{_NUMBERS[self.network]}" for name in meant]
+        steps: list[dict[str, Any]] = [] if self.mtu is None else [{"host": name, "mtu": self.mtu} for name in names]
+        if self.hold and self.mtu is not None and now is not None:
+            # As MTUs of running clusters are changed by OpenShift: no host sends what another cannot take in.
+            least = min(self.mtu, *(now[end] for name in names for end in _ends(name)))
+            ports = [{"from": "*", "to": "*", "mtu": self.mtu}] if self.mtu > port_mtu else []
+            held, released = ([{"host": name, "route_mtu": mtu} for name in names] for mtu in (least, 0))
+            steps = [*held, *ports, *steps, *released]
+        return steps + ([{"host": name, "reopen": True} for name in meant] if self.reopen else [])
 
 
-def changes_as_json(changes: Sequence[Change], hosts: Sequence[str]) -> list[dict[str, Any]]:
-    """Every request with its time, in order."""
-    return [
-        {"at_seconds": each.at, "set": asked}
-        for each in sorted(changes, key=lambda each: each.at)
-        for asked in each.as_json(hosts)
-    ]
+def _ends(name: str) -> list[str]:
+    """The NICs that a name stands for; a host may have two."""
+    return [name] if "." in name else [f"{name}.{number}" for number in _NUMBERS.values()]
+
+
+def changes_as_json(
+    changes: Sequence[Change],
+    hosts: Sequence[str],
+    mtus: Mapping[str, int] | None = None,
+    port_mtu: int = 0,
+    storage_mtu: int | None = None,
+) -> list[dict[str, Any]]:
+    """Every request with its time, in order. `mtus`: those of the hosts at the beginning; `storage_mtu`: that of all
+    second NICs, if it is another."""
+    found: list[dict[str, Any]] = []
+    now: dict[str, int] | None = None
+    if mtus is not None:
+        second = dict.fromkeys(mtus, storage_mtu) if storage_mtu is not None else mtus
+        now = {end: each[name] for name in mtus for end, each in zip(_ends(name), (mtus, second), strict=True)}
+    for each in sorted(changes, key=lambda each: each.at):
+        for asked in each.as_json(hosts, now, port_mtu):
+            found.append({"at_seconds": each.at, "set": asked})
+            if now is not None and "host" in asked and "mtu" in asked:
+                now |= dict.fromkeys(_ends(asked["host"]), asked["mtu"])
+            if "from" in asked and asked.get("mtu") and each.hold:
+                port_mtu = asked["mtu"]
+    return found
 
 
 def change_problems(
-    changes: Sequence[Change], bed: Testbed, overlays: Sequence[Any], durations: Sequence[float]
+    changes: Sequence[Change], bed: Testbed, overlays: Sequence[Any], workloads: Sequence[Parameters]
 ) -> Iterator[Problem]:
-    """Problems with the changes. `overlays`: levels of that factor; `durations`: those of workloads that have one, in
-    seconds."""
+    """Problems with the changes. `overlays`: levels of that factor; `workloads`: their parameters."""
     if not changes:
         return
+    every = [one for each in workloads for one in each.conditions()]
+    durations = [one["duration_seconds"] for one in every if "duration_seconds" in one]
+    stuck = [each.key for each in workloads if not each.reconnects]
     if not bed.capabilities.has_fabric:
         yield Problem(("changes",), bed.kind, "no such key unless testbed.kind: rack: other networks cannot be changed")
     drawn = topologies.drawn_links(bed.topology.as_json(), bed.host_names)
@@ -97,6 +147,9 @@ def change_problems(
         if each.at >= min(durations, default=float("inf")):
             expected = f"less than {exact_seconds(min(durations))}, the duration of a run"
             yield Problem((*where, "at"), exact_seconds(each.at), expected)
+        if each.reopen and stuck:
+            expected = f"no such key with workload {stuck[0]}: it ends with its connections"
+            yield Problem((*where, "reopen"), True, expected)
         yield from _of_hosts(where, each, bed, overlays) if each.hosts is not None else _of_links(where, each, ports)
 
 
@@ -105,13 +158,15 @@ def _of_hosts(where: tuple[str | int, ...], each: Change, bed: Testbed, overlays
     for name in each.meant(bed.host_names):
         if name not in bed.host_names:
             yield Problem((*where, "hosts"), name, f"a host: {nearest(name, bed.host_names)}")
-    if bed.family == 6 and mtu < SMALLEST_MTU_6:
+    if each.network is not None and bed.nics_of_hosts < len(_NUMBERS):
+        expected = "no such key unless hosts have a second NIC (topology: {rack: {nics: 2}} gives each two)"
+        yield Problem((*where, "network"), each.network, expected)
+    if bed.family == 6 and each.mtu is not None and mtu < SMALLEST_MTU_6:
         yield Problem((*where, "mtu"), mtu, f"at least {SMALLEST_MTU_6} with family: 6 (RFC 8200)")
-    if each.hosts == "all" and mtu > bed.link.port_mtu:
-        yield Problem(
-            (*where, "mtu"), mtu, f"at most link.port_mtu {bed.link.port_mtu}: the switch drops larger frames"
-        )
-    if "vxlan" in overlays:
+    if each.hosts == "all" and mtu > bed.link.port_mtu and not each.hold:
+        expected = f"at most link.port_mtu {bed.link.port_mtu}, or hold: true, which raises it before"
+        yield Problem((*where, "mtu"), mtu, f"{expected}: the switch drops larger frames")
+    if "vxlan" in overlays and each.mtu is not None:
         yield Problem((*where, "hosts"), "vxlan", "no overlay: the MTU of its hosts cannot be changed")
 
 

@@ -11,7 +11,6 @@ import jmespath
 import jmespath.exceptions
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     StrictBool,
     StrictFloat,
@@ -23,7 +22,7 @@ from pydantic import (
 from framegauge import metrics
 from framegauge.errors import QuantityError
 from framegauge.files.placeholders import expected, placeholders
-from framegauge.files.types import Problem, Seconds, Sparse, as_list, nearest
+from framegauge.files.types import OneOrMore, Problem, Seconds, Sparse, nearest
 from framegauge.metrics import Metric
 from framegauge.study.parameters import Parameters, grid
 
@@ -61,9 +60,7 @@ Regex = Annotated[StrictStr, Field(min_length=1), AfterValidator(_pattern)]
 JmesPath = Annotated[StrictStr, Field(min_length=1), AfterValidator(_path)]
 Words = Annotated[list[Annotated[str, Field(coerce_numbers_to_str=True)]], Field(min_length=1)]
 HostName = StrictStr
-HostNames = Annotated[
-    list[HostName], BeforeValidator(as_list, json_schema_input_type=str | list[str]), Field(min_length=1)
-]
+HostNames = OneOrMore[HostName]
 
 
 class Ready(Sparse):
@@ -187,9 +184,7 @@ class Reading(Sparse):
 
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat
-Values = Annotated[
-    list[Value], BeforeValidator(as_list, json_schema_input_type=Value | list[Value]), Field(min_length=1)
-]
+Values = OneOrMore[Value]
 
 
 class Command(Parameters):
@@ -203,6 +198,7 @@ class Command(Parameters):
     """
 
     key: ClassVar[str] = "command"
+    reconnects: ClassVar[bool] = True
     obeys_nagle: ClassVar[bool] = True
 
     name: StrictStr

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import StrictBool, StrictStr, model_validator
+from pydantic import PlainValidator, StrictBool, StrictStr, WithJsonSchema, model_validator
 
 from framegauge.files.types import Aggregate, Bytes, Factor, Model, Mtu, Ppm, Problem, Qdisc, Seconds
+from framegauge.networks import multipath, pacing
 from framegauge.study.queue import QueueFactor
 
-__all__ = ["NETWORK", "OFFLOADS", "Factors", "Meters", "host_mtus", "nic_of"]
+__all__ = ["NETWORK", "OFFLOADS", "Factors", "Meters", "nic_of"]
 
 # The parts of a NIC that `offloads` switches together, and that a factor of their own can single out.
 OFFLOADS = ("tso", "lro", "gro", "checksum")
 # Factors of the network. Without a level, the testbed's setting holds; for ECN, the kernel's.
 NETWORK = ("queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay")
+OWN_PACE = "bbr"  # algorithms whose names begin so pace by themselves
 Probing = Literal[0, 1, 2]
+Pacing = Annotated[
+    str,
+    PlainValidator(pacing.level),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string"}], "description": pacing.EXPECTED}),
+]
+Multipath = Annotated[
+    str,
+    PlainValidator(multipath.level),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": False},
+                {"type": "string"},
+                {"type": "integer", "minimum": 1, "maximum": multipath.MOST},
+            ],
+            "description": multipath.EXPECTED,
+        }
+    ),
+]
 Routing = Literal["ecmp", "spraying", "equal-length", "equal-length-random"]
 
 
 class Factors(Model):
     """What is varied, or held fixed.
 
+    A level of `mtu` is one MTU, or one per host (`default`: of all others); `storage` in it is that of all second NICs,
+    and `routes` the MTU at which all hosts hold their routes, so that they send no larger packets and take in those of
+    their interface.
     `tso`, `lro`, `gro` and `checksum` default to `offloads`. On the user's own hosts, factors that are not given stay
     unchanged; `qdisc` and `hw_gro` exist only there. `hw_gro` is GRO in the NIC's hardware, which `offloads` leaves
     alone. `queue` and `buffer` apply to every switch port, `skew` is how much faster the switches' ports to hosts are
     than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and `gro_size` are the largest
     aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl net.ipv4.tcp_mtu_probing.
-    `tuning` names sets of settings, the study's `tunings`; `as-is` is none.
+    `pacing` is that of sending sockets by TCP itself: off, on at the kernel's rate, or at most a rate per flow.
+    `mptcp` is off, or the number of subflows of each connection. `tuning` names sets of settings, the study's
+    `tunings`; `as-is` is none.
     """
 
     mtu: Factor[Mtu]
@@ -53,7 +79,22 @@ class Factors(Model):
     gso_size: Factor[Aggregate] | None = None
     gro_size: Factor[Aggregate] | None = None
     mtu_probing: Factor[Probing] | None = None
+    pacing: Factor[Pacing] | None = None
+    mptcp: Factor[Multipath] | None = None
     tuning: Factor[StrictStr] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Factors:
+        paced = [name for name in self.levels("congestion_control") if str(name).startswith(OWN_PACE)]
+        if paced and pacing.OFF in self.levels("pacing"):
+            raise Problem(
+                ("pacing",), pacing.OFF, f"on, or a rate, with congestion_control {paced[0]}, which always paces"
+            )
+        if self.mptcp is not None and set(self.levels("pacing")) - {None, pacing.OFF}:
+            raise Problem(
+                ("pacing",), ", ".join(self.levels("pacing")), "off with mptcp: the kernel paces no such socket"
+            )
+        return self
 
     def levels(self, name: str) -> list[Any]:
         """The levels of one factor; [None] if it is not given."""
@@ -80,13 +121,6 @@ class Meters(Model):
         if self.cpu and self.idle == 0:
             raise Problem(("idle",), 0, "more than 0: a host's idle use is subtracted (or cpu: false)")
         return self
-
-
-def host_mtus(level: int | Mapping[str, int], names: list[str]) -> dict[str, int]:
-    """The MTU of every host at a level; KeyError if the level has none for a host."""
-    if not isinstance(level, Mapping):
-        return dict.fromkeys(names, level)
-    return {name: level[name] if name in level else level["default"] for name in names}
 
 
 def nic_of(factors: Mapping[str, Any]) -> dict[str, Any]:

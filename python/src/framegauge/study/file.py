@@ -65,7 +65,7 @@ def parse(text: str, name: str, alter: Alter = _as_it_is, beside: Beside | None 
     that it names, by default those beside a file of that name.
     """
     beside = beside or Beside(Path(name).parent)
-    context = {"beside": beside.read, "folder": beside.folder}
+    context = {"beside": beside.read, "folder": beside.folder, "kept": beside.kept}
     return yaml_file.parse(text, name, Study, "study", context=context, alter=alter)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from pydantic import ConfigDict, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
@@ -10,6 +10,7 @@ from pydantic import ConfigDict, PlainSerializer, PlainValidator, ValidationInfo
 from framegauge import quantities
 from framegauge.files.types import Model, Problem
 from framegauge.metrics import usual_margin
+from framegauge.study.parameters import Parameters
 
 __all__ = ["Margins", "usual"]
 
@@ -49,6 +50,7 @@ class Margins(Model):
     completion_time: Margin = None
     fairness: Margin = None
     smallest_goodput: Margin = None
+    share_of_few: Margin = None
     latency_p50: Margin = None
     latency_p99: Margin = None
     latency_p999: Margin = None
@@ -79,17 +81,19 @@ class Margins(Model):
         return list(self.__pydantic_extra__ or {})
 
 
-def usual(workloads: Collection[str], own: Collection[str], cpu: bool) -> Margins:
+def usual(given: Sequence[Parameters], own: Collection[str], cpu: bool) -> Margins:
     """The margins for a study that declares none, by its workloads and the metrics that these declare; `cpu`: whether
     CPU cost is metered."""
+    workloads = {each.key for each in given}
     metrics = {
-        "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast"}.isdisjoint(workloads),
+        "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
         "completion_time": not {"shuffle", "replay"}.isdisjoint(workloads),
-        "latency_p50": not {"rr", "mixed", "users"}.isdisjoint(workloads),
-        "latency_p99": not {"rr", "mixed", "users"}.isdisjoint(workloads),
+        "share_of_few": any(each.compares_few for each in given),
+        "latency_p50": not {"rr", "mixed", "users", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
+        "latency_p99": not {"rr", "mixed", "users", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
         "slowdown_p50": "arrivals" in workloads,
         "slowdown_p99": "arrivals" in workloads,
         **dict.fromkeys(own, True),
-        "receiver_cpu_cost": cpu and not set(workloads) <= {"command", "mapreduce", "web"},
+        "receiver_cpu_cost": cpu and not workloads <= {"command", "mapreduce", "web"},
     }
     return Margins.model_validate({name: _DEFAULT for name, there in metrics.items() if there})

@@ -20,9 +20,12 @@ from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
 from framegauge.study.aggregates import aggregate_problems, hardware_problems, probing_problems
 from framegauge.study.changes import Change, change_problems
-from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, host_mtus, nic_of
+from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, nic_of
 from framegauge.study.margins import Margins, usual
+from framegauge.study.mtus import host_mtus, mtu_problems, route_mtu, storage_mtu
+from framegauge.study.multipath import multipath_problems
 from framegauge.study.network_rules import network_problems
+from framegauge.study.parameters import disobeyed
 from framegauge.study.simulated import simulation_problems, unmeasured_problems
 from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning, tuning_problems
@@ -42,6 +45,8 @@ __all__ = [
     "host_mtus",
     "level_text",
     "nic_of",
+    "route_mtu",
+    "storage_mtu",
 ]
 
 MODERATION = "50 us"
@@ -49,7 +54,7 @@ MODERATION = "50 us"
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "hw_gro", "checksum", "moderation", "congestion_control", "nagle",
     "qdisc", "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
-    "tuning",
+    "pacing", "mptcp", "tuning",
 ]  # fmt: skip
 
 
@@ -95,7 +100,7 @@ class Study(Model):
             if "control" not in self.model_fields_set:  # equal scenarios have equal results
                 self.control = len(self.factors.levels(self.treatment)) < 2
         if not self.margin():
-            self.margins = usual({each.parameters.key for each in self.workloads}, printed, self.meters.cpu)
+            self.margins = usual([each.parameters for each in self.workloads], printed, self.meters.cpu)
         if able.builds_hosts:
             self._fill()
         elif "wire" not in self.meters.model_fields_set:
@@ -161,24 +166,8 @@ class Study(Model):
 
 
 def _mtu_problems(study: Study) -> Iterator[Problem]:
-    names = study.testbed.host_names
-    for index, level in enumerate(study.factors.mtu.levels):
-        where = ("factors", "mtu", "levels", index)
-        if isinstance(level, Mapping):
-            strange = [name for name in level if name not in (*names, "default")]
-            absent = [name for name in names if name not in level and "default" not in level]
-            if strange or absent:
-                expected = f"an MTU for each of {names[0]} to {names[-1]}" + (
-                    "" if len(names) == 2 else ", or a default"
-                )
-                yield Problem(where, dict(level), expected)
-                continue
-        smallest = min(host_mtus(level, names).values())
-        if study.testbed.family == 6 and smallest < 1280:
-            yield Problem(("factors", "mtu"), smallest, "at least 1280 with family: 6 (RFC 8200)")
-        if study.testbed.capabilities.has_fabric and smallest > study.testbed.link.port_mtu:
-            expected = f"at most link.port_mtu {study.testbed.link.port_mtu}: the switch drops larger frames"
-            yield Problem(("factors", "mtu"), smallest, expected)
+    factors = study.factors
+    yield from mtu_problems(study.testbed, factors.mtu.levels, bool(study.changes), factors.levels("overlay"))
 
 
 def _nic_problems(study: Study) -> Iterator[Problem]:
@@ -213,6 +202,7 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
 def _network_problems(study: Study) -> Iterator[Problem]:
     names = study.testbed.host_names
     mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
+    mtus += [mtu for level in study.factors.mtu.levels if (mtu := storage_mtu(level, names)) is not None]
     given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
     yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
     if study.meters.diagnose and study.testbed.capabilities.is_invented:
@@ -221,9 +211,8 @@ def _network_problems(study: Study) -> Iterator[Problem]:
 
 
 def _change_problems(study: Study) -> Iterator[Problem]:
-    each = [one for work in study.workloads for one in work.parameters.conditions()]
-    durations = [one["duration_seconds"] for one in each if "duration_seconds" in one]
-    yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), durations)
+    workloads = [each.parameters for each in study.workloads]
+    yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), workloads)
 
 
 def _primary_problems(study: Study) -> Iterator[Problem]:
@@ -240,6 +229,7 @@ def _sysctl_problems(study: Study) -> Iterator[Problem]:
 def _aggregate_problems(study: Study) -> Iterator[Problem]:
     bed = study.testbed
     yield from aggregate_problems(study.factors, bed.capabilities, bed.kind, bed.link.rate)
+    yield from multipath_problems(study.factors, bed, study.sysctls)
     yield from probing_problems(study.factors.levels("mtu_probing"), study.sysctls)
 
 
@@ -261,6 +251,29 @@ def _on(value: bool) -> str:
     return "on" if value else "off"
 
 
+def _misfits(workload: Workload, study: Study) -> Iterator[Problem]:
+    """Problems of a workload's parameters with the rest of the study."""
+    bed, hosts = study.testbed, study.testbed.host_names
+    if workload.stream is not None:
+        yield from workload.stream.misfits(hosts, bed.nics_of_hosts, study.factors.mtu.levels)
+    if workload.command is not None:
+        levels = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
+        yield from workload.command.misfits(hosts, levels)
+    if workload.web is not None:
+        yield from workload.web.misfits(hosts, bed.family)
+    if workload.ceph is not None:
+        is_split = any(storage_mtu(level, hosts) is not None for level in study.factors.mtu.levels)
+        yield from workload.ceph.misfits(bed.nics_of_hosts, bed.family, is_split)
+    if workload.incast is not None and not bed.capabilities.is_virtual:
+        yield from workload.incast.misfits()
+    yield from () if workload.mapreduce is None else workload.mapreduce.misfits(hosts)
+    yield from () if workload.shuffle is None else workload.shuffle.misfits(hosts)
+    if workload.arrivals is not None:
+        yield from workload.arrivals.misfits(len(hosts), bed.link.rate)
+    if workload.replay is not None:
+        yield from workload.replay.misfits(hosts)
+
+
 def _workload_problems(study: Study) -> Iterator[Problem]:
     hosts, able = len(study.testbed.host_names), study.testbed.capabilities
     for index, workload in enumerate(study.workloads):
@@ -269,34 +282,12 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if hosts < least:
             where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
             yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
-        if workload.stream is not None:
-            for problem in workload.stream.misfits(study.testbed.nics_of_hosts, study.factors.mtu.levels):
-                problem.path = ("workloads", index, "stream", *problem.path)
-                yield problem
-        if workload.command is not None:
-            levels = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
-            for problem in workload.command.misfits(study.testbed.host_names, levels):
-                problem.path = ("workloads", index, "command", *problem.path)
-                yield problem
-        if workload.web is not None:
-            for problem in workload.web.misfits(study.testbed.host_names, study.testbed.family):
-                problem.path = ("workloads", index, "web", *problem.path)
-                yield problem
+        for problem in _misfits(workload, study):
+            problem.path = ("workloads", index, parameters.key, *problem.path)
+            yield problem
         if parameters.only_simulated and not able.is_virtual:
             expected = f"simulator for {parameters.key}, which is only simulated (framegauge simulate)"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
-        if workload.shuffle is not None:
-            for problem in workload.shuffle.misfits(hosts):
-                problem.path = ("workloads", index, "shuffle", *problem.path)
-                yield problem
-        if workload.arrivals is not None:
-            for problem in workload.arrivals.misfits(hosts, study.testbed.link.rate):
-                problem.path = ("workloads", index, "arrivals", *problem.path)
-                yield problem
-        if workload.replay is not None:
-            for problem in workload.replay.misfits(study.testbed.host_names):
-                problem.path = ("workloads", index, "replay", *problem.path)
-                yield problem
         if able.is_invented and (workload.command is not None or parameters.starts_programs):
             beds = "rack, veth or ssh" if workload.command is not None else "rack or veth"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"
@@ -307,11 +298,9 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
         if parameters.starts_programs and not able.builds_hosts:
-            expected = "stream, rr, mixed or command on testbed ssh: other workloads start programs on hosts"
+            expected = "stream, rr, mixed, incast or command on testbed ssh: other workloads start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
-        if study.factors.nagle is not None and not parameters.obeys_nagle:
-            expected = f"no such factor with workload {parameters.key}: it has no Nagle setting"
-            yield Problem(("factors", "nagle"), ", ".join(_on(each) for each in study.factors.nagle.levels), expected)
+        yield from disobeyed(parameters, study.factors)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from framegauge.files.types import Bytes, FrameLimit, LineRate, Ppm, Problem, Seconds, Share, Sparse
-from framegauge.networks import disciplines
+from framegauge.networks import disciplines, topologies
 from framegauge.study.queue import Queue
 
-__all__ = ["Background", "LinkSettings", "SharedBuffer"]
+__all__ = ["Background", "LinkSettings", "SharedBuffer", "link_settings"]
 
 SMALLEST_FRAME_BYTES = 64  # IEEE 802.3
 
@@ -32,14 +33,16 @@ class SharedBuffer(Sparse):
 
 
 class LinkSettings(Sparse):
-    """Settings of one direction of some links, in place of `link`; `*` in a name stands for any characters."""
+    """Settings of one direction of some links, in place of `link`; `*` in a name stands for any characters. `mtu: host`
+    is that of the host at the link, in each arm its own: a port that takes in no larger frame than its host.
+    """
 
     from_: Annotated[StrictStr, Field(alias="from", min_length=1)]
     to: Annotated[StrictStr, Field(min_length=1)]
     rate: LineRate | None = None
     buffer: Bytes | None = None
     delay: Seconds | None = None
-    mtu: Annotated[FrameLimit, Field(ge=68, le=65535)] | None = None
+    mtu: Literal["host"] | Annotated[FrameLimit, Field(ge=68, le=65535)] | None = None
     skew: Ppm | None = None
     phase: Seconds | None = None
     jitter: Seconds | None = None
@@ -60,6 +63,30 @@ class LinkSettings(Sparse):
         """The settings as params of the pipe."""
         found = {_KEYS.get(name, name): value for name, value in self if value is not None}
         return found if self.queue is None else {**found, "queue": disciplines.as_json(self.queue)}
+
+
+def link_settings(
+    asked: Sequence[LinkSettings],
+    ports: Sequence[tuple[str, str]],
+    mtus: Mapping[str, int],
+    storage_mtu: int | None = None,
+) -> list[dict[str, Any]]:
+    """The settings as params of the pipe, of a network with these ports and with these MTUs of hosts, and of their
+    second NICs if that is another; `mtu: host` becomes an entry for each direction of a host's link."""
+    found: list[dict[str, Any]] = []
+    for each in asked:
+        given = each.as_json()
+        if not isinstance(each.mtu, str):
+            found.append(given)
+            continue
+        if len(rest := {name: value for name, value in given.items() if name != "mtu"}) > len(("from", "to")):
+            found.append(rest)
+        for one, other in ports:
+            end = next((end for end in (one, other) if topologies.node_of(end) in mtus), None)
+            if end is not None and topologies.fits(each.from_, one) and topologies.fits(each.to, other):
+                mtu = storage_mtu if storage_mtu is not None and end.endswith(".2") else mtus[topologies.node_of(end)]
+                found.append({"from": one, "to": other, "mtu": mtu})
+    return found
 
 
 _KEYS = {

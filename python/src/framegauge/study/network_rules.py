@@ -12,7 +12,7 @@ from framegauge.quantities import exact_bytes
 from framegauge.study.testbed import Testbed
 from framegauge.study.topology import LEVELLED
 
-__all__ = ["network_problems"]
+__all__ = ["SMALLEST_IPV6_MTU", "network_problems"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
 SMALLEST_IPV6_MTU = 1280  # RFC 8200
@@ -143,6 +143,10 @@ def _links(
                 yield Problem(
                     (*where, key), _text(getattr(each, key)), "only switches in from: a host's NIC has no buffer limit"
                 )
+        if isinstance(each.mtu, str):
+            if meant and not any(HOST.fullmatch(topologies.node_of(end)) for port in meant for end in port):
+                yield Problem((*where, "mtu"), each.mtu, "a number: no host is at these links")
+            continue
         if each.mtu is not None and each.mtu < min(mtus):
             yield Problem(
                 (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames are dropped"

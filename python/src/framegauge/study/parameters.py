@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from framegauge.files.types import Model, Problem
 from framegauge.metrics import Metric
+from framegauge.study.factors import Factors
 
-__all__ = ["Parameters", "above_zero", "grid"]
+__all__ = ["Parameters", "above_zero", "disobeyed", "grid"]
 
 
 class Parameters(Model):
@@ -21,6 +22,7 @@ class Parameters(Model):
     starts_programs: ClassVar[bool] = False  # of this machine, under names that are known before
     apps: ClassVar[tuple[str, ...]] = ()  # that `framegauge apps fetch` gets
     needs_rack: ClassVar[bool] = False  # hosts with names, and with file systems of their own
+    reconnects: ClassVar[bool] = False  # its programs open connections again that a change has ended
     only_simulated: ClassVar[bool] = False  # no host runs it
 
     @property
@@ -33,6 +35,26 @@ class Parameters(Model):
         """The metrics of its own that the workload brings, for the table of metrics."""
         return {}
 
+    @property
+    def compares_few(self) -> bool:
+        """Whether it is asked what few flows get beside many."""
+        return False
+
+    @property
+    def unset_nagle(self) -> str | None:
+        """What a study with the factor `nagle` must have instead; None if the workload obeys it."""
+        return None if self.obeys_nagle else f"no such factor with workload {self.key}: it has no Nagle setting"
+
+    @property
+    def unpaced(self) -> str | None:
+        """What a study with the factor `pacing` must have instead; None if the workload obeys it."""
+        return f"no such factor with workload {self.key}: it does not say how its sockets are paced"
+
+    @property
+    def single(self) -> str | None:
+        """What a study with the factor `mptcp` must have instead; None if the workload obeys it."""
+        return f"no such factor with workload {self.key}: its connections are TCP"
+
     @abstractmethod
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of the lists, in base units."""
@@ -41,6 +63,17 @@ class Parameters(Model):
         """The least number of hosts, and the key that determines it."""
         patterns = getattr(self, "pattern", ["one-to-one"])
         return (2, "") if set(patterns) == {"one-to-one"} else (3, "pattern")
+
+
+def disobeyed(parameters: Parameters, factors: Factors) -> Iterator[Problem]:
+    """Problems with factors that the sockets of a workload cannot obey."""
+    if factors.nagle is not None and parameters.unset_nagle is not None:
+        found = ", ".join("on" if on else "off" for on in factors.nagle.levels)
+        yield Problem(("factors", "nagle"), found, parameters.unset_nagle)
+    if factors.pacing is not None and parameters.unpaced is not None:
+        yield Problem(("factors", "pacing"), ", ".join(factors.pacing.levels), parameters.unpaced)
+    if factors.mptcp is not None and parameters.single is not None:
+        yield Problem(("factors", "mptcp"), ", ".join(factors.mptcp.levels), parameters.single)
 
 
 def grid(axes: Mapping[str, list[Any]], fixed: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -52,6 +52,10 @@ class Taildrop(Discipline):
     frames: Above0 | None = None
 
 
+class RandomDrop(Taildrop):
+    """When a frame does not fit, frames are drawn from the buffer, itself included, and dropped (Mankin 1990)."""
+
+
 class Step(Discipline):
     """Taildrop that marks frames that arrive while the buffer holds more than `threshold` (DCTCP)."""
 
@@ -145,8 +149,8 @@ class Blackout(Discipline):
 
 
 DISCIPLINES: Mapping[str, type[Discipline]] = {
-    "taildrop": Taildrop, "step": Step, "red": Red, "sfq": Sfq, "codel": Codel, "fq_codel": FqCodel,
-    "priority": Priority, "blackout": Blackout,
+    "taildrop": Taildrop, "random_drop": RandomDrop, "step": Step, "red": Red, "sfq": Sfq, "codel": Codel,
+    "fq_codel": FqCodel, "priority": Priority, "blackout": Blackout,
 }  # fmt: skip
 
 
@@ -154,6 +158,7 @@ class _Written(Sparse):
     """One discipline as written in a file."""
 
     taildrop: Taildrop | None = None
+    random_drop: RandomDrop | None = None
     step: Step | None = None
     red: Red | None = None
     sfq: Sfq | None = None

@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StrictStr, ValidationInfo, model_validator
+from pydantic import Field, StrictStr, ValidationInfo, model_validator
 
 from framegauge.errors import StudyError
 from framegauge.files import recordings
 from framegauge.files.recordings import Recording
-from framegauge.files.types import Problem, Seconds, as_list
+from framegauge.files.types import OneOrMore, Problem, Seconds
 from framegauge.study.parameters import grid
 from framegauge.study.traffic import MOST_FLOWS, Counts, Traffic
 
 __all__ = ["Replay"]
 
 Speed = Annotated[float, Field(ge=0.001, le=1000)]
-Speeds = Annotated[
-    list[Speed], BeforeValidator(as_list, json_schema_input_type=Speed | list[Speed]), Field(min_length=1)
-]
+Speeds = OneOrMore[Speed]
 
 
 class Replay(Traffic):
@@ -29,7 +27,7 @@ class Replay(Traffic):
     `ends: spread` puts recorded ends that have names of hosts on these, and the others on hosts in turn;
     `as-recorded` accepts names of hosts alone. With `copies`, so many groups of hosts play the recording side by side,
     each but the first later by up to `shift`. `sha256` is filled in when the file is read: another file of that name
-    is refused. A path is relative to the study file, or with a `sha256` to the working folder.
+    is refused. A path is relative to the study file; with a `sha256`, to the working folder if nothing is there.
     """
 
     key: ClassVar[str] = "replay"
@@ -47,9 +45,13 @@ class Replay(Traffic):
             raise Problem(("ends",), self.ends, "spread with copies: the names are those of one group")
         if self.shift and max(self.copies) == 1:
             raise Problem(("shift",), f"{self.shift:g} s", "0 s without copies: it is between these")
+        context = info.context or {}
+        path = Path(context.get("folder", ".")) / self.flows
+        path = context.get("kept", {}).get(str(path), path)
         # What is resolved already is read when it is simulated: results stand without the file.
-        if self.sha256 is None:
-            path = Path((info.context or {}).get("folder", ".")) / self.flows
+        if self.sha256 is not None:
+            self.flows = str(path) if path.exists() else self.flows
+        else:
             try:
                 found = recordings.read(path)
             except StudyError as error:

@@ -15,7 +15,7 @@ from framegauge.metrics import METRICS
 from framegauge.study.factors import Factors, Meters
 from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning
-from framegauge.study.workloads import WORKLOADS, Mixed, Parameters, RequestResponse, Stream
+from framegauge.study.workloads import WORKLOADS, Incast, Mixed, Parameters, RequestResponse, Stream
 
 __all__ = ["ALGORITHMS", "IGNORED_SYSCTLS", "SYSCTLS", "left_out", "simulation_problems", "unmeasured_problems"]
 
@@ -24,6 +24,7 @@ ALGORITHMS = ("reno", "cubic", "dctcp")
 SYSCTLS = (
     "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_rto_min_us", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio",
 )  # fmt: skip
 # Limits that the model does not have: its send buffers hold two windows, as Linux tunes them.
 IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max")
@@ -62,9 +63,11 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
             yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")
         if parameters.sizes != [None]:
             yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
-    elif not isinstance(parameters, RequestResponse | Mixed) and not parameters.only_simulated:
+    elif not isinstance(parameters, RequestResponse | Mixed | Incast) and not parameters.only_simulated:
         own = ", ".join(key for key, each in WORKLOADS.items() if each.only_simulated)
-        expected = f"stream, rr, mixed, or {own} on testbed simulator, which runs no programs (testbed rack does)"
+        expected = (
+            f"stream, rr, mixed, incast, or {own} on testbed simulator, which runs no programs (testbed rack does)"
+        )
         yield Problem(where, parameters.key, expected)
 
 
@@ -74,7 +77,7 @@ def _factors(factors: Factors) -> Iterator[Problem]:
             said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
             found = ", ".join("on" if each else "off" for each in levels)
             yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
-    for name in ("gro_size", "mtu_probing"):
+    for name in ("gro_size", "mtu_probing", "mptcp"):
         if any(factors.levels(name)):
             found = ", ".join(map(str, factors.levels(name)))
             yield Problem(("factors", name), found, f"no such factor on testbed simulator ({_RACK})")

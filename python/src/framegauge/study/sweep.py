@@ -183,6 +183,9 @@ def _simulate(data: dict[str, Any], bed: dict[str, Any], notes: list[str]) -> No
     bed["kind"] = "simulator"
     bed.pop("fake", None)
     data.pop("control", None)
+    meters = data.get("meters")
+    if isinstance(meters, dict):
+        notes += [f"meters.{name}" for name in ("watch", "diagnose") if meters.pop(name, None)]
     margins = data.get("margins")
     if isinstance(margins, dict):
         costs = [name for name in margins if name in METRICS and METRICS[name].unit.endswith(OF_CPUS)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    BeforeValidator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -20,18 +19,17 @@ from framegauge import quantities
 from framegauge.errors import QuantityError
 from framegauge.files import distributions
 from framegauge.files.distributions import Distribution
-from framegauge.files.types import Bytes, Durations, Problem, Seconds, Sizes, as_list
+from framegauge.files.types import Bytes, Durations, OneOrMore, Problem, Seconds, Sizes, nearest
+from framegauge.study.command import HostNames
 from framegauge.study.parameters import Parameters, above_zero, grid
 
-__all__ = ["TRAFFIC", "Arrivals", "Incast", "Shuffle", "Users"]
+__all__ = ["TRAFFIC", "Arrivals", "Counts", "Shuffle", "Users"]
 
 MOST_FLOWS = 1_000_000  # of a run
 MOST_LOAD = 2.0
 
 Count = Annotated[StrictInt, Field(ge=1, le=10_000)]
-Counts = Annotated[
-    list[Count], BeforeValidator(as_list, json_schema_input_type=Count | list[Count]), Field(min_length=1)
-]
+Counts = OneOrMore[Count]
 
 
 def _distribution(value: object, info: ValidationInfo) -> Distribution:
@@ -71,20 +69,16 @@ _LOAD = {
     "description": LOAD_EXPECTED,
 }
 Load = Annotated[float, PlainValidator(_load), WithJsonSchema(_LOAD)]
-Loads = Annotated[list[Load], BeforeValidator(as_list, json_schema_input_type=Load | list[Load]), Field(min_length=1)]
+Loads = OneOrMore[Load]
 Between = Literal["any-to-any", "many-to-one", "half-to-half"]
-Betweens = Annotated[
-    list[Between], BeforeValidator(as_list, json_schema_input_type=Between | list[Between]), Field(min_length=1)
-]
+Betweens = OneOrMore[Between]
 if TYPE_CHECKING:
     Distributions = list[Distribution]
 else:
     _One = Annotated[
         Any, PlainValidator(_distribution), PlainSerializer(Distribution.as_json), WithJsonSchema(_DISTRIBUTION)
     ]
-    Distributions = Annotated[
-        list[_One], BeforeValidator(as_list, json_schema_input_type=_One | list[_One]), Field(min_length=1)
-    ]
+    Distributions = OneOrMore[_One]
 
 
 class Traffic(Parameters):
@@ -95,50 +89,13 @@ class Traffic(Parameters):
     sample: Seconds = 0.01
 
 
-class Incast(Traffic):
-    """The last host asks `servers` hosts at once, and each answers with `unit`, or with its stripe of `block`.
-
-    The next of `rounds` begins when all of the one before have ended. `unit` is the server request unit: with more
-    servers, more is on its way at once. With `block`, the same amount comes from more servers.
-    """
-
-    key: ClassVar[str] = "incast"
-
-    unit: Sizes | None = None
-    block: Sizes | None = None
-    servers: Counts
-    rounds: Annotated[StrictInt, Field(ge=1, le=100_000)] = 20
-    request: Bytes = 100
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Incast:
-        if (self.unit is None) == (self.block is None):
-            found = "neither" if self.unit is None else "both"
-            raise Problem((), found, "exactly one of unit and block")
-        above_zero(self, "unit", "block")
-        if self.request == 0:
-            raise Problem(("request",), 0, "more than 0")
-        if self.block is not None and min(self.block) < max(self.servers):
-            expected = f"at least {max(self.servers)}: a byte from each of the servers"
-            raise Problem(("block",), min(self.block), expected)
-        return self
-
-    def conditions(self) -> list[dict[str, Any]]:
-        """Each has one of unit_bytes and block_bytes."""
-        amounts = {"unit_bytes": self.unit} if self.unit is not None else {"block_bytes": self.block or []}
-        fixed = {"rounds": self.rounds, "request_bytes": self.request, "sample_seconds": self.sample}
-        return grid({**amounts, "servers": self.servers}, fixed)
-
-    def needed_hosts(self) -> tuple[int, str]:
-        """The servers and the client."""
-        return max(self.servers) + 1, "servers"
-
-
 class Shuffle(Traffic):
-    """Every host fetches `size` from every other, at most `at_once` fetches at a time.
+    """Every host, or so many as `reduces` says, fetches `size` from every other, at most `at_once` fetches at a time.
 
-    Host 1 begins with host 2, host 2 with host 3, and so on, so that no host is asked by all at once. Each of `at_once`
-    fetchers of a host takes every so-manieth of the others in turn, the next when it has the one before.
+    Some hosts may be the only `workers`. Those that fetch are spread evenly; a single one is the last. Host 1 begins
+    with host 2, host 2 with host 3, and so on, so that no host is asked by all at once; or each has a random `order` of
+    its own, as in Hadoop. Each of `at_once` fetchers of a host takes every so-manieth of the others in turn, the next
+    when it has the one before.
     """
 
     key: ClassVar[str] = "shuffle"
@@ -146,6 +103,9 @@ class Shuffle(Traffic):
     size: Sizes
     at_once: Counts = [5]
     request: Bytes = 100
+    workers: HostNames | None = None
+    reduces: Counts | None = None
+    order: Literal["turn", "random"] = "turn"
 
     @model_validator(mode="after")
     def _consistent(self) -> Shuffle:
@@ -156,17 +116,27 @@ class Shuffle(Traffic):
 
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of sizes and numbers of fetches."""
-        fixed = {"request_bytes": self.request, "sample_seconds": self.sample}
-        return grid({"size_bytes": self.size, "at_once": self.at_once}, fixed)
+        fixed: dict[str, Any] = {"request_bytes": self.request, "sample_seconds": self.sample}
+        if self.order != "turn":
+            fixed["order"] = self.order
+        axes: dict[str, list[Any]] = {"size_bytes": self.size, "at_once": self.at_once}
+        return grid(axes if self.reduces is None else {**axes, "reduces": self.reduces}, fixed)
 
     def needed_hosts(self) -> tuple[int, str]:
-        """Two."""
-        return 2, ""
+        """Two, or as many as fetch."""
+        most = max(self.reduces or [2])
+        return (most, "reduces") if most > 2 else (2, "")
 
-    def misfits(self, hosts: int) -> Iterator[Problem]:
-        """Problems with too many hosts; their paths are relative to these parameters."""
-        if hosts * (hosts - 1) > MOST_FLOWS:
-            yield Problem((), f"{hosts} hosts", f"at most {MOST_FLOWS} fetches: each host has one from every other")
+    def misfits(self, hosts: Sequence[str]) -> Iterator[Problem]:
+        """Problems with too many hosts, or with the names of workers; their paths are relative to these parameters."""
+        for place, name in enumerate(self.workers or ()):
+            if name not in hosts:
+                yield Problem(("workers", place), name, nearest(name, hosts))
+        least = max([2, *(self.reduces or ())])
+        if self.workers is not None and not least <= len(self.workers) == len(set(self.workers)):
+            yield Problem(("workers",), ", ".join(self.workers), f"at least {least} hosts, each once")
+        if (count := len(self.workers or hosts)) * (count - 1) > MOST_FLOWS:
+            yield Problem((), f"{count} hosts", f"at most {MOST_FLOWS} fetches: each host has one from every other")
 
 
 class Users(Traffic):
@@ -263,4 +233,4 @@ class Arrivals(Traffic):
                 yield Problem(("sizes", place), f"{most:.0f} flows", f"at most {MOST_FLOWS}: a shorter duration")
 
 
-TRAFFIC: tuple[type[Parameters], ...] = (Incast, Shuffle, Users, Arrivals)
+TRAFFIC: tuple[type[Parameters], ...] = (Shuffle, Users, Arrivals)

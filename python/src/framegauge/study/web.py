@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PlainValidator, StrictInt, StrictStr, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, StrictInt, StrictStr, WithJsonSchema, model_validator
 
 from framegauge.apps.web import COMPONENTS
 from framegauge.apps.web.limits import LIMITS, SHARE
 from framegauge.errors import QuantityError
-from framegauge.files.types import Model, Problem, Seconds, Share, Sizes, as_list, nearest
+from framegauge.files.types import Model, OneOrMore, Problem, Seconds, Share, Sizes, nearest
 from framegauge.metrics import Metric
 from framegauge.study.parameters import Parameters, above_zero, grid
 
@@ -100,12 +100,7 @@ class Web(Parameters):
     ramp_up: Seconds = 5.0
     steady: Seconds = 20.0
     thumbnail: Sizes = [3000]
-    nagle_on: (
-        Annotated[
-            list[StrictStr], BeforeValidator(as_list, json_schema_input_type=str | list[str]), Field(min_length=1)
-        ]
-        | None
-    ) = None
+    nagle_on: OneOrMore[StrictStr] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Web:

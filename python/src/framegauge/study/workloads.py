@@ -13,40 +13,46 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     SerializerFunctionWrapHandler,
     StrictInt,
-    WithJsonSchema,
+    StrictStr,
     model_serializer,
     model_validator,
 )
 
-from framegauge.errors import QuantityError
 from framegauge.files.types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
 from framegauge.study import traffic
+from framegauge.study.ceph import Ceph
 from framegauge.study.command import Command
+from framegauge.study.frequencies import Frequencies
+from framegauge.study.incast import Incast
+from framegauge.study.iscsi import Iscsi
 from framegauge.study.mapreduce import MapReduce
+from framegauge.study.nfs import Nfs
 from framegauge.study.parameters import Parameters, above_zero, grid
 from framegauge.study.replay import Replay
+from framegauge.study.senders import Few, SendersLevels, few_problems, senders_problems
 from framegauge.study.sizes import SizesLevels, sizes_problems
 from framegauge.study.web import Web
 
 __all__ = [
     "WORKLOADS",
     "Bulk",
+    "Ceph",
     "Command",
     "Ftp",
+    "Incast",
     "Iperf3",
+    "Iscsi",
     "MapReduce",
     "Mixed",
+    "Nfs",
     "Parameters",
     "RequestResponse",
     "Stream",
     "Web",
     "Workload",
 ]
-
-RATE_EXPECTED = "requests per second above 0, such as 1000, or null for a closed loop"
 
 Pattern = Literal["one-to-one", "many-to-one", "half-to-half", "many-to-many"]
 Patterns = Annotated[list[Pattern], BeforeValidator(as_list, json_schema_input_type=Pattern | list[Pattern])]
@@ -56,28 +62,24 @@ Arrival = Literal["uniform", "poisson"]
 Arrivals = Annotated[list[Arrival], BeforeValidator(as_list, json_schema_input_type=Arrival | list[Arrival])]
 
 
-def _frequency(value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
-        raise QuantityError(value, RATE_EXPECTED)
-    return float(value)
-
-
-_FREQUENCY = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}], "description": RATE_EXPECTED}
-Frequency = Annotated[float | None, PlainValidator(_frequency), WithJsonSchema(_FREQUENCY)]
 Nic = Annotated[StrictInt, Field(ge=1)]
 Nics = Annotated[list[Nic], BeforeValidator(as_list, json_schema_input_type=Nic | list[Nic])]
-Frequencies = Annotated[list[Frequency], BeforeValidator(as_list, json_schema_input_type=Frequency | list[Frequency])]
+
+
+def _paced_by(rates: list[int | None], key: str) -> str | None:
+    return None if rates == [None] else f"no such factor with a {key}, which paces the same sockets"
 
 
 class Stream(Parameters):
     """A long transfer: `size` (repeated until `repeat` has passed) or `duration`; lists are conditions.
 
-    `rate` limits what each client offers, so that all arms carry the same load; a run that carries less does not count.
-    null: unlimited. `nics` is the number of NICs of each host that are used, each with its own `flows` to the NIC of
-    the same number. `sizes` are those of socket buffers and of each write and read, at both ends; null: the kernel
-    tunes the buffers.
+    `senders` has the number of flows of each host to the `receiver` (by default the last host), instead of `pattern`
+    and `flows`; `receivers` names that of a sender which sends to another. `few` names the senders whose share is
+    compared with that of the others; by default they are those that come to the receiver's switch by the input port
+    with the fewest flows. `rate` limits what each client offers, so that all arms carry the same load; a run that
+    carries less does not count. null: unlimited. `nics` is the number of NICs of each host that are used, each with its
+    own `flows` to the NIC of the same number. `sizes` are those of socket buffers and of each write and read, at both
+    ends; null: the kernel tunes the buffers.
     """
 
     key: ClassVar[str] = "stream"
@@ -88,6 +90,10 @@ class Stream(Parameters):
     reverse: Flags = [False]
     bidir: Flags = [False]
     pattern: Patterns = ["one-to-one"]
+    senders: SendersLevels | None = None
+    receiver: StrictStr | None = None
+    receivers: Annotated[dict[StrictStr, StrictStr], Field(min_length=1)] | None = None
+    few: Few | None = None
     rate: Rates = [None]
     nics: Nics = [1]
     sizes: SizesLevels = [None]
@@ -106,25 +112,84 @@ class Stream(Parameters):
             raise Problem(("rate",), self.rate, "null with size: an equal load needs a duration")
         if "many-to-many" in self.pattern and True in self.bidir:
             raise Problem(("bidir",), True, "false with many-to-many: every host already sends to every other")
+        for problem in self._sending():
+            raise problem
         return self
+
+    def _sending(self) -> Iterator[Problem]:
+        """Problems of `senders`, `receiver` and `few` with other keys."""
+        for name in ("pattern", "flows") if self.senders else ():
+            if name in self.model_fields_set:
+                yield Problem((name,), getattr(self, name), "no such key with senders, which state the flows of hosts")
+        for name in ("reverse", "bidir") if self.senders or self.few else ():
+            if True in getattr(self, name):
+                given = "senders" if self.senders else "few"
+                yield Problem((name,), True, f"false with {given}: all data is sent to one receiver")
+        if self.senders and self.nics != [1]:
+            yield Problem(("nics",), self.nics, "1 with senders, which state the flows of hosts")
+        for name in ("receiver", "receivers") if not self.senders else ():
+            if found := getattr(self, name):
+                yield Problem((name,), found, "no such key without senders: the pattern says who receives")
+        if self.few and not self.senders and self.pattern != ["many-to-one"]:
+            yield Problem(("few",), self.few, "no such key without senders or pattern: many-to-one")
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what `senders` replaces, and without the keys of senders that are not given."""
+        absent = {name for name in ("senders", "receiver", "receivers", "few") if getattr(self, name) is None}
+        absent |= {"flows", "pattern"} if self.senders else set()
+        return {name: value for name, value in handler(self).items() if name not in absent}
+
+    @property
+    def compares_few(self) -> bool:
+        """Whether senders are named, so that it is asked what the few of them get."""
+        return bool(self.senders or self.few)
+
+    @property
+    def unpaced(self) -> str | None:
+        """Nothing, unless `rate` paces already."""
+        return _paced_by(self.rate, "rate")
+
+    @property
+    def single(self) -> str | None:
+        """Nothing, unless a `rate` or a further NIC needs what MPTCP has not."""
+        if self.rate != [None]:
+            return "no such factor with a rate: the kernel paces no MPTCP socket"
+        return "no such factor with several nics: MPTCP would use them by itself" if self.nics != [1] else None
 
     def conditions(self) -> list[dict[str, Any]]:
         """Each has one of size_bytes and duration_seconds. `sizes` may still be by MTU (study.sizes.at_mtu)."""
         axes: dict[str, list[Any]] = (
             {"size_bytes": self.size} if self.size is not None else {"duration_seconds": self.duration or []}
         )
-        axes |= {"flows": self.flows, "reverse": self.reverse, "bidir": self.bidir, "pattern": self.pattern}
+        if self.senders is None:
+            axes |= {"flows": self.flows, "reverse": self.reverse, "bidir": self.bidir, "pattern": self.pattern}
+        else:
+            axes |= {"senders": [dict(level) for level in self.senders]}
         if self.rate != [None]:
             axes["offered_bits_per_second"] = self.rate
         if self.nics != [1]:
             axes["nics"] = self.nics
         if self.sizes != [None]:
             axes["sizes"] = self.sizes
-        return grid(axes, {"repeat_seconds": self.repeat, "sample_seconds": self.sample})
+        named = {"receiver": self.receiver, "few": None if self.few is None else ",".join(self.few)}
+        given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+        if self.receivers:
+            given["receivers"] = dict(self.receivers)
+        return grid(axes, {**given, "repeat_seconds": self.repeat, "sample_seconds": self.sample})
 
-    def misfits(self, nics_of_hosts: int, mtus: Sequence[Any]) -> Iterator[Problem]:
-        """Problems with too many NICs, and with sizes that do not match the levels of the factor mtu; their paths are
-        relative to these parameters."""
+    def needed_hosts(self) -> tuple[int, str]:
+        """Three with senders, of which two may send."""
+        return super().needed_hosts() if self.senders is None else (3, "senders")
+
+    def misfits(self, hosts: Sequence[str], nics_of_hosts: int, mtus: Sequence[Any]) -> Iterator[Problem]:
+        """Problems with hosts that are not there, with too many NICs, and with sizes that do not match the levels of
+        the factor mtu; their paths are relative to these parameters."""
+        if self.senders is not None:
+            yield from senders_problems(self.senders, self.receiver, self.receivers or {}, hosts)
+        if self.few is not None:
+            named = [list(each) for each in self.senders or ()]
+            yield from few_problems(self.few, named or [hosts[:-1]])
         if max(self.nics, default=1) > nics_of_hosts:
             expected = f"at most {nics_of_hosts}, the number of NICs that every host has"
             yield Problem(("nics",), max(self.nics), f"{expected} (topology: {{rack: {{nics: 2}}}} gives each two)")
@@ -201,6 +266,11 @@ class Mixed(Parameters):
             raise Problem(("rr", "pattern"), self.rr.pattern, "one-to-one: the other hosts send the bulk")
         return self
 
+    @property
+    def unpaced(self) -> str | None:
+        """Nothing, unless the `rate` of the bulk paces already."""
+        return _paced_by(self.bulk.rate, "bulk.rate")
+
     def conditions(self) -> list[dict[str, Any]]:
         """The conditions of rr, and those of the bulk streams with the prefix `bulk_`."""
         bulk: dict[str, list[Any]] = {"bulk_flows": self.bulk.flows, "bulk_bits_per_second": self.bulk.rate}
@@ -263,7 +333,9 @@ class Ftp(Parameters):
         return grid({"size_bytes": self.size, "pattern": self.pattern}, {"repeat_seconds": self.repeat})
 
 
-_OF_HOSTS: tuple[type[Parameters], ...] = (Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web)
+_OF_HOSTS: tuple[type[Parameters], ...] = (
+    Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web, Incast, Iscsi, Ceph, Nfs,
+)  # fmt: skip
 _SIMULATED: tuple[type[Parameters], ...] = (*traffic.TRAFFIC, Replay)
 WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *_SIMULATED)}
 
@@ -281,7 +353,10 @@ class Workload(Model):
     command: Command | None = None
     mapreduce: MapReduce | None = None
     web: Web | None = None
-    incast: traffic.Incast | None = None
+    incast: Incast | None = None
+    iscsi: Iscsi | None = None
+    ceph: Ceph | None = None
+    nfs: Nfs | None = None
     shuffle: traffic.Shuffle | None = None
     users: traffic.Users | None = None
     arrivals: traffic.Arrivals | None = None

@@ -7,12 +7,12 @@ from typing import Any
 
 from framegauge import quantities
 
-__all__ = ["OF_TRAFFIC", "amounts", "of_traffic", "users"]
+__all__ = ["OF_TRAFFIC", "amounts", "mtus", "of_traffic", "rate", "senders", "storage", "users"]
 
-# The conditions of workloads that are only simulated.
+# The conditions of traffic as applications make it.
 OF_TRAFFIC = (
-    "unit_bytes", "block_bytes", "servers", "at_once", "mean_think_seconds", "response_sizes", "flow_sizes", "load",
-    "recording", "copies", "speed", "ends",
+    "unit_bytes", "block_bytes", "servers", "at_once", "reduces", "mean_think_seconds", "response_sizes", "flow_sizes",
+    "load", "recording", "copies", "speed", "ends",
 )  # fmt: skip
 
 
@@ -26,8 +26,8 @@ def of_traffic(name: str, value: Any) -> str:
         return f"{name.removesuffix('_sizes')}s {value}"
     if name == "load":
         return f"load {value:g}"
-    if name == "servers":
-        return f"{value} server{'' if value == 1 else 's'}"
+    if name in ("servers", "reduces"):
+        return f"{value} {'server' if name == 'servers' else 'reducer'}{'' if value == 1 else 's'}"
     if name in ("recording", "speed", "ends"):
         return f"{name} {value:g}" if name == "speed" else f"{name} {value}"
     if name == "copies":
@@ -35,9 +35,55 @@ def of_traffic(name: str, value: Any) -> str:
     return f"{value} {name.replace('_', ' ')}"
 
 
+def mtus(value: Mapping[str, int]) -> str:
+    """MTUs by host: "1500/9000", "9000/h2 1500", and with others: "1500/storage network 9000", "9000/routes 1500"."""
+    names = {"default": "", "storage": "storage network "}
+    if "default" not in value:
+        names |= {host: "" for host in value if host not in ("storage", "routes")}
+    return "/".join(f"{names.get(key, f'{key} ')}{mtu}" for key, mtu in value.items())
+
+
+def storage(given: Mapping[str, Any]) -> Iterator[str]:
+    """What is done to storage: "random write", "depth 4", "replication 3"."""
+    if "operation" in given and "access" in given:
+        yield f"{given['access']} {given['operation']}"
+    yield from (f"{name} {given[name]}" for name in ("depth", "replication") if name in given)
+    if "store" in given:
+        yield str(given["store"])
+    if given.get("storage_network"):
+        yield "storage network"
+
+
 def users(value: Any) -> str:
     """How many users there are: "20 users"."""
     return "users until saturation" if value == "saturate" else f"{value} user{'' if value == 1 else 's'}"
+
+
+def senders(flows: Mapping[str, int]) -> str:
+    """Who sends, with the number of flows where it is more than one: "from h1 to h12, h13 x2"."""
+    spans: list[tuple[list[str], int]] = []
+    for host, count in flows.items():
+        if spans and spans[-1][1] == count and _follows(spans[-1][0][-1], host):
+            spans[-1][0].append(host)
+        else:
+            spans.append(([host], count))
+    named = [
+        (hosts[0] if len(hosts) == 1 else f"{hosts[0]}{', ' if len(hosts) == 2 else ' to '}{hosts[-1]}")
+        + ("" if count == 1 else f" x{count}" if len(hosts) == 1 else f" x{count} each")
+        for hosts, count in spans
+    ]
+    return f"from {', '.join(named)}"
+
+
+def _follows(one: str, other: str) -> bool:
+    """Whether a host is the next after another: h13 is after h12."""
+    numbers = [name.removeprefix("h") for name in (one, other)]
+    return all(map(str.isdecimal, numbers)) and int(numbers[1]) == int(numbers[0]) + 1
+
+
+def rate(value: float | None) -> str:
+    """The rate of requests: "200/s", "closed loop"."""
+    return "closed loop" if value is None else f"{value:g}/s"
 
 
 def amounts(given: Mapping[str, Any]) -> Iterator[str]:
@@ -56,7 +102,7 @@ def amounts(given: Mapping[str, Any]) -> Iterator[str]:
     if given.get("header_bytes"):
         yield f"header {quantities.print_bytes(given['header_bytes'])} written separately"
     if "rate_per_second" in given:
-        rate = given["rate_per_second"]
-        yield "closed loop" if rate is None else f"{rate:g}/s {given.get('arrivals', '')}"
+        arrivals = given.get("arrivals", "") if given["rate_per_second"] is not None else ""
+        yield f"{rate(given['rate_per_second'])} {arrivals}".rstrip()
     if "duration_seconds" in given:
         yield quantities.print_seconds(given["duration_seconds"])

@@ -20,7 +20,8 @@ __all__ = ["CIRCUMSTANCES", "SETTINGS", "competitors", "fixed", "head", "is_sett
 # Conditions that somebody can set instead of the treatment, without their units.
 SETTINGS = (
     "mtu", "offloads", "tso", "gso_size", "lro", "gro", "hw_gro", "gro_size", "checksum", "moderation", "nagle",
-    "congestion_control", "qdisc", "queue", "buffer", "ecn", "routing", "sizes", "mtu_probing", "tuning",
+    "congestion_control", "qdisc", "queue", "buffer", "ecn", "routing", "sizes", "mtu_probing", "pacing", "mptcp",
+    "tuning",
 )  # fmt: skip
 # Factors that are as they are: the network and what it runs on.
 CIRCUMSTANCES = ("rtt", "skew", "shaping", "overlay")

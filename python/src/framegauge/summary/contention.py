@@ -17,7 +17,7 @@ from framegauge.summary.flows import Contention, Flow
 
 __all__ = ["MOST_ROWS", "SHARED", "arm_name", "beside", "entries", "lines", "row_name"]
 
-SHARED = ("fairness", "smallest_goodput")  # metrics of how flows shared
+SHARED = ("fairness", "smallest_goodput", "share_of_few")  # metrics of how flows shared
 MOST_ROWS = 8  # more flows than this are grouped by input port
 _ORDER = {"baseline": 0, "control": 1}
 
@@ -148,7 +148,6 @@ def _drops(found: Sequence[Contention]) -> Iterator[dict[str, Any]]:
 def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[str, Any]:
     """One entry. `share_by_length`: the share of dropped frames that were part of runs of each length."""
     runs = [length for each in found for length in each.lengths]
-    total = sum(runs)
     frames = [each.frames for each in found if each.frames is not None]
     return {
         "port": port,
@@ -156,10 +155,7 @@ def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[st
         "dropped_frames": sum(each.dropped_frames for each in found),
         "frames": sum(frames) if len(frames) == len(found) else None,
         "longest": max(runs),
-        "share_by_length": {
-            name: sum(length for length in runs if drop_runs.bin_of(length) == name) / total
-            for name, _, _ in drop_runs.BINS
-        },
+        "share_by_length": drop_runs.shares(runs),
     }
 
 

@@ -18,7 +18,7 @@ from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.worst_case import Bound
-from framegauge.summary import big_tcp, contention, flows, levels, lost_time
+from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -52,6 +52,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
     found, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
     treatments = sum(each.judged is not None and each.role != "control" for each in found)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
+    any_differs = any(each.control_differs for each in found)
     return {
         "schema": SCHEMA,
         "question": saved.plan["question"],
@@ -82,6 +83,8 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "why": why(saved.runs, found, key),
         "lost_time": lost_time.entries(saved.runs, key),
         "flows": contention.entries(flows.read(saved), key),
+        "switch": switch.entries(saved.runs, saved.plan["margins"], key),
+        "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
         "not_measured": [
             {"metric": metric, "why": why} for metric, why in not_measured(rows, saved.plan["margins"]).items()
         ],

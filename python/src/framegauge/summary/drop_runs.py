@@ -5,7 +5,7 @@ The run ends when the port takes in a frame of the same input port (`pipe/README
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 from framegauge.results import spools
 from framegauge.results.spools import dig
 
-__all__ = ["BINS", "DropRuns", "bin_of", "by_input", "drops", "ends", "lengths", "read"]
+__all__ = ["BINS", "DropRuns", "by_input", "drops", "ends", "lengths", "read", "shares"]
 
 # The bins of a histogram of run lengths: name, from, to.
 BINS: Sequence[tuple[str, int, float]] = (
     ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 16), ("17-32", 17, 32),
     ("33+", 33, float("inf")),
 )  # fmt: skip
+_NAMES = ("port", "input_port", "action", "reason")
 COLUMNS = ("time_seconds", "port", "input_port", "frame_bytes", "queue_bytes", "run_length")
 
 
@@ -41,9 +42,10 @@ class DropRuns:
     frames: int | None
 
 
-def bin_of(length: int) -> str:
-    """The name of the bin for a run of this length."""
-    return next(name for name, low, high in BINS if low <= length <= high)
+def shares(found: Sequence[int]) -> dict[str, float]:
+    """By bin, the share of all dropped frames that were part of a run of such a length; of one run at least."""
+    each = np.asarray(found, dtype=np.int64)
+    return {name: int(each[(each >= low) & (each <= high)].sum()) / int(each.sum()) for name, low, high in BINS}
 
 
 def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
@@ -52,7 +54,8 @@ def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
     Within a run the numbers of drops increase; the number of the last drop is the length of the run.
     """
     found = np.asarray(numbers, dtype=np.int64)
-    return [int(number) for number in found[ends(found)]]
+    last: list[int] = found[ends(found)].tolist()
+    return last
 
 
 def ends(numbers: np.ndarray) -> np.ndarray:
@@ -60,10 +63,11 @@ def ends(numbers: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(numbers[1:] <= numbers[:-1], [True] * (len(numbers) > 0)))
 
 
-def drops(path: Path) -> pa.Table | None:
-    """The rows about drops by a port itself, without marks and without losses on its link. None without a table."""
-    found = spools.table(path)
-    if found is None or not set(COLUMNS) <= set(found.column_names):
+def drops(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+    """The rows about drops by a port itself, without marks and without losses on its link: all columns, or at least the
+    `wanted` ones, which takes less time. None without a table that has them."""
+    found = spools.table(path, None if wanted is None else {*wanted, *_NAMES}, _NAMES)
+    if found is None or not set(COLUMNS if wanted is None else wanted) <= set(found.column_names):
         return None
     # Older folders lack marks, and these columns.
     for name, keep in (("action", pc.equal), ("reason", pc.not_equal)):
@@ -74,10 +78,11 @@ def drops(path: Path) -> pa.Table | None:
 
 def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
     """The drops of a run for every port and input port that has any on record, in order of their names."""
-    found = drops(path)
+    found = drops(path, ("port", "input_port", "run_length"))
     if found is None or not found.num_rows:
         return []
-    numbers = {key: rows["run_length"].to_numpy() for key, rows in by_input(found).items()}
+    every = found["run_length"].to_numpy()
+    numbers = {key: every[rows] for key, rows in _rows(found).items()}
     waits = dig(record, "measure", "fabric", "waits") or ()
     left = {(wait["port"], wait["input_port"]): wait["frames"] for wait in waits}
     whole = _whole(record, numbers)
@@ -92,13 +97,21 @@ def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
 
 def by_input(found: pa.Table) -> dict[tuple[str, str], pa.Table]:
     """The rows of each port and input port, in their order."""
+    return {key: found.take(rows) for key, rows in _rows(found).items()}
+
+
+def _rows(found: pa.Table) -> dict[tuple[str, str], np.ndarray]:
+    """The indices of the rows of each port and input port, in their order."""
     codes = [found[name].combine_chunks().dictionary_encode() for name in ("port", "input_port")]
     first, second = (code.indices.to_numpy() for code in codes)
     both = first.astype(np.int64) * len(codes[1].dictionary) + second
+    # Numbers of 16 bits, which almost all are, take a tenth of the time to sort.
+    both = both.astype(np.min_scalar_type(int(both.max())))
     order = np.argsort(both, kind="stable")
     edges = np.flatnonzero(np.diff(both[order])) + 1
-    parts = [found.take(part) for part in np.split(order, edges)]
-    return {(part["port"][0].as_py(), part["input_port"][0].as_py()): part for part in parts}
+    return {
+        (codes[0][int(part[0])].as_py(), codes[1][int(part[0])].as_py()): part for part in np.split(order, edges)
+    }  # fmt: skip
 
 
 def _whole(record: Mapping[str, Any], numbers: Mapping[tuple[str, str], np.ndarray]) -> set[str]:

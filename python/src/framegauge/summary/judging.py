@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from framegauge.metrics import METRICS
+from framegauge.metrics import METRICS, SHARE_OF_FEW
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison, is_settled as statistics_settled, judge
 from framegauge.statistics.ordered import Smallest, smallest
@@ -15,7 +15,8 @@ from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.power import REFERENCE_OF_TWO, Spread
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sequential import StoppingRule
-from framegauge.statistics.verdict import Verdict
+from framegauge.statistics.verdict import WITHOUT_FIGURES, Verdict
+from framegauge.summary import few
 
 __all__ = [
     "compare",
@@ -59,7 +60,7 @@ def doubted(found: Sequence[Comparison]) -> list[Comparison]:
     line = "an A/A control of this study differs from the identical baseline, so nothing is claimed"
     return [
         replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), unseen_stalls=None)
-        if each.role != "control" and each.verdict not in (Verdict.SUSPECT, Verdict.NOT_JUDGED)
+        if each.role != "control" and each.verdict not in (Verdict.SUSPECT, *WITHOUT_FIGURES)
         else each
         for each in found
     ]
@@ -83,9 +84,13 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
     if not rule_of(plan).looks_after(blocks):
         return False
     found = _judged(plan, rows, explain=False)
-    return statistics_settled(found) and all(
-        each.is_settled for each in smallest_levels(plan, rows, found) if each.cell is None
-    )
+    if not statistics_settled(found):
+        return False
+    if SHARE_OF_FEW in plan["margins"] and not all(
+        each.is_settled for each in few.judged(plan, rows, rule_of(plan), False)
+    ):
+        return False
+    return all(each.is_settled for each in smallest_levels(plan, rows, found) if each.cell is None)
 
 
 def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Comparison]) -> list[Smallest]:
@@ -139,7 +144,7 @@ def row(run: Run) -> Row:
     """A run as a row for the statistics."""
     return Row(
         run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
-        bool(run.excluded), run.readings.get("not_measured", {}), run.number,
+        bool(run.excluded), run.readings.get("not_measured", {}), run.number, run.failure,
     )  # fmt: skip
 
 

@@ -14,9 +14,10 @@ The kind of answer follows from the verdicts on treatments alone (A/A controls c
                                                some metrics better and the others inside is yes
     where no more is asked than whether the
     treatment is not worse: never worse        yes
+    a workload does not work at some level     no if nothing is better elsewhere, else it depends on the level
 
 The sentence says what is better, where and by how much; then what is worse; then where there is no practical
-difference; and then what is open, with the intervals.
+difference; then what is open, with the intervals; and then what does not work.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: the sentence, which begins with its kind."""
+    """An answer: the sentence, which begins with its kind; that of a study is a Kind."""
 
-    kind: Kind
+    kind: enum.StrEnum
     text: str
 
 
@@ -74,7 +75,7 @@ class Number:
 
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
-NOT_WORSE = "not worse"
+NOT_WORSE, BROKEN = "not worse", "does not work"
 _SETTLED = (BETTER, WORSE, INSIDE, NOT_WORSE)
 
 
@@ -85,16 +86,38 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         return _answer(Kind.SUSPECT, f"this study is not evidence, because {reason}")
     if (reason := _why_not_judged(summary, treated)) is not None:
         return _answer(Kind.NO_ANSWER, reason)
+    broken = [each for each in treated if each["verdict"] == BROKEN]
+    treated = [each for each in treated if each["verdict"] != BROKEN]
+    if not treated:
+        return _answer(Kind.NO, _broken(summary, broken))
     undecided = [each for each in treated if each["verdict"] == UNDECIDED]
     settled = [each for each in treated if each["verdict"] in _SETTLED]
     lost = len(treated) - len(settled) - len(undecided)
-    if lost == len(treated):
+    if lost == len(treated) and not broken:
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
     why = "because too many of their runs were lost, or not at random"
     rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
+    if broken:
+        text += f"; but {_broken(summary, broken)}"
+        works = any(each["verdict"] == BETTER for each in settled)
+        kind, on = (Kind.DEPENDS, f" on {_treatment_of(broken)}") if works else (Kind.NO, "")
     return _answer(kind, text, on + (", as far as decided" if undecided and kind is not Kind.UNDECIDED else ""))
+
+
+def _broken(summary: Mapping[str, Any], found: Sequence[Verdict]) -> str:
+    """What does not work, with the reason of its first run: "nfs, udp does not work at MTU 9000 (h2: 0 of …)"."""
+    cells = words.Cells(summary["verdicts"])
+    said: dict[str, None] = {}
+    for each in found:
+        why = f" ({each['warnings'][0]})" if each["warnings"] else ""
+        said[f"{cells.name(each)} does not work at {claims.level_of(each)}{why}"] = None
+    return words.joined(list(said))
+
+
+def _treatment_of(found: Sequence[Verdict]) -> str:
+    return f"the {words.factor(next(name for name in found[0]['treatment'] if name != 'estimate'))}"
 
 
 def _asks_no_more(summary: Mapping[str, Any]) -> bool:

@@ -33,6 +33,7 @@ __all__ = [
     "of_workload",
     "quantity",
     "shares",
+    "span",
     "subject",
     "verdict",
     "word",
@@ -45,7 +46,7 @@ _WORDS = {
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
     "nics": "NICs", "changes": "", "gso_size_bytes": "GSO size", "gro_size_bytes": "GRO size",
-    "mtu_probing": "MTU probing",
+    "mtu_probing": "MTU probing", "receiver": "to", "mptcp": "MPTCP",
 }  # fmt: skip
 _AGGREGATES = ("gso_size_bytes", "gro_size_bytes")
 _SIZES = {"socket_buffer_bytes", "message_bytes"}
@@ -93,9 +94,7 @@ def level(value: Any) -> str:
     ):
         return _sizes(value)
     if isinstance(value, Mapping):
-        if "default" in value:
-            return "/".join(f"{mtu}" if host == "default" else f"{host} {mtu}" for host, mtu in value.items())
-        return "/".join(str(mtu) for mtu in value.values())
+        return amounts.mtus(value)
     if isinstance(value, bool):
         return "on" if value else "off"
     return quantities.print_seconds(value) if isinstance(value, float) else str(value)
@@ -203,6 +202,11 @@ def shares(values: Sequence[float]) -> list[str]:
     return [f"{abs(100 * value):.{_digits(values)}f} %" for value in values]
 
 
+def span(ends: Sequence[str]) -> str:
+    """From the first to the last, or what both are: "5.3 %", "5.3 % to 19 %"."""
+    return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
+
+
 def margin(value: float) -> str:
     """A declared share as a percentage, without rounding: 0.01 is "1 %"."""
     return f"{100 * value:g} %"
@@ -229,6 +233,12 @@ def condition(name: str, value: Any) -> str:
         return amounts.of_traffic(name, value)
     if name == "users":
         return amounts.users(value)
+    if name == "rate_per_second":
+        return amounts.rate(value)
+    if name == "senders" and isinstance(value, Mapping):
+        return amounts.senders(value)
+    if name == "receivers" and isinstance(value, Mapping):
+        return ", ".join(f"{sender} to {receiver}" for sender, receiver in value.items())
     if name == "nics":
         return f"{value} NIC{'' if value == 1 else 's'}"
     if name == "sizes" and value is None:
@@ -256,10 +266,14 @@ def _shape(given: Mapping[str, Any]) -> Iterator[str]:
             yield f"x{given[name]}"
     if given.get("nics", 1) != 1:
         yield condition("nics", given["nics"])
+    yield from amounts.storage(given)
     if given.get("sizes") is not None:
         yield condition("sizes", given["sizes"])
     if given.get("pattern", "one-to-one") != "one-to-one":
         yield str(given["pattern"])
+    for name in ("senders", "receiver", "receivers", "few"):
+        if given.get(name) is not None:
+            yield condition(name, given[name])
     if given.get("offered_bits_per_second") is not None:
         yield f"{quantities.print_bits_per_second(given['offered_bits_per_second'])} offered"
     if "direction" in given:  # from files of other tools
@@ -299,7 +313,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
     network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
-    for name in (*network, *_AGGREGATES, "mtu_probing", "tuning"):
+    for name in (*network, *_AGGREGATES, "mtu_probing", "pacing", "mptcp", "tuning"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

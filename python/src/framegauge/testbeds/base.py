@@ -28,7 +28,10 @@ __all__ = [
     "is_qdisc",
 ]
 
-_IF_GIVEN = ("hw_gro", "initial_window_segments", "initial_receive_window_segments")
+_IF_GIVEN = (
+    "storage_mtu", "route_mtu", "hw_gro", "initial_window_segments", "initial_receive_window_segments", "pacing",
+    "mptcp",
+)  # fmt: skip
 NO_AGGREGATES: Mapping[str, int] = MappingProxyType({})
 # The folders in which an agent finds programs to start in a host, in addition to its PATH
 # (crates/linux/src/process.rs).
@@ -55,13 +58,16 @@ def afterwards(put_back: Callable[[], object]) -> Iterator[None]:
 class Conditions:
     """The conditions of a run, in base units.
 
-    `mtu` names the hosts, in order. `bits_per_second` None: unshaped. `nagle` None: the workload's default. Any other
-    None means that a setting is left unchanged, which happens only on the user's own hosts. `network` has the keys of
-    `rack.up` that describe how hosts are joined and differ from their defaults (pipe/README.md). `shaping` False: no
-    shaper bounds the hosts' queues. `changes` are made during the run, in this order: `at_seconds` from the start of
-    the measurement, and `set`, the params of `rack.set`. `gso_bytes` and `gro_bytes` are the largest aggregates that
-    the hosts' stacks build and merge; `aggregate_bytes` is what the shaper leaves room for. `hw_gro` is GRO in the
-    hardware of the user's own hosts. The initial windows are those of the hosts' routes; None: the kernel's own.
+    `mtu` names the hosts, in order. `storage_mtu` is that of all second NICs; None: their hosts'. `route_mtu` is that
+    of all routes of hosts; None: their interfaces'. `bits_per_second` None: unshaped. `nagle` None: the workload's
+    default. Any other None means that a setting is left unchanged, which happens only on the user's own hosts.
+    `network` has the keys of `rack.up` that describe how hosts are joined and differ from their defaults
+    (pipe/README.md). `shaping` False: no shaper bounds the hosts' queues. `changes` are made
+    during the run, in this order: `at_seconds` from the start of the measurement, and `set`, the params of `rack.set`.
+    `gso_bytes` and `gro_bytes` are the largest aggregates that the hosts' stacks build and merge; `aggregate_bytes` is
+    what the shaper leaves room for. `hw_gro` is GRO in the hardware of the user's own hosts. The initial windows are
+    those of the hosts' routes; None: the kernel's own. `pacing` and `mptcp` are levels of networks.pacing and
+    networks.multipath; None: the workload's default.
     """
 
     testbed: Literal["fabric", "kernel", "hosts", "simulation"]
@@ -92,11 +98,25 @@ class Conditions:
     hw_gro: bool | None = None
     initial_window_segments: int | None = None
     initial_receive_window_segments: int | None = None
+    pacing: str | None = None
+    mptcp: str | None = None
+    storage_mtu: int | None = None
+    route_mtu: int | None = None
 
-    def mtus(self, host: str) -> list[int]:
-        """All MTUs that a host has in a run, in order: one, unless it is changed."""
-        asked = [each["set"] for each in self.changes]
-        return [self.mtu[host], *(each["mtu"] for each in asked if each.get("host") == host)]
+    def mtus(self, host: str, nic: int = 1) -> list[int]:
+        """All MTUs that a host's NIC of this number has in a run, in order: one, unless it is changed."""
+        first = self.mtu[host] if nic == 1 or self.storage_mtu is None else self.storage_mtu
+        names, asked = (host, f"{host}.{nic}"), [each["set"] for each in self.changes]
+        return [first, *(each["mtu"] for each in asked if each.get("host") in names and "mtu" in each)]
+
+    def sent_mtus(self, host: str, nic: int = 1) -> list[int]:
+        """The largest packets that a host sends by a NIC, in order: routes may be held at less than its MTUs."""
+        return [mtu if self.route_mtu is None else min(mtu, self.route_mtu) for mtu in self.mtus(host, nic)]
+
+    @property
+    def first_mtus(self) -> list[int]:
+        """The MTUs of hosts at the beginning, and that of the storage network if it has one of its own."""
+        return [*self.mtu.values(), *([] if self.storage_mtu is None else [self.storage_mtu])]
 
     def set_on(self, one: str, other: str, key: str) -> list[Any]:
         """The values of a key of `rack.set` that changes give to the link from one node to another, in order."""
@@ -116,8 +136,9 @@ class Conditions:
     @property
     def hosts_and_link(self) -> Json:
         """The hosts, and what every link is unless `network` says otherwise, as racks and simulations take them."""
+        second = {} if self.storage_mtu is None else {"second_mtu": self.storage_mtu}
         return {
-            "hosts": [{"name": name, "mtu": mtu} for name, mtu in self.mtu.items()],
+            "hosts": [{"name": name, "mtu": mtu, **second} for name, mtu in self.mtu.items()],
             "link": {
                 "bits_per_second": self.bits_per_second,
                 "rtt_seconds": self.rtt_seconds,

@@ -27,7 +27,8 @@ OWN_FILES, FILES_A_HOST, FILES_A_LOGIN = 64, 4, 7
 
 
 class ListedHosts:
-    """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason.
+    """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason,
+    which is the caller's to tell.
 
     `commands` start the agents of hosts on this machine that are of no kind known here.
     """

@@ -106,8 +106,6 @@ class Logins:
                     if isinstance(opened, Agent) or TURNED_AWAY not in opened.why or self._ending.wait(pause):
                         break
                     opened = self._try(remote)
-        if isinstance(opened, Unreachable) and not self._ending.is_set():
-            self._say(opened.why)
         return opened
 
     def _try(self, remote: Remote) -> Agent | Unreachable:

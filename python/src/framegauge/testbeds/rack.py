@@ -110,29 +110,45 @@ class RackTestbed:
             )
             for host in built["hosts"]
         ]  # fmt: skip
-        later = {mtu for host in conditions.hosts for mtu in conditions.mtus(host)[1:]}
+        later = {mtu for host in conditions.hosts for nic in (1, 2) for mtu in conditions.mtus(host, nic)[1:]}
         if later:
             built["later_ceilings"] = [self._ceiling(conditions, mtu) for mtu in sorted(later)]
+        built |= self._of_storage(conditions)
+        if conditions.route_mtu is not None:
+            for name in conditions.hosts:
+                self._agent.request("rack.set", {"host": name, "route_mtu": conditions.route_mtu})
         self._standing = conditions, built
         return built
 
     def again(self, conditions: Conditions) -> Json | None:
-        """Gives the hosts that are up other MTUs, by `rack.set`. Routers would need theirs, and an overlay its own."""
+        """Gives the hosts that are up other MTUs, by `rack.set`. Routers would need theirs, an overlay and held routes
+        their own."""
         if self._standing is None:
             return None
         old, built = self._standing
-        only_mtu = replace(old, mtu=conditions.mtu) == conditions and list(old.mtu) == list(conditions.mtu)
+        same = replace(old, mtu=conditions.mtu, storage_mtu=conditions.storage_mtu)
+        only_mtu = same == conditions and list(old.mtu) == list(conditions.mtu)
         if not only_mtu or conditions.changes or conditions.overlay is not None or built["routers"]:
             return None
-        for name, mtu in conditions.mtu.items():
-            if mtu != old.mtu[name]:
-                self._agent.request("rack.set", {"host": name, "mtu": mtu})
+        if conditions.route_mtu is not None:
+            return None
+        for host in built["hosts"]:
+            for number, nic in enumerate(host["nics"], 1):
+                (before,), (mtu,) = old.mtus(host["name"], number), conditions.mtus(host["name"], number)
+                if mtu != before:
+                    self._agent.request("rack.set", {"host": nic["end"], "mtu": mtu})
         ceilings = {name: self._ceiling(conditions, mtu) for name, mtu in conditions.mtu.items()}
-        self._standing = conditions, {**built, "ceilings": ceilings}
+        kept = {name: value for name, value in built.items() if name != "storage_ceiling"}
+        self._standing = conditions, {**kept, "ceilings": ceilings, **self._of_storage(conditions)}
         return dict(self._standing[1])
 
+    def _of_storage(self, conditions: Conditions) -> Json:
+        """`storage_ceiling`, if the storage network has an MTU of its own."""
+        mtu = conditions.storage_mtu
+        return {} if mtu is None else {"storage_ceiling": self._ceiling(conditions, mtu)}
+
     def _ceiling(self, conditions: Conditions, mtu: int) -> Json:
-        """The ceiling for an MTU that hosts get only later, in the form of `ceilings` of `rack.up`."""
+        """The ceiling for an MTU that `rack.up` tells none of, in the form of `ceilings` of `rack.up`."""
         asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
         wire = self._agent.request("frames.wire", asked)
         inside = next(each for each in wire["families"] if each["family"] == conditions.family)
@@ -146,12 +162,13 @@ class RackTestbed:
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
         """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU and the
         kernel's initial windows; otherwise None."""
-        if conditions.bits_per_second is None or len(set(conditions.mtu.values())) != 1:
+        if conditions.bits_per_second is None or len(set(conditions.first_mtus)) != 1:
             return None
         if (
             conditions.overlay is not None
             or conditions.initial_window_segments is not None
             or conditions.initial_receive_window_segments is not None
+            or conditions.route_mtu is not None
             or conditions.changes
             or not {"topology", "links", "background"}.isdisjoint(conditions.network)
         ):

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from framegauge.check.judgement.groups import subnet
 
 __all__ = [
-    "COVERAGE_OF", "Cost", "Member", "Plan", "expected_cost", "flows_needed", "member_coverage", "plan",
+    "COVERAGE_OF", "FULL_MESH_HOSTS", "PEERS", "Cost", "Member", "Plan", "expected_cost", "flows_needed",
+    "member_coverage", "plan",
 ]  # fmt: skip
 
 FULL_MESH_HOSTS = 64

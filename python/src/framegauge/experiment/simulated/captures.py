@@ -1,4 +1,4 @@
-"""Captures of ports in simulated runs: which ports, in which runs, and whether there are such."""
+"""Captures of ports and hosts in simulated runs: which, in which runs, and whether there are such."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_TIME_SECONDS = 1e-9
 
 @dataclass(frozen=True)
 class Captures:
-    """Ports, and numbers of runs; without numbers, the runs of the first block."""
+    """Ports and hosts, and numbers of runs; without numbers, the runs of the first block."""
 
     ports: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
@@ -38,7 +38,7 @@ def asked(ports: Sequence[str], runs: str | None) -> Captures:
     if runs is None:
         return Captures(names)
     if not names:
-        raise InputError("--pcap-runs: found no --pcap, expected the ports to capture")
+        raise InputError("--pcap-runs: found no --pcap, expected the ports or hosts to capture")
     numbers = [each.strip() for each in runs.split(",")]
     if not all(each.isascii() and each.isdecimal() and 0 < len(each) <= 9 and int(each) > 0 for each in numbers):
         raise InputError(f'--pcap-runs: found "{runs}", expected numbers of runs, such as 1,2')
@@ -60,8 +60,8 @@ def told(captures: Captures, runs: Sequence[Planned], of: int) -> str:
 
 
 def check(captures: Captures, runs: Sequence[Planned], simulate: Simulate) -> None:
-    """InputError if the network of one of these runs has no such port. The simulator says which ports there are: a
-    network without work costs next to nothing."""
+    """InputError if the network of one of these runs has no such port or host. The simulator says which ports there
+    are: a network without work costs next to nothing."""
     seen = set()
     for each in runs:
         idle = {**scenario_of(each), "flows": [], "end_seconds": NO_TIME_SECONDS, "seed": 1}
@@ -69,7 +69,9 @@ def check(captures: Captures, runs: Sequence[Planned], simulate: Simulate) -> No
         if network in seen:
             continue
         seen.add(network)
-        there = [port["port"] for port in simulate(idle, lambda _: None).result["ports"]]
-        for port in captures.ports:
-            if port not in there:
-                raise InputError(f"--pcap: {unknown('port', port, there)}")
+        there = {"port": [port["port"] for port in simulate(idle, lambda _: None).result["ports"]]}
+        there["host"] = [host["name"] for host in idle["hosts"]]
+        for name in captures.ports:
+            kind = "port" if ">" in name else "host"
+            if name not in there[kind]:
+                raise InputError(f"--pcap: {unknown(kind, name, there[kind])}")

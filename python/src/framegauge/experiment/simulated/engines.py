@@ -52,7 +52,7 @@ class _Cluster:
     """Simulations on the workers of a cluster; they tell no progress."""
 
     def __init__(self, client: Any) -> None:
-        self._client, self._agent = client, cluster.sent(client)
+        self._client, self._agent = client, cluster.agent(client)
         self._lock = threading.Lock()
         self._running: list[Any] = []
         self._stopped = False

@@ -12,18 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 
 from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
-from framegauge.evidence import conservation, steady, waits
+from framegauge.evidence import conservation, few, steady, waits
 from framegauge.experiment.runner import load_failures
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
-from framegauge.files.tables import Unfit, table
+from framegauge.files.tables import Unfit, table, written
 from framegauge.printable import one_line
 from framegauge.results.journal import Run
 from framegauge.testbeds.base import Conditions, Host, Json
+from framegauge.workloads.few_over_time import over_time
 from framegauge.workloads.work import Known, Outcome, Work
 
 __all__ = ["Judged", "judged"]
@@ -47,7 +47,7 @@ def judged(
     rounds = completions(done)
     network = found.result["network"]
     kept = {"completions": rounds, "flows": flows(work, done, rounds, network)}
-    bulk = {"drops": found.tables["drops"], **found.captures, **{name: _file(each) for name, each in kept.items()}}
+    bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(each) for name, each in kept.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
     try:
@@ -57,10 +57,12 @@ def judged(
     record["workload"] = told
     record["counters_after"] = _timeouts(work, found.result)
     run = _checked(run, conditions, workload, record, tables)
+    if (course := over_time(record["workload"], tables)) is not None:
+        bulk["few"] = written(course)
     if len(tables) > MOST_TABLES:
         record["workload"] = {**told, "runs": []}
     else:
-        bulk |= {name: _file(each) for name, each in tables.items()}
+        bulk |= {name: written(each) for name, each in tables.items()}
     return run, _small(record), bulk
 
 
@@ -110,6 +112,7 @@ def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
 
 def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, tables: Mapping[str, pa.Table]) -> Run:
     done = record["workload"]
+    done |= few.sharing(conditions, record)
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables)
     part = steady.of_streams(done, tables)
@@ -120,6 +123,7 @@ def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, ta
     lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
     readings: Json = {
         **waits.readings(record),
+        **few.readings(record),
         "ceiling_bits_per_second": lowest * done.get("links", 1),
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
@@ -144,10 +148,3 @@ def _small(record: Json) -> Json:
             record.pop(key, None)
         record["rack"]["ceilings"] = {str(each["mtu"]): each for each in record["rack"]["ceilings"].values()}
     return record
-
-
-def _file(found: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, found.schema) as writer:
-        writer.write_table(found)
-    return bytes(sink.getvalue().to_pybytes())

@@ -16,6 +16,7 @@ RACK_TCP: Mapping[str, int] = {"tso_rtt_log": 0, "output_limit_bytes": 32768}
 PORT_SAMPLE_SECONDS = 10e-6  # at first; further apart in longer runs (crates/simulator/src/series.rs)
 MOST_SAMPLES = 2_000_000  # of all flows together: more flows are sampled less often
 USUAL_WINDOWS = (65_535, 16_777_216)  # the receive window at first and at most, as crates/simulator/src/settings.rs
+USUAL_PACING = (200, 120)  # in slow start and otherwise, as there
 
 
 def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: int) -> Json:
@@ -82,6 +83,10 @@ def _sysctls(given: Mapping[str, str]) -> Json:
                 found["minimum_rto_seconds"] = int(values[0]) * 1e-6
             case "limit_output_bytes" | "tso_rtt_log" as key:
                 found[{"limit_output_bytes": "output_limit_bytes"}.get(key, key)] = int(values[0])
+            case "pacing_ss_ratio":
+                found["pacing_percent"] = (int(values[0]), found.get("pacing_percent", USUAL_PACING)[1])
+            case "pacing_ca_ratio":
+                found["pacing_percent"] = (found.get("pacing_percent", USUAL_PACING)[0], int(values[0]))
             case "rmem" if len(values) == 3:
                 first, most = (int(value) // 2 for value in values[1:])
                 found["receive_window_bytes"] = (min(first, USUAL_WINDOWS[0]), max(most, 1))

@@ -20,7 +20,7 @@ from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.summary import claims, competitors, judging, levels, words
 from framegauge.summary.sentence import Kind, answer
 
-__all__ = ["decide"]
+__all__ = ["RISKS", "decide"]
 
 NO_EVIDENCE = "This study is not evidence, so nothing is claimed"
 WORSE, UNDECIDED = "worse", "undecided"

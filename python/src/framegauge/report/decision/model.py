@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from framegauge.summary.sentence import Answer
 
-__all__ = ["SCHEMA", "Decision", "Line", "Part", "Risks", "document", "split"]
+__all__ = ["SCHEMA", "Choice", "Decision", "Line", "Part", "Risks", "document", "sections", "split"]
 
 SCHEMA = 1
 
 Line = str | tuple[str, str]  # text, or text and a command to copy
+
+
+class Choice(enum.StrEnum):
+    """What to do about a change; its value is how the answer begins."""
+
+    DO_IT = "Do it"
+    SUBNET_ONLY = "Do it for this subnet only"
+    DO_NOT = "Don't"
+    CANNOT_TELL = "Can't tell"
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class Risks:
 
 @dataclass(frozen=True)
 class Decision:
-    """`beside` is what must be read together with the answer."""
+    """`beside` is what must be read together with the answer; `whole` has what does not fit on a sheet, and `footer`
+    names the files."""
 
     goal: str
     scope: str
@@ -48,6 +59,8 @@ class Decision:
     answer: Answer
     beside: Sequence[str]
     parts: Sequence[Part]
+    whole: str = "the full report"
+    footer: str = "The full report is report.html in the study's folder, and all figures are in its summary.json."
 
 
 def split(line: Line) -> tuple[str, str]:
@@ -64,14 +77,19 @@ def document(found: Decision) -> dict[str, Any]:
         "faithful": found.faithful,
         "answer": {"kind": str(found.answer.kind), "text": found.answer.text},
         "beside": list(found.beside),
-        "sections": [
-            {
-                "name": each.name,
-                "title": each.title,
-                "head": list(each.head),
-                "rows": [list(row) for row in each.rows],
-                "lines": [{"text": text, "command": command or None} for text, command in map(split, each.lines)],
-            }
-            for each in found.parts
-        ],
+        "sections": sections(found.parts),
     }
+
+
+def sections(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """The sections as JSON."""
+    return [
+        {
+            "name": each.name,
+            "title": each.title,
+            "head": list(each.head),
+            "rows": [list(row) for row in each.rows],
+            "lines": [{"text": text, "command": command or None} for text, command in map(split, each.lines)],
+        }
+        for each in parts
+    ]

@@ -15,7 +15,6 @@ from framegauge.summary.sentence import Answer
 
 __all__ = ["LIMITS", "shortened"]
 
-REPORT = "the full report"
 HALVES = ("risks", "not_measured")  # side by side
 LINES = 74  # on a sheet
 # Characters in a line: of a section, of one beside another, of a table, of the answer, of the title.
@@ -58,19 +57,19 @@ def _cut_to(found: Decision, limits: Limits) -> Decision:
     return replace(
         found,
         goal=_cut(found.goal, limits.text),
-        answer=Answer(found.answer.kind, _clauses(found.answer.text, limits.answer)),
+        answer=Answer(found.answer.kind, _clauses(found.answer.text, limits.answer, found.whole)),
         beside=[_cut(line, limits.text) for line in found.beside],
-        parts=[_short(each, limits) for each in found.parts],
+        parts=[_short(each, limits, found.whole) for each in found.parts],
     )
 
 
-def _short(part: Part, limits: Limits) -> Part:
+def _short(part: Part, limits: Limits, whole: str) -> Part:
     rows = [[_cut(cell, limits.cell) for cell in row] for row in part.rows[: limits.rows.get(part.name, 0)]]
     lines = [_short_line(line, limits) for line in part.lines[: limits.lines[part.name]]]
     left = [(len(part.rows) - len(rows), "row"), (len(part.lines) - len(lines), "line")]
     if said := " and ".join(f"{count} more {what}{'' if count == 1 else 's'}" for count, what in left if count):
-        whole = "The check" if part.name == "risks" else _sentence(REPORT)
-        lines.append(f"{whole} has {said}")
+        named = "The check" if part.name == "risks" else _sentence(whole)
+        lines.append(f"{named} has {said}")
     return replace(part, rows=rows, lines=lines)
 
 
@@ -89,7 +88,7 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _clauses(text: str, most: int) -> str:
+def _clauses(text: str, most: int, whole: str) -> str:
     """As many clauses of a sentence as fit, and the number of the others."""
     if len(text) <= most:
         return text
@@ -99,7 +98,7 @@ def _clauses(text: str, most: int) -> str:
     if not shown:
         return _cut(text, most)
     worse = ", also on what is worse" if any(each.startswith("but ") for each in left) else ""
-    return f"{'; '.join(shown)}; {len(left)} more clause{'' if len(left) == 1 else 's'} in {REPORT}{worse}."
+    return f"{'; '.join(shown)}; {len(left)} more clause{'' if len(left) == 1 else 's'} in {whole}{worse}."
 
 
 def _fitting(clauses: Sequence[str], most: int) -> Iterator[str]:

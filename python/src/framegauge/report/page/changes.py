@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from framegauge.report.page import switch
 from framegauge.report.page.markup import figure, section, table
 from framegauge.report.pictures.changes import changes
 from framegauge.report.pictures.material import Material
@@ -33,4 +34,6 @@ def section_of(material: Material) -> str:
     drawn = "".join(map(figure, material.of("changes")))
     figures = f'<div class="grid">\n{drawn}</div>\n' if drawn else ""
     moments = table("When changes were made, from the start of the measurement", HEAD, rows)
-    return section("changes", "What was changed while runs were under way", key + figures + moments)
+    return section(
+        "changes", "What was changed while runs were under way", key + figures + moments + switch.tables(material)
+    )

@@ -38,8 +38,8 @@ def page(found: Decision) -> str:
         f'<p class="soft brand">framegauge · decision · <strong>{text(scope)}</strong></p>\n</header>\n',
         f'<main id="main">\n<h1>{text(short.goal)}</h1>\n',
         _inside(short, "h2"),
-        f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}. The full report is report.html in the '
-        "study's folder, and all figures are in its summary.json.</p></footer>\n</body>\n</html>\n",
+        f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}. {text(short.footer)}</p></footer>\n',
+        "</body>\n</html>\n",
     ])  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import enum
+from collections.abc import Iterable, Mapping, Sequence
 
 from framegauge.plots import draw
 from framegauge.printable import escaped as text
+from framegauge.report.decision.model import Choice
 from framegauge.report.pictures.charts import Picture
 from framegauge.summary.sentence import Answer, Kind
 
@@ -13,10 +15,12 @@ __all__ = ["Cell", "answered", "figure", "items", "lines", "section", "slug", "t
 
 Cell = str | tuple[str, str]  # text, or text and the class of its cell
 # The class of each kind, and the sign before the sentence.
-_LOOKS = {
+_LOOKS: Mapping[enum.StrEnum, tuple[str, str]] = {
     Kind.YES: ("better", "✓"), Kind.NO: ("worse", "✗"), Kind.NO_DIFFERENCE: ("soft-box", "="),
     Kind.DEPENDS: ("undecided", "±"), Kind.UNDECIDED: ("undecided", "?"), Kind.SUSPECT: ("worse", "!"),
     Kind.NO_ANSWER: ("worse", "!"),
+    Choice.DO_IT: ("better", "✓"), Choice.SUBNET_ONLY: ("better", "✓"), Choice.DO_NOT: ("worse", "✗"),
+    Choice.CANNOT_TELL: ("undecided", "?"),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from framegauge.report import causes, evidence, method
 from framegauge.report.page import (
     changes as changes_page,
     decision as decision_page,
+    few as few_page,
     flows as contention_page,
     network as network_page,
     web as web_page,
@@ -295,7 +296,7 @@ def _repeat(material: Material) -> str:
 
 SECTIONS: Sequence[Callable[[Material], str]] = (
     _effects, _levels, _big_tcp, _interactions, network_page.maps, _why, _lost_time, _runs, network_page.flow_times,
-    contention_page.flows, contention_page.drops, network_page.ports,
+    few_page.section_of, contention_page.flows, contention_page.drops, network_page.ports,
     changes_page.section_of, web_page.section_of, _ceiling, _over_time, _cpu, _method, _repeat,
     decision_page.section_of,
 )  # fmt: skip

@@ -100,7 +100,7 @@ def _seen(folder: Path, run: Run, port: str, look: Look) -> _Seen | None:
 
 def _of(path: Path, port: str, names: Sequence[str]) -> Columns | None:
     """These columns of a port's rows, in the order of time."""
-    table = spools.table(path)
+    table = spools.table(path, {*names, "port"})
     if table is None or not {*names, "port"} <= set(table.column_names):
         return None
     mine = table.filter(pc.equal(table["port"], pa.scalar(port, pa.string()))).sort_by("time_seconds")
@@ -217,14 +217,8 @@ def _lengths(
             lengths = [length for each in group for length in found.get((each, arm), ())]
             if lengths:
                 note = f"{sum(lengths):,} dropped, longest run {max(lengths):,}"
-                drawn.append(
-                    histogram.Histogram(rows.Row(printable(label), look.label, note, look.role), _shares(lengths))
-                )
+                row = rows.Row(printable(label), look.label, note, look.role)
+                drawn.append(histogram.Histogram(row, drop_runs.shares(lengths)))
     said = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in drawn)
     chart = histogram.histograms(drawn, "frames dropped in a row; height: share of the dropped frames")
     yield Picture(name, "ports", printable(f"Runs of drops at {port}, all runs, {title}"), f"{said}.", draw.svg(chart))
-
-
-def _shares(lengths: Sequence[int]) -> dict[str, float]:
-    whole = sum(lengths)
-    return {name: sum(each for each in lengths if low <= each <= high) / whole for name, low, high in drop_runs.BINS}

@@ -65,11 +65,16 @@ def _reading(folder: Path, run: Run) -> Reading:
     return Reading(
         run,
         figures,
-        sorted({host["mtu"] for host in (dig(record, "before") or {}).values() if "mtu" in host}),
+        sorted({mtu for host in (dig(record, "before") or {}).values() for mtu in _mtus(host)}),
         sorted({syn["mss_bytes"] for syn in syns if syn.get("mss_bytes") is not None}),
         workload.get("mean_segment_payload_bytes"),
         sorted({name for names in (workload.get("congestion_control") or {}).values() for name in names}),
     )
+
+
+def _mtus(host: Mapping[str, Any]) -> Iterator[int]:
+    """The MTUs of a host's NICs, as read."""
+    yield from (nic["mtu"] for nic in (host, *host.get("nics", ())) if "mtu" in nic)
 
 
 def _figures(run: Run, record: Mapping[str, Any], gigabytes: float) -> Iterator[tuple[str, float | None]]:

@@ -1,11 +1,11 @@
-"""The answers of a fake agent to `frames.wire`: only VXLAN, enough for the golden transcripts."""
+"""The answers of a fake agent to `frames.wire` (only VXLAN) and `frames.datagram` (only Ethernet)."""
 
 from __future__ import annotations
 
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake.testbed import FakeError
 
-__all__ = ["wire"]
+__all__ = ["datagram", "wire"]
 
 _IP = {
     4: {"name": "IPv4 header", "bytes": 20, "source": "RFC 791 section 3.1"},
@@ -15,6 +15,17 @@ _VXLAN = [
     {"name": "UDP header", "bytes": 8, "source": "RFC 768"},
     {"name": "VXLAN header", "bytes": 8, "source": "RFC 7348 section 5"},
     {"name": "inner Ethernet header", "bytes": 14, "source": "IEEE 802.3 clause 3.2"},
+]
+_READ = [
+    {"name": "RPC reply", "bytes": 24, "source": "RFC 5531 section 9, AUTH_NONE verifier"},
+    {"name": "NFS status", "bytes": 4, "source": "RFC 1813 section 3.3.6"},
+    {"name": "file attributes", "bytes": 88, "source": "RFC 1813 sections 2.5 and 3.3.6"},
+    {"name": "count, end of file, data length", "bytes": 12, "source": "RFC 1813 section 3.3.6"},
+]
+_ETHERNET = [
+    {"name": "Ethernet header", "bytes": 14, "source": "IEEE 802.3 clause 3.2"},
+    {"name": "FCS", "bytes": 4, "source": "IEEE 802.3 clause 3.2.9"},
+    {"name": "preamble, SFD and gap", "bytes": 20, "source": "IEEE 802.3"},
 ]
 _KNOWN = {(): None, ("vxlan",): 4, ("vxlan", "ipv4"): 4, ("vxlan", "ipv6"): 6}
 
@@ -43,4 +54,32 @@ def wire(params: Json) -> Json:
     return {
         "mtu": mtu, "inner_mtu": inner, "overhead_bytes": taken, "frame_overhead_bytes": 0, "frame_bytes": mtu + 18,
         "wire_bytes": mtu + 38, "bits_per_second": None, "layers": [layer] if parts else [], "families": families,
+    }  # fmt: skip
+
+
+def datagram(params: Json) -> Json:
+    """The answer for data in units of four bytes over IPv4; FakeError for any other link."""
+    before = _READ if params["nfs_read"] else []
+    payload = params["bytes"] + sum(int(str(part["bytes"])) for part in before)
+    links = []
+    for link in params["links"]:
+        if link["medium"] != "ethernet":
+            text = f'frames.datagram: medium: found "{link["medium"]}", expected ethernet: this agent is a fake'
+            raise FakeError(-32602, text, {"method": "frames.datagram"})
+        mtu = 1500 if link["mtu"] is None else link["mtu"]
+        room, rest, packets = (mtu - 20) // 8 * 8, payload + 8, []
+        while rest + 20 > mtu:
+            packets.append(20 + room)
+            rest -= room
+        packets.append(20 + rest)
+        links.append(
+            {
+                "medium": "ethernet", "mtu": mtu, "mtu_source": "RFC 894" if mtu == 1500 else None, "cells": None,
+                "packets_bytes": packets, "wire_bytes": sum(max(packet, 46) + 38 for packet in packets),
+                "parts": _ETHERNET,
+            }
+        )  # fmt: skip
+    return {
+        "bytes": params["bytes"], "nfs_read": params["nfs_read"], "family": 4, "payload_bytes": payload,
+        "packet_bytes": payload + 28, "headers": [*before, _VXLAN[0], _IP[4]], "links": links,
     }  # fmt: skip

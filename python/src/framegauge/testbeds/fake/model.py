@@ -24,8 +24,8 @@ FAULTS = (
     "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing", "loss", "background",
     "unshaped", "ecn", "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu",
-    "router_icmp", "router_missing", "change_late", "change_refused", "old_mss", "sizes", "big", "path_mtu",
-    "windows",
+    "router_icmp", "router_missing", "change_late", "change_refused", "old_mss", "sizes", "big", "path_mtu", "pacing",
+    "subflows", "windows", "storage_mss", "storage_frames",
 )  # fmt: skip
 
 
@@ -79,15 +79,18 @@ class BuiltRack:
     data_received: Counter[str] = field(default_factory=Counter)
     data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
+    data_by: dict[str, Counter[str]] = field(default_factory=dict)  # by NIC: frames with data, bytes, the largest
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
-    # Client and server of each pair, with the hosts' MTUs when its connections were opened, in order.
-    connections: dict[tuple[str, str], list[dict[str, int]]] = field(default_factory=dict)
+    # Client and server of each pair and the number of their NICs, from 0, with the MTUs of all hosts' NICs of that
+    # number when its connections were opened, in order.
+    connections: dict[tuple[str, str, int], list[dict[str, int]]] = field(default_factory=dict)
     # The time of each change from the start of the measurement, and the params of `rack.set`.
     changes: list[tuple[float, Json]] = field(default_factory=list)
     serving: dict[str, Json] = field(default_factory=dict)  # streams: the params of `stream.serve`, by host
     sending: dict[str, Json] = field(default_factory=dict)  # readings of a serving end's sending sockets
     nodelay: dict[str, bool] = field(default_factory=dict)
+    answered: dict[str, Json] = field(default_factory=dict)  # requests and bytes by serving host
     _ends: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -100,10 +103,14 @@ class BuiltRack:
         """The MTUs by host."""
         return {host["name"]: host["mtu"] for host in self.up["hosts"]}
 
-    def mtus_at(self, seconds: float) -> dict[str, int]:
-        """The MTUs by host, this long after the start of the measurement."""
-        made = [asked for moment, asked in self.changes if moment <= seconds and "host" in asked]
-        return {**self.mtus, **{asked["host"]: asked["mtu"] for asked in made}}
+    def mtus_at(self, seconds: float, nic: int = 0) -> dict[str, int]:
+        """The MTUs of NICs of this number by host, this long after the start of the measurement."""
+        found = {host["name"]: host.get("second_mtu", host["mtu"]) if nic else host["mtu"] for host in self.up["hosts"]}
+        made = [asked for moment, asked in self.changes if moment <= seconds and {"host", "mtu"} <= asked.keys()]
+        for asked in made:
+            if asked["host"] in ((host := topologies.node_of(asked["host"])), f"{host}.{nic + 1}"):
+                found[host] = asked["mtu"]
+        return found
 
     @property
     def headers(self) -> int:
@@ -163,10 +170,10 @@ class BuiltRack:
         """The host with this address."""
         return self.place(address)[0]
 
-    def payload(self, one: str, other: str, seconds: float = 0.0) -> int:
-        """The payload of a full segment between two hosts, through any routers, on a connection that is opened this
-        long after the start."""
-        own = self.mtus_at(seconds)
+    def payload(self, one: str, other: str, seconds: float = 0.0, nic: int = 0) -> int:
+        """The payload of a full segment between two hosts' NICs of a number, through any routers, on a connection that
+        is opened this long after the start."""
+        own = self.mtus_at(seconds, nic)
         smallest: int = min(own[one], own[other], *(mtu for mtu, _ in self._between(one, other)))
         return smallest - self.headers
 
@@ -184,14 +191,14 @@ class BuiltRack:
 
     def connect(self, client: str, server: str, times: int, nic: int = 0, seconds: float = 0.0) -> None:
         """Counts new connections: their SYNs, and the frames of opening and closing, by the hosts' NICs of `nic`."""
-        known = self.connections.setdefault((client, server), [])
-        known += [mtus for mtus in [self.mtus_at(seconds)] if mtus not in known[-1:]]
+        known = self.connections.setdefault((client, server, nic), [])
+        known += [mtus for mtus in [self.mtus_at(seconds, nic)] if mtus not in known[-1:]]
         self._frames(client, server, 3 * times, nic)
         self._frames(server, client, 2 * times, nic)
 
     def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0, seconds: float = 0.0) -> int:
         """Counts payload from one host to another, and its acknowledgements; returns the number of data frames."""
-        payload = self.payload(sender, receiver, seconds)
+        payload = self.payload(sender, receiver, seconds, nic)
         each = math.ceil(size / payload)
         self._frames(sender, receiver, each * times, nic)
         self._frames(receiver, sender, each * times // 2, nic)
@@ -200,6 +207,10 @@ class BuiltRack:
         self.data_bytes[sender] += (size + each * (self.headers + 18)) * times
         full = min(size, payload) + self.headers + 18
         self.largest[sender] = max(full, self.largest.get(sender, 0))
+        mine = self.data_by.setdefault(self.ends(sender)[nic], Counter())
+        mine["frames"] += each * times
+        mine["bytes"] += (size + each * (self.headers + 18)) * times
+        mine["largest"] = max(full, mine["largest"])
         return each * times
 
     def _frames(self, sender: str, receiver: str, count: int, nic: int) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from framegauge.networks import topologies
 from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake import network as fake_network
@@ -69,7 +70,7 @@ class FakeReadings:
         return {
             **nic,
             "nics": [
-                {**nic, "interface": each["interface"]} | (self._other(nic) if place else {})
+                {**nic, "interface": each["interface"]} | (self._other(host) if place else {})
                 for place, each in enumerate(nics)
             ],
             "sysctls": sysctls,
@@ -96,9 +97,9 @@ class FakeReadings:
         ipv4 = {key.replace("_", "_ipv4_"): USUAL_BYTES - 1 if reset else size for key, size in sizes.items()}
         return {**sizes, **ipv4, "tso_maximum_bytes": USUAL_BYTES}
 
-    def _other(self, nic: Json) -> Json:
-        """The values in which a second NIC differs: none, unless it is sabotaged."""
-        return {"mtu": nic["mtu"] - 1} if self.fault("second_nic") else {}
+    def _other(self, host: str) -> Json:
+        """The values in which a second NIC may differ."""
+        return {"mtu": self.rack.mtus_at(math.inf, 1)[host] - self.fault("second_nic")}
 
     def counters(self, host: str) -> Json:
         """`host.counters`."""
@@ -156,20 +157,26 @@ class FakeReadings:
             "polls": frames // 4, "meter_seconds": 0.0001, "not_measured": ["instructions and cycles: invented"],
         }  # fmt: skip
 
+    def cpu_read(self, host: str) -> Json:
+        """`cpu.read`."""
+        interface = self.counters(host)["interface"]
+        return {**self.cpu_end(host), "packets": interface["rx_packets"] + interface["tx_packets"]}
+
     def wire(self, host: str) -> Json:
         """`wire.end`: the SYN and SYN-ACK of every pair that the host belongs to, and aggregates above 64 KiB."""
         rack, syns = self.rack, []
         headers = 40 if rack.up["family"] == 4 else 60
-        for client, server, mtus in self._opened():
+        for client, server, nic, mtus in self._opened():
             for sender, receiver, ack in ((client, server, False), (server, client, True)):
                 if host not in (sender, receiver):
                     continue
                 mtu = 1500 if self.fault("mss") and sender == rack.names[-1] else mtus[sender]
+                mtu = rack.mtus[sender] if self.fault("storage_mss") else mtu
                 syns.append(
                     {
                         "direction": "out" if sender == host else "in",
-                        "source": _socket_at(rack, sender, 40000 + ack),
-                        "destination": _socket_at(rack, receiver, 40001 - ack),
+                        "source": _socket_at(rack, sender, 40000 + ack, nic),
+                        "destination": _socket_at(rack, receiver, 40001 - ack, nic),
                         "ack": ack,
                         "mss_bytes": mtu - headers,
                         "timestamps": True,
@@ -183,11 +190,11 @@ class FakeReadings:
             found["aggregates"] = {"count": count, "largest_bytes": 180_000 if count else None}
         return found
 
-    def _opened(self) -> Iterator[tuple[str, str, dict[str, int]]]:
-        """The connections of every pair, one for each state of its hosts' MTUs, in order."""
-        for (client, server), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
+    def _opened(self) -> Iterator[tuple[str, str, int, dict[str, int]]]:
+        """The connections of every pair and the number of their NICs, one for each state of the MTUs, in order."""
+        for (client, server, nic), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
             for mtus in known[:1] if self.fault("old_mss") else known:
-                yield client, server, mtus
+                yield client, server, nic, mtus
 
     def measured(self, drops: int) -> Json:
         """`measure.end`; `drops` is the spool."""
@@ -238,7 +245,8 @@ class FakeReadings:
         rack = self.rack
         half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
-        ways = sorted({*rack.connections, *((server, client) for client, server in rack.connections)})
+        pairs = {(client, server) for client, server, _ in rack.connections}
+        ways = sorted({*pairs, *((server, client) for client, server in pairs)})
         return [
             {"port": f"{leaf}>{there}", "input_port": f"{here}>{leaf}", "frames": rack.sent_by[here], **quantiles}
             for client, server in ways
@@ -266,11 +274,21 @@ class FakeReadings:
             "written_frames": rack.received[host], "write_errors": 0,
             "interrupts": int(interrupts), "merged_frames": rack.data_received[host] if merges else 0,
             "data_frames": data, "data_frame_bytes": rack.data_bytes[host] // half,
-            "largest_frame_bytes": largest // half,
+            "largest_frame_bytes": largest // half, "nics": [self._fabric_nic(end, half) for end in rack.ends(host)],
+        }  # fmt: skip
+
+    def _fabric_nic(self, end: str, half: int) -> Json:
+        """What one NIC of a host sent."""
+        if self.fault("storage_frames"):  # those of the host's other NIC
+            end = next((other for other in self.rack.ends(topologies.node_of(end)) if other != end), end)
+        sent: Mapping[str, int] = self.rack.data_by.get(end, {})
+        return {
+            "data_frames": sent.get("frames", 0), "data_frame_bytes": sent.get("bytes", 0) // half,
+            "largest_frame_bytes": sent.get("largest", 0) // half,
         }  # fmt: skip
 
 
-def _socket_at(rack: BuiltRack, host: str, port: int) -> str:
+def _socket_at(rack: BuiltRack, host: str, port: int, nic: int) -> str:
     """The address and port as the agent writes them."""
-    address = rack.address(host)
+    address = rack.address(host, nic)
     return f"{address if rack.up['family'] == 4 else f'[{address}]'}:{port}"

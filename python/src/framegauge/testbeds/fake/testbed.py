@@ -179,6 +179,7 @@ class FakeRack(Requests):
             "host.read": lambda: readings.host_read(host),
             "host.counters": lambda: readings.counters(host),
             "cpu.begin": lambda: readings.cpu_begin(host),
+            "cpu.read": lambda: readings.cpu_read(host),
             "cpu.end": lambda: readings.cpu_end(host),
             "wire.begin": dict,
             "wire.end": lambda: readings.wire(host),

@@ -1,4 +1,4 @@
-"""The traffic of the invented rack: streams and requests. It starts no programs."""
+"""The traffic of the invented rack: streams, requests and synchronized reads. It starts no programs."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class FakeTraffic:
             "rr.serve": lambda: self._serve_rr(host, asked),
             "rr.run": lambda: self._rr(host, asked),
             "rr.close": lambda: self._close_rr(host),
+            "incast.run": lambda: self._incast(host, asked),
             "sockets.read": lambda: {"sockets": []},  # no connection is older than its run
         }
 
@@ -57,9 +58,9 @@ class FakeTraffic:
     def _congestion_control(self) -> str:
         return "reno" if self._fault("congestion_control") else str(self.rack.up["congestion_control"])
 
-    def _rate(self, one: str, other: str, sharers: int, seconds: float = 0.0) -> float:
-        """The bits per second of one host's payload among `sharers` of a link, this long after the start."""
-        mtu = self.rack.payload(one, other, seconds) + self.rack.headers
+    def _rate(self, one: str, other: str, sharers: int, seconds: float = 0.0, nic: int = 0) -> float:
+        """The bits per second of one host's payload by a NIC among `sharers` of a link, this long after the start."""
+        mtu = self.rack.payload(one, other, seconds, nic) + self.rack.headers
         ceiling = ceilings(self.rack.up, mtu)["goodput_bits_per_second"] or 2e10 * mtu / (mtu + 2000)
         return float(ceiling * 0.999 * self.rack.noise * (1.1 if self._fault("ceiling") else 1) / sharers)
 
@@ -85,14 +86,14 @@ class FakeTraffic:
         if rack.is_black_hole(client, server):
             raise FakeError(-32007, "the far end of the stream is silent", {"what": "stream"})
         flows, size = asked["flows"], asked["size_bytes"]
-        payload, pace = rack.payload(client, server), asked["pacing_bits_per_second"]
+        payload, pace = rack.payload(client, server, nic=nic), asked["pacing_bits_per_second"]
         if size is None:
-            rate = self._rate(client, server, self._sharers(server))
-            rate = rate if pace is None else min(rate, pace * flows)
+            rate = self._rate(client, server, self._sharers(server), nic=nic)
+            rate = min(rate, (pace or rate) * flows)
             lengths = [float(asked["duration_seconds"])]
             size = int(rate * lengths[0] / 8) // flows
         else:
-            lengths = self._rounds(client, server, size * flows, asked["repeat_seconds"])
+            lengths = self._rounds(client, server, size * flows, asked["repeat_seconds"], pace and pace * flows, nic)
         rounds, amount = len(lengths), size * flows * len(lengths)
         sender, receiver = (server, client) if asked["reverse"] else (client, server)
         segments = 0
@@ -107,6 +108,12 @@ class FakeTraffic:
             "mean_segment_payload_bytes": amount / segments,
             "path_mtu": [payload + rack.headers],
             "sender_mss_bytes": [payload],
+            **(
+                {}
+                if (of_each := asked.get("subflows")) is None
+                else {"subflows": [1 if self._fault("subflows") else of_each]}
+            ),
+            "max_pacing_bits_per_second": [None if pace is None or self._fault("pacing") else pace // 8 * 8],
         }
         quiet: Json = {name: [] if isinstance(value, list) else None for name, value in said.items()}
         if asked["reverse"]:
@@ -122,13 +129,16 @@ class FakeTraffic:
             **({**quiet, "samples": None} if asked["reverse"] else {**said, "samples": self._spool(samples)}),
         }
 
-    def _rounds(self, client: str, server: str, size: int, repeat_seconds: float) -> list[float]:
-        """The duration of each round, at the MTUs in force when it begins."""
+    def _rounds(
+        self, client: str, server: str, size: int, repeat_seconds: float, pace: int | None, nic: int
+    ) -> list[float]:
+        """The duration of each round, at the MTUs in force when it begins, and at most at the pace of all flows."""
         lengths: list[float] = []
         while not lengths or sum(lengths) < repeat_seconds:
             now = sum(lengths)
-            rate = self._rate(client, server, self._sharers(server), now)
-            lengths.append(self._one_transfer(size, rate, self.rack.payload(client, server, now)))
+            rate = self._rate(client, server, self._sharers(server), now, nic)
+            rate = min(rate, pace or rate)
+            lengths.append(self._one_transfer(size, rate, self.rack.payload(client, server, now, nic)))
         return lengths
 
     def _opened(self, lengths: Sequence[float]) -> list[tuple[float, int]]:
@@ -136,7 +146,7 @@ class FakeTraffic:
         found: list[tuple[float, int]] = []
         for number in range(len(lengths)):
             now = sum(lengths[:number])
-            if found and self.rack.mtus_at(found[-1][0]) == self.rack.mtus_at(now):
+            if found and all(self.rack.mtus_at(found[-1][0], nic) == self.rack.mtus_at(now, nic) for nic in (0, 1)):
                 found[-1] = (found[-1][0], found[-1][1] + 1)
             else:
                 found.append((now, 1))
@@ -145,7 +155,7 @@ class FakeTraffic:
     def _close_stream(self, host: str) -> Json:
         """The serving end's answer; it has sending sockets only in reverse."""
         none: Json = {"retransmits": 0, "srtt_median_seconds": None, "mean_segment_payload_bytes": None}
-        none |= {"path_mtu": [], "sender_mss_bytes": [], "samples": None}
+        none |= {"path_mtu": [], "sender_mss_bytes": [], "max_pacing_bits_per_second": [], "samples": None}
         said = self.rack.sending.pop(host, none)
         return {
             "bytes": 0,
@@ -196,12 +206,62 @@ class FakeTraffic:
             "transactions": self._spool(table),
         }
 
+    def _incast(self, client: str, asked: Json) -> Json:
+        """Rounds of an RTT and the answers on the client's link, which carries those of all servers one after the
+        other."""
+        rack, rounds = self.rack, asked["rounds"]
+        begin = end = self._rtt + SERVER_SECONDS
+        ends = []
+        for each in asked["servers"]:
+            server, size = rack.host_at(each["address"]), each["response_bytes"]
+            rack.connect(client, server, 1)
+            rack.move(client, server, asked["request_bytes"], rounds)
+            rack.move(server, client, size, rounds)
+            rack.answered[server] = {"requests": rounds, "bytes": rounds * (asked["request_bytes"] + size)}
+            end += 8 * size / self._rate(server, client, 1)
+            ends.append(end)
+        rack.elapsed = max(rack.elapsed, rounds * end + 0.01)
+        sizes = [each["response_bytes"] for each in asked["servers"]]
+        begins = np.arange(rounds) * end
+        flows = np.repeat(np.arange(len(ends), dtype=np.uint32), rounds)
+        return {
+            "bytes": rounds * sum(sizes),
+            "active_seconds": rounds * end,
+            "started_seconds": STARTED_SECONDS,
+            "handshake_seconds": begin,
+            "congestion_control": [rack.up["congestion_control"]],
+            "nodelay": [asked["nodelay"]],
+            "retransmits": 0,
+            "timeouts": 0,
+            "rounds": self._spool(_spans(np.arange(rounds), None, begins, begins + end, np.full(rounds, sum(sizes)))),
+            "responses": self._spool(
+                _spans(
+                    np.tile(np.arange(rounds), len(ends)), flows, np.tile(begins, len(ends)),
+                    np.tile(begins, len(ends)) + np.repeat(ends, rounds), np.repeat(sizes, rounds),
+                )
+            ),
+        }  # fmt: skip
+
     def _close_rr(self, host: str) -> Json:
         return {
             "requests": 0, "bytes": 0, "connections": 1, "refused": 0,
             "congestion_control": [self._congestion_control()],
             "nodelay": [self.rack.nodelay[host] != self._fault("nodelay")],
+            "retransmits": 0, "timeouts": 0, "mean_segment_payload_bytes": None,
+            **self.rack.answered.pop(host, {}),
         }  # fmt: skip
+
+
+def _spans(
+    rounds: np.ndarray, flows: np.ndarray | None, begins: np.ndarray, ends: np.ndarray, sizes: np.ndarray
+) -> pa.Table:
+    """Rounds, or answers by flow, with their times and bytes."""
+    return pa.table(
+        {
+            "round": pa.array(rounds, pa.uint32()), **({} if flows is None else {"flow": flows}),
+            "start_seconds": begins, "end_seconds": ends, "bytes": pa.array(sizes, pa.uint64()),
+        }
+    )  # fmt: skip
 
 
 def _samples(lengths: Sequence[float], flows: int, rtt: float, size: int, payload: int) -> pa.Table:

@@ -1,0 +1,96 @@
+"""Takes the readings of hosts for an estimate: side by side, without any change to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from framegauge.capture.open import Member
+from framegauge.errors import AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
+from framegauge.printable import one_line
+from framegauge.testbeds.base import Pending
+
+__all__ = ["Taken", "take"]
+
+SAY_SECONDS = 10.0
+LOOK_SECONDS = 0.5
+BEGIN_SECONDS = 15.0  # for sudo as well
+END_SECONDS = 60.0  # processes of a large host are looked through
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Taken:
+    """The readings of each host by its name; why others have none; whether it was interrupted."""
+
+    hosts: dict[str, Json] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+def take(
+    members: Sequence[Member],
+    seconds: float,
+    target_mtus: Sequence[int],
+    interfaces: Sequence[str],
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Taken:
+    """Reads on all of them for so long, or until Ctrl-C: what was read until then is of use. InputError with a line for
+    each host that refuses to begin."""
+    _begin(members, target_mtus, interfaces, say)
+    found = Taken()
+    began = said = clock()
+    try:
+        while (now := clock()) < began + seconds:
+            if now - said >= SAY_SECONDS:
+                said = now
+                say(f"{now - began:.0f} of {seconds:.0f} s")
+            pause(min(LOOK_SECONDS, began + seconds - now))
+    except KeyboardInterrupt:
+        # No second one comes (cli/interrupts.py).
+        found.interrupted = True
+        say("interrupted: estimating from what was read")
+    calls: dict[str, Pending] = {}
+    for member in members:
+        name = member.host.name
+        try:
+            calls[name] = member.host.agent.begin("estimate.end", {})
+        except AgentFailure as error:
+            found.lost[name] = one_line(error)
+    for name, call in calls.items():
+        try:
+            found.hosts[name] = call.result(END_SECONDS)
+        except FramegaugeError as error:
+            found.lost[name] = one_line(error)
+    return found
+
+
+def _begin(
+    members: Sequence[Member], target_mtus: Sequence[int], interfaces: Sequence[str], say: Callable[[str], None]
+) -> None:
+    pending: list[Pending] = [
+        member.host.agent.begin(
+            "estimate.begin",
+            {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True},
+        )
+        for member in members
+    ]
+    problems = []
+    for member, call in zip(members, pending, strict=True):
+        name = member.host.name
+        try:
+            answer = call.result(BEGIN_SECONDS)
+        except (AgentFailure, MissingRequirement, Refused) as error:
+            lines = str(error).splitlines()
+            problems += [line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines]
+            continue
+        say(f"{name}: reading {', '.join(answer['interfaces'])}")
+        if answer["sample_error"] is not None:
+            say(f"{name}: without a sample of headers: {answer['sample_error']}")
+    if problems:
+        raise InputError("\n".join(problems))

@@ -1,0 +1,139 @@
+"""Arguments and output of `framegauge estimate`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import InputError, QuantityError
+
+__all__ = ["SUMMARY", "parser", "run"]
+
+SUMMARY = "bound what jumbo frames would bring to hosts, without any change to them"
+_MORE = """\
+A HOST is local (this machine), netns:NAME (a network namespace of it), rack:NAME (a host of the rack that is up;
+rack:all is all of them) or a name that ssh knows; --hosts FILE takes an inventory (see framegauge hosts --help).
+HOST%IFACE reads that interface alone; without it, all that are up and have an address, without the loopback.
+
+Nothing is changed and nothing is sent. For --for seconds each host tells what its kernel and NIC count: the NIC's own
+histogram of frame sizes where the driver has one, packets and bytes of interfaces, what limited each TCP connection,
+CPU time. Beside that headers are sampled in short windows, which takes at most 1 % of a CPU and needs CAP_NET_RAW
+(root, or sudo -n on the host); without it sizes are computed from what the kernel counts for each connection, and no
+message is known, so that nothing is said of Nagle's algorithm.
+
+The figures are upper bounds of what a larger MTU can bring to this load: if they are small, there is nothing to gain,
+and no study is needed. If not, a study tells what really comes. Estimate while the load is there that matters, and both
+ends of it together: what the other end waits for, only that end knows.
+
+examples:
+  framegauge estimate db1 db2
+  framegauge estimate db1 --for 5min --target-mtu 9000 --json
+  framegauge estimate local%eth0 netns:blue --for 10s --speed 10Gb/s
+  framegauge estimate --hosts inventory.ini --group storage
+  framegauge estimate rack:all --for 5s
+
+exit codes: 0 estimated, 1 a host was lost, 2 bad input, 130 interrupted (the estimate of what was read is printed)
+"""
+USUAL_TARGETS = "4200,9000"
+TARGETS = (576, 65_535)
+MOST_TARGETS = 8
+SECONDS = (1.0, 86_400.0)
+
+
+def parser() -> Verb:
+    """The arguments."""
+    whole = verb_parser("estimate", SUMMARY, _MORE)
+    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, rack:NAME, or what ssh knows")
+    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    whole.add_argument("--for", dest="seconds", default="60s", metavar="TIME", help="how long to read (60s)")
+    whole.add_argument(
+        "--target-mtu", default=USUAL_TARGETS, metavar="MTU[,MTU]", help=f"larger MTUs to estimate ({USUAL_TARGETS})"
+    )
+    whole.add_argument(
+        "--interface", action="append", default=[], metavar="IFACE", help="on every host; may be repeated"
+    )
+    whole.add_argument(
+        "--speed", metavar="RATE", help="of every link, such as 10Gb/s, where NICs do not tell the truth"
+    )
+    whole.add_argument("--dry-run", action="store_true", help="say what would be asked of which host, and ask nothing")
+    whole.add_argument("--json", action="store_true", help="print the estimate as JSON (framegauge schema estimate)")
+    return whole
+
+
+def run(words: Sequence[str]) -> int:
+    """Read, estimate, show, and give the exit code."""
+    options = parser().parse_args(words)
+    seconds, targets, speed = _seconds(options.seconds), _targets(options.target_mtu), _speed(options.speed)
+    machines = []
+    if options.inventory is not None:
+        from framegauge.files import inventory
+
+        machines = inventory.load(options.inventory, options.group, output.say)
+    if options.dry_run:
+        return _told(options, [*options.hosts, *(machine.name for machine in machines)], seconds)
+    from framegauge.capture import open as hosts, readings
+    from framegauge.estimate import document as estimates, terminal
+
+    with hosts.opened(options.hosts, machines, output.say, "estimate") as members:
+        taken = readings.take(members, seconds, targets, options.interface, output.say)
+    found = estimates.estimate(taken.hosts, targets, speed, taken.lost, taken.interrupted)
+    if options.json:
+        output.show_json(found, indent=1)
+    else:
+        output.show(*terminal.lines(found))
+    if taken.interrupted:
+        raise KeyboardInterrupt
+    return 1 if taken.lost else 0
+
+
+def _told(options: argparse.Namespace, names: Sequence[str], seconds: float) -> int:
+    if not names:
+        raise InputError(
+            "estimate: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE"
+        )
+    where = f"on {', '.join(options.interface)}" if options.interface else "on every interface with an address"
+    output.show(
+        *(f"{name}: start an agent, read counters for {seconds:g} s and sample headers {where}" for name in names),
+        "nothing is changed on any of them, and nothing is sent between them",
+    )
+    return 0
+
+
+def _seconds(text: str) -> float:
+    from framegauge.quantities import parse_seconds
+
+    try:
+        found = parse_seconds(text)
+    except QuantityError as error:
+        raise InputError(f"--for: {error}") from None
+    if not SECONDS[0] <= found <= SECONDS[1]:
+        raise InputError(f'--for: found "{text}", expected from {SECONDS[0]:g} s to a day')
+    return found
+
+
+def _targets(text: str) -> list[int]:
+    words = text.split(",")
+    known = [word.strip() for word in words]
+    if len(known) > MOST_TARGETS or len(set(known)) < len(known):
+        raise InputError(f'--target-mtu: found "{text}", expected up to {MOST_TARGETS} different MTUs')
+    for word in known:
+        if not (word.isascii() and word.isdecimal() and len(word) < 6 and TARGETS[0] <= int(word) <= TARGETS[1]):
+            raise InputError(f'--target-mtu: found "{word}", expected a number from {TARGETS[0]} to {TARGETS[1]}')
+    return sorted(int(word) for word in known)
+
+
+def _speed(text: str | None) -> float | None:
+    from framegauge.quantities import parse_bits_per_second
+
+    if text is None:
+        return None
+    try:
+        found = parse_bits_per_second(text)
+    except QuantityError as error:
+        raise InputError(f"--speed: {error}") from None
+    if found <= 0:
+        raise InputError(f'--speed: found "{text}", expected a rate above 0')
+    return found

@@ -1,0 +1,58 @@
+"""What the verbs of `framegauge rollout` have in common that take a roll-out's file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, add_verb
+
+if TYPE_CHECKING:
+    from framegauge.rollout.engine import Outcome
+    from framegauge.rollout.run import Opened
+
+__all__ = ["Verbs", "exit_code", "file_verb", "hosts_of", "json_option", "show_outcome"]
+
+Verbs = argparse._SubParsersAction  # of argparse, which has no other name for it
+
+
+def file_verb(verbs: Verbs[Verb], name: str, summary: str, more: str) -> Verb:
+    """A verb with FILE and its journal."""
+    found = add_verb(verbs, name, summary, more)
+    found.add_argument("file", type=Path, metavar="FILE", help="a roll-out's file")
+    found.add_argument("--journal", type=Path, metavar="FOLDER", help="where its journal is (FILE's name, .rollout)")
+    found.add_argument(
+        "--run-inventory", action="store_true", help="run an inventory that is a program (see framegauge hosts)"
+    )
+    return found
+
+
+def json_option(verb: Verb, schema: str) -> None:
+    """For programs."""
+    verb.add_argument("--json", action="store_true", help=f"print it as JSON (framegauge schema {schema})")
+
+
+@contextmanager
+def hosts_of(options: argparse.Namespace, undoing: bool = False) -> Iterator[Opened]:
+    """The hosts of the file, reached; nothing is changed."""
+    from framegauge.rollout import file as rollout_file, run as rollout
+
+    running = output.say if options.run_inventory else None
+    with rollout.opened(rollout_file.load(options.file, running), options.journal, output.say, undoing) as hosts:
+        yield hosts
+
+
+def show_outcome(outcome: Outcome, hosts: Opened) -> None:
+    """How a change ended, in words."""
+    from framegauge.rollout import text
+
+    output.show(*text.outcome_lines(outcome, hosts.asked.lease_seconds, hosts.asked.target_mtu))
+
+
+def exit_code(outcome: Outcome, done: str) -> int:
+    """0 if it ended as asked, and is so."""
+    return int(outcome.kind != done or bool(outcome.why))

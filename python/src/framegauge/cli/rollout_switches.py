@@ -1,0 +1,76 @@
+"""Arguments and output of `framegauge rollout switches`; no logic."""
+
+from __future__ import annotations
+
+import argparse
+
+from framegauge.cli import output
+from framegauge.cli.arguments import Verb, add_verb
+from framegauge.errors import InputError
+
+__all__ = ["SUMMARY", "arguments", "run"]
+
+SUMMARY = "print what to type on switches, with a commit that undoes itself"
+_MORE = """\
+Nothing is sent to a switch. The first part is for before the hosts are changed, the second for when full-size packets
+have passed everywhere (framegauge rollout status FILE --prove), the third takes it back. Switches come first when MTUs
+grow, and last when they shrink.
+
+What a platform calls its MTU differs: Junos counts the Ethernet header, so 9000 becomes 9014, and more with VLAN tags.
+Where a port can take more than is asked for, more does no harm: many networks set 9216 everywhere.
+
+examples:
+  framegauge rollout switches --platform junos --port xe-0/0/1 --port xe-0/0/2 --mtu 9000
+  framegauge rollout switches --platform eos --port Ethernet1 --minutes 30 --json
+  framegauge rollout switches --platform nvue --port swp1-32 --mtu 9000 --old-mtu 1500
+"""
+SIZES = (68, 65_535)
+MINUTES = (1, 600)
+
+
+def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
+    """Adds the parser."""
+    from framegauge.rollout import switches
+
+    whole = add_verb(verbs, "switches", SUMMARY, _MORE)
+    whole.add_argument("--platform", required=True, choices=tuple(switches.PLATFORMS), help="the kind of switch")
+    whole.add_argument("--port", action="append", default=[], required=True, metavar="PORT", help="may be repeated")
+    whole.add_argument("--mtu", default="9000", metavar="BYTES", help="of the hosts' packets (9000)")
+    whole.add_argument("--old-mtu", default="1500", metavar="BYTES", help="what they are now, to go back to (1500)")
+    whole.add_argument("--minutes", default="10", metavar="N", help="until it goes back by itself (10)")
+    whole.add_argument("--tags", default="0", metavar="N", help="VLAN tags of the frames, where they count (0)")
+    whole.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the text."""
+    from framegauge.rollout import switches
+
+    found = switches.text(
+        options.platform,
+        options.port,
+        _number("--mtu", options.mtu, *SIZES),
+        _number("--old-mtu", options.old_mtu, *SIZES),
+        _number("--minutes", options.minutes, *MINUTES),
+        _number("--tags", options.tags, 0, 2),
+    )
+    if options.json:
+        output.show_json(found.as_document(), indent=1)
+        return 0
+    goes = (
+        f"goes back in {options.minutes} minutes by itself" if found.platform.by_itself else "does not go back itself"
+    )
+    for title, lines in (
+        (f"{found.platform.title}: before the hosts are changed ({goes})", found.prepare),
+        ("only when full-size packets have passed everywhere", found.confirm),
+        ("to take it back", found.undo),
+        ("to know", found.platform.know),
+    ):
+        output.show(f"{title}:", *(f"    {line}" for line in lines), "")
+    return 0
+
+
+def _number(name: str, text: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
+    return int(text)

@@ -1,0 +1,105 @@
+"""What a change of MTUs did to a workload that went on: before, after, and beside hosts that were not switched."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.quantities import print_seconds
+from framegauge.report.pictures.material import Material
+from framegauge.results.journal import Run
+from framegauge.summary import words
+from framegauge.summary.switch import QUANTITIES
+
+__all__ = ["AROUND_HEAD", "KEY", "RATIO_HEAD", "around", "ratios"]
+
+AROUND_HEAD = (
+    "comparison", "arm", "hosts", "operations per second, before", "after", "mean latency, before", "after",
+    "packets per second, before", "after",
+    "longest time without an answer, before", "at the switch", "connections that kept their MSS",
+)  # fmt: skip
+RATIO_HEAD = (
+    "comparison", "arm", "of switched hosts", "before", "after", "after / before", "less that of the others", "margin",
+    "runs", "verdict",
+)  # fmt: skip
+WHEN = ("before", "after")
+METRICS: Mapping[str, str] = {
+    "operations per second": "operations_per_second", "mean latency": "mean_latency_seconds",
+    "packets per second": "packets_per_second",
+}  # fmt: skip
+KEY = (
+    "Of clients, medians over the runs of an arm: before the first change of a moment and after the last; packets are "
+    "those of the client's host, both ways. The stall is the longest time without an answer from the first change to a "
+    "second after the last. A connection kept its MSS if it went on after the switch. Ratios have their 95 % interval "
+    "over runs. The difference in differences is what the switched hosts gained, less what the others gained "
+    "meanwhile: it assumes that all would have gone the same way, and needs hosts that are not switched. Packets and "
+    "CPU are those of all hosts of a kind together, where they were read. A verdict is on the difference in "
+    "differences where there is one: no practical difference needs an interval inside the margin, and 8 runs."
+)
+
+
+def around(material: Material) -> list[Sequence[str]]:
+    """Rows of `AROUND_HEAD`; none without a workload that tells of a switch."""
+    return [row for each in _by_arm(material) for row in _around(*each)]
+
+
+def ratios(material: Material) -> list[Sequence[str]]:
+    """Rows of `RATIO_HEAD`: what follows from all runs of an arm (`summary.switch`)."""
+    cells = words.Cells(material.summary["verdicts"])
+    return [
+        (
+            cells.of(each), words.levels(each["level"]), QUANTITIES[each["quantity"]].name,
+            *(_shown([each[when]], each["quantity"]) for when in WHEN),
+            _ratio(each), "-" if each["beside"] is None else _ratio(each["beside"]), words.margin(each["margin"]),
+            str(each["runs"]), each["verdict"],
+        )
+        for each in material.summary.get("switch", ())
+    ]  # fmt: skip
+
+
+def _by_arm(material: Material) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
+    """Comparison, arm and the readings of its runs that count."""
+    for cell in sorted({run.cell for run in material.saved.runs}):
+        for arm, look in material.looks.items():
+            runs = [run for run in material.saved.runs if run.cell == cell and run.arm == arm and not run.excluded]
+            if told := [switch for run in runs if (switch := _switch(run)) is not None]:
+                yield material.title_of(cell), look.label, told
+
+
+def _switch(run: Run) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = run.readings.get("switch")
+    return found
+
+
+def _around(where: str, arm: str, told: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    for switched, name in ((True, "switched"), (False, "not switched")):
+        clients = [each for one in told for each in one["clients"] if each["switched"] is switched]
+        if not clients:
+            continue
+        kept = [sum(1 for each in one["kept"]) for one in told]
+        yield [
+            where, arm, name,
+            *(_shown([_part(each, when, key) for each in clients], key) for key in METRICS.values() for when in WHEN),
+            *(_shown([each[key] for each in clients], "seconds") for key in ("usual_gap_seconds", "stall_seconds")),
+            f"{statistics.median(kept):g}",
+        ]  # fmt: skip
+
+
+def _part(client: Mapping[str, Any], when: str, key: str) -> float | None:
+    found = client[when]
+    return None if found is None else found[key]
+
+
+def _shown(values: Sequence[float | None], key: str) -> str:
+    known = [each for each in values if each is not None]
+    if not known:
+        return "-"
+    middle = statistics.median(known)
+    return print_seconds(middle) if key.endswith("seconds") else f"{middle:.4g}"
+
+
+def _ratio(found: Mapping[str, Any]) -> str:
+    if found["ci95"] is None:
+        return f"{found['ratio']:.3f}"
+    return f"{found['ratio']:.3f} ({found['ci95'][0]:.3f} to {found['ci95'][1]:.3f})"

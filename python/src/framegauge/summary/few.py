@@ -1,0 +1,132 @@
+"""What few flows to one receiver get beside many, at each level of the treatment: entries of the summary, and words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from framegauge.metrics import SHARE_OF_FEW, usual_margin
+from framegauge.results.journal import Run
+from framegauge.statistics.few import Share, shares
+from framegauge.statistics.pairs import Row
+from framegauge.statistics.ratio import Ratio
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.summary import words
+
+__all__ = ["HEAD", "MEANING", "entries", "judged", "lines", "rows", "share", "who"]
+
+MOST_NAMED = 3  # more hosts are counted
+HEAD = ("level", "the few", "beside", "share of the few", "interval", "judged", "runs", "verdict")
+MEANING = {
+    "less": "the few get less than the many",
+    "more": "the few get more than the many",
+    "fair": "all get as much",
+    "undecided": "these runs do not tell",
+    "suspect": "an A/A control differs, so nothing is claimed",
+    "not judged": "too many blocks were lost",
+}
+
+
+def judged(plan: Mapping[str, Any], rows: Sequence[Row], rule: StoppingRule, is_doubted: bool) -> list[Share]:
+    """The shares of a study by its plan; the margin is the metric's, or the usual one where the study has none."""
+    return shares(rows, plan["margins"].get(SHARE_OF_FEW, usual_margin(SHARE_OF_FEW)), rule, is_doubted)
+
+
+def entries(found: Sequence[Share], runs: Sequence[Run], key: str) -> list[dict[str, Any]]:
+    """One entry per cell and level; `key` names the treatment."""
+    told: list[dict[str, Any]] = []
+    for each in found:
+        mine = [
+            run.readings["few"]
+            for run in runs
+            if run.cell == each.cell and not run.excluded and run.readings.get("few") and _same(run.level, each.level)
+        ]
+        if not mine:
+            continue
+        told.append({
+            "cell": each.cell,
+            "workload": each.workload,
+            "conditions": dict(each.conditions),
+            "levels": {key: each.level},
+            "few": {"senders": list(mine[0]["senders"]), "flows": mine[0]["flows"]},
+            "many": {"flows": mine[0]["many"]},
+            "share": each.share.ratio,
+            "ci95": _interval(each.share),
+            "judged": {"confidence": 1 - each.judged.alpha, "interval": _interval(each.judged)},
+            "margin": each.margin,
+            "verdict": str(each.standing),
+            "runs": each.runs,
+            "lost_blocks": each.lost_blocks,
+            "floored_runs": sum(bool(one.get("floored")) for one in mine),
+        })  # fmt: skip
+    return told
+
+
+def _same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _interval(found: Ratio) -> list[float] | None:
+    return None if found.low is None or found.high is None else [found.low, found.high]
+
+
+def who(entry: Mapping[str, Any]) -> str:
+    """The few: "h13", "h13 and h14 (2 flows)", "5 hosts (5 flows)"."""
+    senders, flows = entry["few"]["senders"], entry["few"]["flows"]
+    named = words.joined(senders) if len(senders) <= MOST_NAMED else f"{len(senders)} hosts"
+    return named if flows == 1 else f"{named} ({flows} flows)"
+
+
+def _beside(entry: Mapping[str, Any]) -> str:
+    count = entry["many"]["flows"]
+    return f"{count} flow{'' if count == 1 else 's'}"
+
+
+def share(value: float) -> str:
+    """A share of the few in words: "7.8 %", "187 %"; intervals go over several powers of ten."""
+    percent = 100 * value
+    return "under 0.01 %" if percent < 0.01 else f"{percent:.3g} %" if percent < 999.5 else f"{percent:,.0f} %"
+
+
+def _span(found: Sequence[float] | None) -> str:
+    return "no interval" if found is None else " to ".join(map(share, found))
+
+
+def lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence per cell and level: "queue taildrop: h13 gets 8 % of what a flow of the many (12 flows) gets"."""
+    found = summary.get("few", ())
+    cells = words.Cells(summary["verdicts"] or found)
+    for each in found:
+        where = "".join(f"{part}, " for part in (cells.of(each),) if part)
+        is_one = each["few"]["flows"] == 1
+        gets = "get" if len(each["few"]["senders"]) > 1 else "gets"
+        value = f"{share(each['share'])}{'' if is_one else ' per flow'}"
+        yield (
+            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({_span(each['ci95'])}) "
+            f"of what each of {_beside(each)} gets: {_verdict(each)}"
+        )
+
+
+def _verdict(entry: Mapping[str, Any]) -> str:
+    within = f" within a factor of {1 + entry['margin']:g}" if entry["verdict"] == "fair" else ""
+    floored = entry["floored_runs"]
+    note = f"; in {floored} of {entry['runs']} runs half a segment stands for less" if floored else ""
+    return f"{entry['verdict']}{within}{note}"
+
+
+def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The cells of the table with HEAD."""
+    found = summary.get("few", ())
+    cells = words.Cells(summary["verdicts"] or found)
+    for each in found:
+        yield [
+            ", ".join(filter(None, (cells.of(each), words.levels(each["levels"])))),
+            who(each),
+            _beside(each),
+            share(each["share"]),
+            _span(each["ci95"]),
+            _span(each["judged"]["interval"]),
+            str(each["runs"]),
+            _verdict(each),
+        ]
