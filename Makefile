@@ -50,10 +50,15 @@ bench: build
 	$(VENV)/bin/python -m bench.truth.known
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
+	$(VENV)/bin/python -m bench.hosts.chaos_rollout
+	$(VENV)/bin/python -m bench.hosts.rollout_lab
 	$(VENV)/bin/python -m bench.diagnose
 	$(VENV)/bin/python -m bench.simulate
 	$(VENV)/bin/python -m bench.exchanges
 	$(VENV)/bin/python -m bench.validation
+	$(VENV)/bin/python -m bench.outcast
+	$(VENV)/bin/python -m bench.incast
+	$(VENV)/bin/python -m bench.storage
 
 man: $(VENV)/installed
 	$(VENV)/bin/python scripts/man.py

@@ -3,14 +3,22 @@
     scripts/checks.py lint|quick|test|soak
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
-from running. Checks of one lane run one after another, lanes run side by side, and what needs the machine for itself
-(emulated racks) runs at the end:
+from running. Checks of one lane run one after another, lanes run side by side, and emulated racks that measure run at
+the end, one after another, beside racks that prove:
 
-    rust     agent ── rustfmt ── clippy ── cargo test ── pytest, agent ──┐
-                │                                                        │
-    python   ruff ── mypy ── contracts ── pytest ────────────────────────┼── pytest, racks
-                │                                                        │
-    hosts       └── pytest, hosts ───────────────────────────────────────┘
+    rust     agent ── rustfmt                              ┌── clippy ── cargo build ──┐
+                │                                          │                           │
+    python   ruff ── mypy ── contracts ── pytest ──────────┤                           ├── cargo test ┬─ pytest, racks
+                │                                          │                           │             │
+    agents      ├── pytest, agent ── programs ── storage ──┤                           │             └─ pytest, networks
+                │                                          │                           │
+    hosts       ├── pytest, hosts ── pytest, captures ─────┤                           │
+                │                                          │                           │
+    proofs      └── pytest, proofs ────────────────────────┴── pytest, traces ─────────┘
+
+Tests that look for what is left on this machine bear no agents beside them. They wait more than they work, so the
+compiler, which leaves nothing, works beside them. Without racks nothing waits for that: `make quick` has clippy and
+`cargo test` in the lane of Rust.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -28,7 +36,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,28 +44,58 @@ BIN = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4_000_000_000
 RACK = "python/tests/rack"
+# They look at the whole machine for what is left, and measure nothing that work beside them changes.
+TRACES = [
+    f"{RACK}/hand",
+    f"{RACK}/check",
+    *(
+        f"{RACK}/study/test_{each}.py"
+        for each in (
+            "leaves_nothing", "hadoop_killed", "ceph_killed", "iscsi_killed", "nfs_killed", "mapreduce", "speed", "web",
+        )
+    ),
+]  # fmt: skip
 # They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
 # its hosts.
-HOSTS = [f"{RACK}/hosts", f"{RACK}/study/test_hadoop.py", "python/tests/browser", "python/tests/install"]
+HOSTS = [f"{RACK}/hosts", "python/tests/browser", "python/tests/install"]
+# They ask for proofs, which runs that are not faithful have as well. One rack after another in each list; all but the
+# first come after other tests, so that all lanes end at about the same time.
+PROOFS = [f"{RACK}/study/test_{each}.py" for each in ("hadoop", "examples", "ceph")]
+CAPTURES = [f"{RACK}/capture", f"{RACK}/study/test_diagnosed.py"]
+STORAGE = [f"{RACK}/study/test_{each}.py" for each in ("iscsi", "live_switch", "nfs", "storage_mixed")]
+PROGRAMS = [
+    f"{RACK}/study/test_{each}.py"
+    for each in (
+        "command", "command_lives", "big_tcp", "missing", "mptcp", "processes", "refused_calls", "routers", "senders",
+        "sockets", "tunings",
+    )
+]  # fmt: skip
+# They ask for known answers at rates that leave the machine time for another rack beside them.
+NETWORKS = [
+    f"{RACK}/diagnose",
+    *(f"{RACK}/study/test_{each}.py" for each in ("exchanges", "incast", "networks", "nic", "pacing")),
+]
 SLOWEST = 40
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
 
 @dataclass(frozen=True)
 class Check:
-    """A command. `after`: a check of another lane that must have ended; `report`: pytest writes its times; `is_small`:
+    """A command. `after`: checks of other lanes that must have ended; `report`: pytest writes its times; `is_small`:
     the files of its tests may be kept in memory."""
 
     name: str
     command: Sequence[str]
     lane: str
-    after: str = ""
+    after: Sequence[str] = ()
     report: bool = False
     is_small: bool = False
     environment: tuple[tuple[str, str], ...] = ()
 
 
-def pytest(name: str, lane: str, *words: str, after: str = "", soak: bool = False, gives_way: bool = False) -> Check:
+def pytest(
+    name: str, lane: str, *words: str, after: Sequence[str] = (), soak: bool = False, gives_way: bool = False
+) -> Check:
     """A run of pytest whose slowest tests are listed at the end. `gives_way` to those that other checks wait for."""
     command = [*(["nice", "-n", "3"] if gives_way else []), f"{BIN}/python", "-m", "pytest", *words]
     environment = (("FRAMEGAUGE_SOAK", "1"),) if soak else ()
@@ -70,16 +108,21 @@ def place() -> str | None:
 
 
 AGENT = Check("agent", ["make", "--no-print-directory", "agent"], "rust")
+CLIPPY = Check(
+    "clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], "rust"
+)
+CARGO_TEST = Check("cargo test", ["cargo", "test", "--workspace", "--locked", "--no-fail-fast"], "rust")
 LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"], "rust"),
-    Check("clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], "rust"),
+    CLIPPY,
     Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"], "python"),
     Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"], "python"),
     Check("mypy", [f"{BIN}/mypy"], "python"),
     Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
 ]
 PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS))]
-ALONE = [RACK, *(f"--ignore={each}" for each in HOSTS if each.startswith(RACK))]
+BESIDE = [*HOSTS, *PROOFS, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
+RACKS = [RACK, *(f"--ignore={each}" for each in BESIDE if each.startswith(RACK))]
 # Collecting all tests takes longer than these.
 AGENTS = [
     str(path.relative_to(ROOT))
@@ -88,29 +131,46 @@ AGENTS = [
 ]
 
 
-def without_racks(chosen: str) -> list[Check]:
-    """All checks without a rack: Rust, and the `chosen` Python tests."""
+def without_racks(chosen: str, agents: Sequence[str]) -> list[Check]:
+    """All checks without a rack: Rust, the `chosen` Python tests, and those of files `agents` that need an agent."""
     return [
         AGENT,
         *LINT,
-        Check("cargo test", ["cargo", "test", "--workspace", "--locked"], "rust"),
+        CARGO_TEST,
         pytest("pytest", "python", *PURE, "-m", chosen, "-n", str(CPUS), gives_way=True),
-        pytest("pytest, agent", "rust", *AGENTS, "-m", "agent"),
+        pytest("pytest, agent", "agents", *agents, "-m", "agent", after=["agent"]),
+    ]
+
+
+def with_racks() -> list[Check]:
+    """All checks: what compiles runs beside the tests that look for what is left, and racks that measure at the end."""
+    agents = [each for each in AGENTS if not each.startswith(tuple(HOSTS))]
+    first = [each for each in without_racks("not agent", agents) if each not in (CLIPPY, CARGO_TEST)]
+    first.append(pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after=["agent"]))
+    first.append(pytest("pytest, captures", "hosts", *CAPTURES))
+    first.append(pytest("pytest, programs", "agents", *PROGRAMS))
+    first.append(pytest("pytest, storage", "agents", *STORAGE))
+    first.append(pytest("pytest, proofs", "proofs", *PROOFS, after=["agent"]))
+    ended = [each.name for each in first if each.report]
+    built = Check("cargo build", [*CARGO_TEST.command, "--no-run"], "compiler")
+    return [
+        *first,
+        *(replace(each, command=["nice", *each.command], lane="compiler", after=ended) for each in (CLIPPY, built)),
+        pytest("pytest, traces", "traces", *TRACES, after=ended),
+        replace(CARGO_TEST, lane="racks", after=["pytest, traces", CLIPPY.name, built.name]),
+        pytest("pytest, racks", "racks", *RACKS),
+        pytest("pytest, networks", "networks", *NETWORKS, after=[CARGO_TEST.name]),
     ]
 
 
 GROUPS = {
     "lint": LINT,
-    "quick": without_racks("not agent and not thorough"),
-    "test": [
-        *without_racks("not agent"),
-        pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after="agent"),
-        pytest("pytest, racks", "alone", *ALONE),
-    ],
+    "quick": without_racks("not agent and not thorough", AGENTS),
+    "test": with_racks(),
     "soak": [
         AGENT,
-        Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], "alone"),
-        pytest("pytest, long forms", "alone", "python/tests", "-m", "soak", "-v", soak=True),
+        Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], "soak"),
+        pytest("pytest, long forms", "soak", "python/tests", "-m", "soak", "-v", soak=True),
     ],
 }
 
@@ -152,6 +212,7 @@ class Results:
 
     folder: Path
     seconds: dict[str, float] = field(default_factory=dict)
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     running: dict[str, float] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
@@ -161,13 +222,23 @@ class Results:
         """Where pytest writes how long each test took."""
         return self.folder / f"{check.name.replace(' ', '-').replace(',', '')}.xml"
 
-    def slowest(self) -> Iterator[tuple[float, str]]:
-        """All tests whose times are known, the slowest first."""
-        found = []
+    def cases(self) -> Iterator[ElementTree.Element]:
+        """All tests of pytest that have ended."""
         for path in self.folder.glob("*.xml"):
-            for case in ElementTree.parse(path).iter("testcase"):
-                found.append((float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}"))
-        yield from sorted(found, reverse=True)
+            yield from ElementTree.parse(path).iter("testcase")
+
+    def slowest(self) -> list[tuple[float, str]]:
+        """All tests whose times are known, the slowest first."""
+        return sorted(((float(case.get("time", 0)), name_of(case)) for case in self.cases()), reverse=True)
+
+    def failures(self) -> list[str]:
+        """The tests of pytest that did not pass."""
+        return [name_of(case) for case in self.cases() if {"failure", "error"} & {each.tag for each in case}]
+
+
+def name_of(case: ElementTree.Element) -> str:
+    """Module and function."""
+    return f"{case.get('classname')}::{case.get('name')}"
 
 
 def run(check: Check, results: Results, live: bool) -> None:
@@ -191,11 +262,14 @@ def run(check: Check, results: Results, live: bool) -> None:
                 lines.append(line)
                 if live:
                     print(line, end="", flush=True)
-        passed = process.returncode == 0
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        passed, cpu = process.returncode == 0, usage.ru_utime + usage.ru_stime
     except OSError as error:
-        lines, passed = [f"{check.command[0]}: {error.strerror}\n"], False
+        lines, passed, cpu = [f"{check.command[0]}: {error.strerror}\n"], False, 0.0
     with results.ended:
         took = results.seconds[check.name] = time.monotonic() - began
+        results.cpu_seconds[check.name] = cpu
         results.running.pop(check.name, None)
         results.failed += [] if passed else [check.name]
         for line in lines:
@@ -209,17 +283,16 @@ def run_lane(checks: Sequence[Check], results: Results, live: bool) -> None:
     """One check after another."""
     for check in checks:
         with results.ended:
-            results.ended.wait_for(lambda after=check.after: not after or after in results.seconds)
+            results.ended.wait_for(lambda after=check.after: all(each in results.seconds for each in after))
             results.running[check.name] = time.monotonic()
         run(check, results, live)
 
 
 def run_all(checks: Sequence[Check], results: Results) -> None:
-    """Lanes side by side, then what needs the machine for itself."""
+    """Lanes side by side."""
     lanes: dict[str, list[Check]] = {}
     for check in checks:
         lanes.setdefault(check.lane, []).append(check)
-    alone = lanes.pop("alone", [])
     threads = [
         threading.Thread(target=run_lane, args=(lane, results, len(lanes) == 1), daemon=True)
         for lane in lanes.values()
@@ -233,7 +306,6 @@ def run_all(checks: Sequence[Check], results: Results) -> None:
                 running = [f"{name} ({time.monotonic() - began:.0f} s)" for name, began in results.running.items()]
             if thread.is_alive() and running:
                 print(f"   running: {', '.join(running)}", flush=True)
-    run_lane(alone, results, live=True)
 
 
 def main(groups: list[str]) -> int:
@@ -250,14 +322,18 @@ def main(groups: list[str]) -> int:
         except KeyboardInterrupt:
             print("\ninterrupted")
             return 130
-        slowest = [each for each in list(results.slowest())[:SLOWEST] if each[0] >= 0.5]
+        slowest = [each for each in results.slowest()[:SLOWEST] if each[0] >= 0.5]
+        failures = results.failures()
     if slowest:
         print("\nthe slowest tests:")
         for seconds, name in slowest:
             print(f"  {seconds:6.1f} s  {name}")
-    print("\nby part:")
+    print("\nby part, and the CPU time of its processes:")
     for name, seconds in results.seconds.items():
-        print(f"  {seconds:6.0f} s  {name}")
+        print(f"  {seconds:6.0f} s {results.cpu_seconds[name]:6.0f} s  {name}")
+    if failures:
+        print("\nfailed tests:")
+        print("".join(f"  {each}\n" for each in failures), end="")
     verdict = f"FAILED: {', '.join(results.failed)}" if results.failed else "passed"
     parts = [f"{len(checks) - len(results.failed)} of {len(checks)} checks", results.tally.text()]
     parts.append(f"{time.monotonic() - began:.0f} s")

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers import drawing
 from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -39,6 +40,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"framegauge-hypothesis-{os.getuid()}")
 settings.register_profile("framegauge", database=None, deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("framegauge")
+drawing.once()
 
 not_run = NotRun()
 

@@ -18,13 +18,16 @@ from helpers.support import ROOT, STUDY
 
 from framegauge.cli import (
     check as cli_check,
+    decide as cli_decide,
     diagnose as cli_diagnose,
     hosts as cli_hosts,
     main as cli,
     rack as cli_rack,
+    rollout as cli_rollout,
 )
 from framegauge.compare import windows
 from framegauge.labs import file as lab_file
+from framegauge.rollout import file as rollout_file
 
 CAPTURE = ROOT / "python/tests/recorded/diagnosis/clean-asks-38.pcapng.gz"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pipe/README.md"])
@@ -64,7 +67,8 @@ def ours() -> list[Any]:
     """Our commands; some ask the agent, and a study over ssh needs the one that it would copy."""
     found = [words for _, words in COMMANDS if words[0] == "framegauge"]
     asks = [
-        words[1] in ("wire", "simulate", "diagnose") or any(word.startswith("examples/ssh-") for word in words)
+        words[1] in ("wire", "simulate", "diagnose", "decide")
+        or any(word.startswith(("examples/ssh-", "examples/own-")) for word in words)
         for words in found
     ]
     return [
@@ -100,8 +104,26 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         if options.testbed is not None:
             assert (ROOT / options.testbed).exists()
         return
+    if arguments[0] == "rollout":  # needs the agent and hosts; that it is understood, and that its file is right
+        options = cli_rollout.parser().parse_args(arguments[1:])
+        if "file" in options:
+            rollout_file.load(options.file)
+        return
+    if arguments[0] == "decide":  # needs the agent and hosts; that it is understood, and that it can be asked
+        options = cli_decide.parser().parse_args(arguments[1:])
+        if not options.resume and options.inventory is None:
+            assert cli.main([*arguments, *([] if options.dry_run else ["--dry-run"])]) == 0
+        return
+    if arguments[0] == "estimate":  # needs hosts; that it is understood, and that its inventory is there
+        assert cli.main([*arguments, "--dry-run"]) == 0
+        return
     if arguments[0] == "hosts":  # needs hosts; that it is understood
         cli_hosts.parser().parse_args(arguments[1:])
+        return
+    if arguments[0] == "watch":  # needs a Prometheus server; that it is understood, and what it would ask
+        text = (ROOT / "docs/how-to/watch.md").read_text()
+        Path("watch.yaml").write_text(next(body for language, body in FENCE.findall(text) if language == "yaml"))
+        assert cli.main([*arguments, *(["--dry-run"] if "watch.yaml" in arguments else [])]) == 0
         return
     if arguments[0] == "diagnose":  # what is really captured does not matter
         for capture in cli_diagnose.parser().parse_args(arguments[1:]).captures:

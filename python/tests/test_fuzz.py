@@ -89,3 +89,10 @@ def test_a_target_that_is_none_is_refused() -> None:
 def test_every_target_shares_the_hour_of_a_soak() -> None:
     assert {"pipe_message", "rack_up", "frame"} <= set(fuzz.TARGETS)
     assert [check.command[1:] for check in checks.GROUPS["soak"] if check.name == "fuzz"] == [["scripts/fuzz.py"]]
+
+
+def test_what_looks_at_the_whole_machine_for_leavings_has_no_rack_beside_it() -> None:
+    beside = [ROOT / each for each in (*checks.PROOFS, *checks.CAPTURES, *checks.PROGRAMS, *checks.HOSTS)]
+    files = [file for each in beside for file in (each.rglob("test_*.py") if each.is_dir() else [each])]
+    assert files
+    assert [file.name for file in files if "with leaves_nothing(" in file.read_text()] == []

@@ -97,7 +97,6 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
         (["tsdy", "x.yaml", "--out", "y"], "framegauge", "unknown verb 'tsdy': did you mean 'study'?"),
         (["frobnicate"], "framegauge", f"unknown verb 'frobnicate', expected one of {', '.join(cli.VERBS)}"),
         ([], "framegauge", f"found no verb, expected one of {', '.join(cli.VERBS)}"),
-        (["rollout"], "framegauge", "verb 'rollout' is planned, and not there yet"),
         (["--vresion"], "framegauge", "unknown option '--vresion': did you mean '--version'?"),
         (["--blocks", "schema"], "framegauge", "unknown option '--blocks'"),
         (["study", "x.yaml", "--sede", "3"], "framegauge study", "unknown option '--sede': did you mean '--seed'?"),
@@ -165,16 +164,6 @@ def test_a_missing_agent_is_a_requirement(capsys, monkeypatch):
     assert err == "framegauge: 1 requirements are missing\n"
 
 
-def test_verbs_that_are_planned_are_named_but_not_accepted(capsys):
-    with pytest.raises(SystemExit) as end:
-        cli.main(["--help"])
-    assert end.value.code == 0
-    assert "planned, not there yet: rollout, watch" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as end:
-        cli.main(["rollout"])
-    assert end.value.code == 2
-
-
 @pytest.mark.parametrize("name", ["../../proc/1/ns/net", "..", ".", "a/b", "", "x" * 5000, "a\nb", "a\0b", "\udcff"])
 def test_a_namespace_is_a_name_and_no_path(name, fake_agent, monkeypatch, capsys):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
@@ -220,6 +209,7 @@ def test_unfaithful_is_exit_3(study_path, tmp_path, capsys):
         (["summary"], "verdicts"),
         (["check"], "target_mtu"),
         (["compare"], "outcome"),
+        (["estimate"], "total"),
     ],
 )
 def test_schemas_are_printed(words, word, capsys):

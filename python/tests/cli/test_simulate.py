@@ -15,6 +15,7 @@ import pytest
 from helpers.support import ROOT, STUDY
 
 from framegauge.cli.main import main
+from framegauge.files import recordings
 from framegauge.results.journal import read
 
 agent = pytest.mark.agent
@@ -191,7 +192,7 @@ def test_what_cannot_be_is_one_line(
 @agent
 def test_an_example_that_starts_programs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(ROOT / "examples/ftp.yaml") == 2
-    assert 'workloads.0.ftp: found "ftp", expected stream, rr, mixed, or' in capsys.readouterr().err
+    assert 'workloads.0.ftp: found "ftp", expected stream, rr, mixed, incast, or' in capsys.readouterr().err
 
 
 def test_without_an_agent_it_is_said_how_to_get_one(
@@ -203,18 +204,69 @@ def test_without_an_agent_it_is_said_how_to_get_one(
 
 
 @agent
-def test_other_flows_are_no_replay_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_needs_nothing_outside_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flows, file, out = tmp_path / "f.csv", tmp_path / "s.yaml", tmp_path / "out"
     flows.write_text("client,server,start_seconds,bytes\na,b,0,1000\n")
     file.write_text("testbed: {kind: simulator}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{replay: {flows: f.csv}}]\n")
     assert simulate(file, "--seeds", "2", "--out", out) == 0
     assert simulate("--resume", "--out", out) == 0
     kept = (out / "runs.jsonl").read_bytes()
-    flows.write_text("client,server,start_seconds,bytes\na,b,0,1001\n")
+    assert recordings.read(out / "recordings/1/f.csv") == recordings.read(flows)
+    # The folder moves to another machine, which has no such flows; an interrupted run is simulated as the others were.
+    flows.unlink()
+    moved = out.rename(tmp_path / "moved")
+    lines = kept.splitlines(keepends=True)
+    (moved / "runs.jsonl").write_bytes(b"".join(lines[:-1]))
+    assert simulate("--resume", "--out", moved) == 0
+    assert (moved / "runs.jsonl").read_bytes() == kept
+    assert main(["report", str(moved)]) == 0
+    # Its study file simulates the same again.
+    assert simulate(moved / "study.yaml", "--out", tmp_path / "again") == 0
+    assert (tmp_path / "again/runs.jsonl").read_bytes() == kept
+    # The copy is what was simulated, and nothing else.
+    (moved / "recordings/1/f.csv").write_text("client,server,start_seconds,bytes\na,b,0,1001\n")
+    capsys.readouterr()
+    assert simulate("--resume", "--out", moved) == 2
+    assert "found other recorded flows than when it began" in capsys.readouterr().err
+    assert (moved / "runs.jsonl").read_bytes() == kept
+
+
+@agent
+def test_swept_recordings_are_kept_side_by_side(tmp_path: Path) -> None:
+    for name, size in (("a", 1000), ("b", 2000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "f.csv").write_text(f"client,server,start_seconds,bytes\na,b,0,{size}\n")
+    (tmp_path / "s.yaml").write_text(
+        "testbed: {kind: simulator}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{replay: {flows: a/f.csv}}]\n"
+    )
+    out, sweep = tmp_path / "out", "workloads.0.replay.flows=a/f.csv,b/f.csv"
+    assert simulate(tmp_path / "s.yaml", "--seeds", "2", "--sweep", sweep, "--out", out) == 0
+    kept = (out / "runs.jsonl").read_bytes()
+    for number, name in ((1, "a"), (2, "b")):
+        assert recordings.read(out / f"recordings/{number}/f.csv") == recordings.read(tmp_path / name / "f.csv")
+        (tmp_path / name / "f.csv").unlink()
+    (out / "runs.jsonl").write_bytes(b"".join(kept.splitlines(keepends=True)[:-3]))
+    assert simulate("--resume", "--out", out) == 0
+    assert (out / "runs.jsonl").read_bytes() == kept
+
+
+@agent
+@pytest.mark.parametrize("place", ["../f.csv", "recordings/1/..", "/etc/passwd", "recordings/1/a/f.csv"])
+def test_a_recording_is_in_the_folder_of_its_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (tmp_path / "f.csv").write_text("client,server,start_seconds,bytes\na,b,0,1000\n")
+    (tmp_path / "s.yaml").write_text(
+        "testbed: {kind: simulator}\nfactors: {mtu: [1500, 9000]}\nworkloads: [{replay: {flows: f.csv}}]\n"
+    )
+    out = tmp_path / "out"
+    assert simulate(tmp_path / "s.yaml", "--seeds", "2", "--out", out) == 0
+    told = json.loads((out / "results.json").read_text())
+    told["simulation"]["recordings"] = dict.fromkeys(told["simulation"]["recordings"], place)
+    (out / "results.json").write_text(json.dumps(told))
     capsys.readouterr()
     assert simulate("--resume", "--out", out) == 2
-    assert "found other recorded flows than when it began" in capsys.readouterr().err
-    assert (out / "runs.jsonl").read_bytes() == kept
+    assert "expected them" in capsys.readouterr().err
 
 
 def test_a_study_is_no_simulation_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

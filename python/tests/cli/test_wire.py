@@ -9,6 +9,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.cli import main as cli, wire as cli_wire
 from framegauge.errors import AgentError
+from framegauge.evidence.carried import fragments
 
 TABLE = """\
 link MTU           9000
@@ -115,4 +116,70 @@ def test_levels_are_the_closed_formula(monkeypatch, capsys):
 )
 def test_bad_levels_are_one_line_and_exit_2(levels, message, capsys):
     assert cli.main(["wire", "--levels", levels]) == 2
+    assert capsys.readouterr().err == f"framegauge: {message}\n"
+
+
+@pytest.mark.agent
+def test_the_published_datagram_of_nfs(monkeypatch, capsys):
+    """A READ of 8 KiB: six frames at 1500, two on FDDI, one at 9000, 175 cells on ATM."""
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    assert cli.main(["wire", "--nfs-read", "8192", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["payload_bytes"], found["packet_bytes"]) == (8320, 8348)
+    assert sum(each["bytes"] for each in found["headers"]) == 8348 - 8192
+    counts = {(each["medium"], each["mtu"]): (len(each["packets_bytes"]), each["cells"]) for each in found["links"]}
+    assert counts == {
+        ("ethernet", 1500): (6, None), ("ethernet", 9000): (1, None), ("fddi", 4352): (2, None), ("atm", 9180): (1, 175),
+    }  # fmt: skip
+    assert all(part["source"] for each in found["links"] for part in each["parts"])
+    assert cli.main(["wire", "--nfs-read", "8192"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^Ethernet, MTU 1500 \(RFC 894\): 6 packets$", out, re.MULTILINE)
+    assert re.search(r"^  packets +6  5 x 1500 \+ 948 bytes with IP headers$", out, re.MULTILINE)
+    assert re.search(r"^ATM, MTU 9180 \(RFC 2225 section 7\): 1 packet in 175 cells of 53 bytes$", out, re.MULTILINE)
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("mtu", [576, 1500, 4200, 9000])
+def test_the_agents_fragments_are_those_by_which_runs_are_checked(mtu, monkeypatch, capsys):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    for payload in (0, mtu - 28, mtu - 27, 8320, 65_507):
+        assert cli.main(["wire", "--datagram", str(payload), "--mtu", str(mtu), "--json"]) == 0
+        ethernet = json.loads(capsys.readouterr().out)["links"][0]
+        assert len(ethernet["packets_bytes"]) == fragments(payload, mtu)
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--datagram", "65508"],
+            "wire: bytes: found 65508 bytes, expected at most 65507: a packet ends at 65,535 bytes",
+        ),
+        (["--nfs-read", "8192", "--mtu", "67"], "wire: mtu: found 67, expected 68 to 65535 bytes"),
+    ],
+)
+def test_what_is_no_datagram_is_one_line(arguments, message, monkeypatch, capsys):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    assert cli.main(["wire", *arguments]) == 2
+    assert capsys.readouterr().err == f"framegauge: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datagram", "8k"], '--datagram: found "8k", expected a number of bytes such as 9000'),
+        (
+            ["--datagram", "8", "--nfs-read", "8"],
+            "--nfs-read: found --datagram beside it, expected only --mtu and --json",
+        ),
+        (
+            ["--nfs-read", "8", "--encap", "vxlan"],
+            "--encap: found --nfs-read beside it, expected only --mtu and --json",
+        ),
+    ],
+)
+def test_words_that_do_not_go_together_are_one_line(arguments, message, capsys):
+    assert cli.main(["wire", *arguments]) == 2
     assert capsys.readouterr().err == f"framegauge: {message}\n"

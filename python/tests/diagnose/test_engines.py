@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,29 @@ def test_what_workers_do_not_find_is_sent_to_them(
         monkeypatch.setattr(engines, "MOST_SENT_BYTES", 100)
         with pytest.raises(InputError, match="that no worker has at this path"):
             diagnosis.separate(captures, engine=engine)
+
+
+@pytest.mark.thorough
+def test_what_is_lost_with_a_worker_is_sent_again(
+    scheduler: str, captures: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, submitted, killed = remote.signature, engines._submitted, []
+
+    def after_a_death(client: Any, *words: Any) -> Any:
+        if not killed and (data := words[-1]) is not None:
+            (there,) = client.who_has([data]).values()
+            pids = client.run(os.getpid)
+            killed.append(pids[there[0]])
+            os.kill(killed[0], signal.SIGKILL)
+            while pids == client.run(os.getpid, on_error="ignore"):
+                time.sleep(0.05)
+        return submitted(client, *words)
+
+    monkeypatch.setattr(engines.remote, "signature", lambda path: (known(path)[0], "another beginning"))  # type: ignore[index]
+    monkeypatch.setattr(engines, "_submitted", after_a_death)
+    with engines.opened(scheduler) as engine:
+        assert diagnosis.separate(captures, engine=engine) == diagnosis.separate(captures)
+    assert killed
 
 
 @pytest.mark.thorough

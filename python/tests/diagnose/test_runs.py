@@ -27,6 +27,10 @@ def test_a_connection_that_two_hosts_saw_counts_once(both: dict[str, Path]) -> N
     assert (found["connections"], found["payload_bytes"]) == (1, 14_000)
     assert found["seconds"]["rto_stall"] == pytest.approx(0.4, abs=1e-6)
     assert found["kinds"]["rto_stall"] == {"count": 1, "lost_seconds": pytest.approx(0.4, abs=1e-6)}
+    flows = found["flows"]
+    assert (flows["client"], flows["server"]) == (["web"], ["db"])
+    assert (flows["bytes"], flows["reverse_bytes"]) == ([14_000], [0])
+    assert flows["end_seconds"][0] - flows["begin_seconds"][0] > 0.4
     assert found["findings"][0]["host"] == "web"
     assert found["findings"][0]["connection"] == f"{CLIENT}:40000 to {SERVER}:80"
 

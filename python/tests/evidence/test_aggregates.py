@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from framegauge.evidence.aggregates import aggregate_failures, aggregate_readings, unproved_aggregates
-from framegauge.evidence.remembered import remembered_failures, unproved_probing
+from framegauge.evidence.remembered import first_payload, remembered_failures, unproved_probing
 from framegauge.study import file as study_file
 from framegauge.testbeds.base import Conditions
 
@@ -167,3 +167,11 @@ margins: {goodput: 1 %}
         said = [line for line in run.degraded if line.startswith("not proved: the MTU of short flows: h1, h2 probe")]
         assert len(said) == (run.conditions["mtu_probing"] == 2), run.degraded
         assert run.excluded == []
+
+
+def test_a_host_that_probes_from_the_start_begins_with_small_segments():
+    """1024 bytes less the timestamps (RFC 7323), as Linux has it, or what its setting says."""
+    assert first_payload(record(before=reading(tcp_mtu_probing="1")), ["h1"]) is None
+    assert first_payload(record(before=reading(tcp_mtu_probing="2")), ["h1"]) == 1012
+    assert first_payload(record(before=reading(tcp_mtu_probing="2", tcp_base_mss="1200")), ["h2"]) == 1188
+    assert first_payload(record(before=reading(tcp_mtu_probing="2")), ["h9"]) is None

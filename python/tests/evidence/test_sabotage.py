@@ -46,6 +46,10 @@ CAUGHT_BY = {
     "sizes": "proof: gso_size of h2 before the run for IPv4: requested 20000, found 65535",
     "big": "proof: aggregates above 64 KiB at h1: expected none, found 3 (the first up to 180000 bytes)",
     "path_mtu": "proof: path MTU that h1 remembered to h1 (10.77.0.1) before the run: expected none, found 1400",
+    "pacing": "proof: pacing of live sockets on h1: requested 75 Mb/s, found none",
+    "subflows": "proof: subflows of each connection from h1: requested 2, found 1",
+    "storage_mss": "proof: MSS in the SYN of h1.2, seen at h1: requested 8960, found 1460",
+    "storage_frames": "proof: largest frame of h1: expected at most 1518 bytes at this MTU, found 9018",
     "windows": "proof: initial window of h2 after the run, to 10.77.0.0/24: requested 3 segments, found the kernel's own",
 }  # fmt: skip
 
@@ -56,6 +60,10 @@ ROUTED = (
 )
 CHANGED = {
     "retries: 0": "retries: 0\nchanges: [{at: 1 s, hosts: all, mtu: 3000}]", "size: 10 MB": "size: 10 MB, repeat: 2 s",
+}  # fmt: skip
+STORAGE = {
+    "levels: [1500, 9000]": "levels: [1500, {default: 1500, storage: 9000}]",
+    "{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}", "size: 10 MB": "size: 10 MB, nics: 2",
 }  # fmt: skip
 # What a fault needs to show, where a stream on a pair of the rack does not have it.
 NEEDS = {
@@ -75,8 +83,10 @@ NEEDS = {
     **{fault: {"{kind: fake}": "{kind: fake, topology: {pair: {nics: 2}}}"} for fault in ("second_nic", "nic_missing")},
     **{fault: {"{kind: fake}": ROUTED} for fault in ("router_mtu", "router_icmp", "router_missing")},
     **{fault: {"factors: {": "factors: {gso_size: 20000, "} for fault in ("sizes", "big")},
+    "pacing": {"factors: {": "factors: {pacing: 75 Mb/s, "},
+    "subflows": {"factors: {": "factors: {mptcp: 2, "},
     "windows": {"factors: {": "tunings: {few: {initial_window: 3}}\nfactors: {tuning: few, "},
-    "change_late": CHANGED, "change_refused": CHANGED, "old_mss": CHANGED,
+    "storage_mss": STORAGE, "storage_frames": STORAGE, "change_late": CHANGED, "change_refused": CHANGED, "old_mss": CHANGED,
 }  # fmt: skip
 
 
@@ -109,15 +119,16 @@ def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
     # What LRO merges, the fabric counts; this fault is in the stack's own count of what GRO does.
     lro = ", lro: off" if fault == "coalesced" else ""
     if offloads:
-        change["levels: [1500, 9000]}"] = "levels: [1500, 9000]}, offloads: on" + moderation + lro
+        levels = change.pop("levels: [1500, 9000]", "levels: [1500, 9000]")
+        change["levels: [1500, 9000]}"] = f"{levels}}}, offloads: on{moderation}{lro}"
     study = make(**change).model_copy(update={"blocks": 1})
 
     def jumbo(up, _number):
-        return up["hosts"][0]["mtu"] == 9000
+        return 9000 in up["hosts"][0].values()
 
     _, runs = execute(study, FakeModel(faults=[Fault(fault, jumbo)]))
     for run in runs:
-        if run.level == 9000:
+        if run.level != 1500:
             assert any(reason.startswith(CAUGHT_BY[fault]) for reason in run.excluded), run.excluded
         else:
             assert run.excluded == []

@@ -68,6 +68,8 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "why",
         "lost_time",
         "flows",
+        "switch",
+        "few",
         "not_measured",
         "cpu",
         "caveats",

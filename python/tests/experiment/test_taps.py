@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 
 from framegauge.agents.pipe import Json
@@ -66,6 +68,18 @@ def test_every_hosts_capture_is_diagnosed_and_none_is_left() -> None:
     assert found["addresses"] == {"h1": ("10.0.0.1",), "h2": ("10.0.0.2",)}
     assert found["captures"] == {"h1": TOLD, "h2": TOLD}
     assert one.methods() == ["capture.about", "capture.begin", "capture.end", "spool.read", "spool.drop"]
+
+
+def test_the_connections_of_a_diagnosis_are_a_table() -> None:
+    columns = {
+        "client": ["h1"], "server": ["h2"], "begin_seconds": [1.5], "end_seconds": [2.5], "bytes": [7],
+        "reverse_bytes": [0],
+    }  # fmt: skip
+    told = {"flows": columns, "connections": 1}
+    ((name, data),) = taps.flows(told).items()
+    assert (name, told) == ("connections", {"connections": 1})
+    assert pa.ipc.open_file(data).read_all().to_pydict() == columns
+    assert taps.flows(told) == {}
 
 
 def test_nothing_is_captured_for_nobody() -> None:

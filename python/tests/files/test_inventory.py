@@ -170,6 +170,7 @@ def study_of(name: str, folder: Path) -> str:
 
 
 @pytest.mark.needs("ansible-inventory")
+@pytest.mark.agent
 def test_a_program_is_run_only_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mark = tmp_path / "ran"
     place = program(tmp_path / "dynamic", mark)
@@ -256,7 +257,7 @@ workloads: [{{{workload}: {{duration: 1 s}}}}]
         ("machines: [a, b]", ", rtt: 1 ms", "stream", "expected 0 on testbed ssh: it cannot delay"),
         ("machines: [a, b]", ", moderation: 10 us", "stream", "moderation is left unchanged there"),
         ("machines: [a, b]", ", qdisc: Fq", "stream", "factors.qdisc"),
-        ("machines: [a, b]", "", "iperf3", "expected stream, rr, mixed or command on testbed ssh"),
+        ("machines: [a, b]", "", "iperf3", "expected stream, rr, mixed, incast or command on testbed ssh"),
     ],
 )
 def test_what_a_study_of_own_hosts_cannot_be(where: str, factors: str, workload: str, said: str) -> None:

@@ -329,7 +329,7 @@ for line in sys.stdin:
     elif asked["method"] == "rack.set":
         answer = {"error": {"code": -32602, "message": "rack.set: what the agent says", "data": {}}}
     elif asked["method"] == "relay":
-        answer = {"result": {"mtu": 4000}}
+        answer = {"result": {"mtu": 4000, "nics": [{"mtu": 4000}, {"mtu": 9000}]}}
     elif asked["method"] == "shutdown":
         break
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
@@ -428,6 +428,20 @@ def test_what_cannot_be_set_is_exit_2_with_one_line(
 def test_the_mtu_that_is_shown_is_the_one_in_force(live: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rack", "show"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["h1", "fg1", "10.77.0.1", "4000"]
+
+
+def test_one_nic_of_a_host_is_set_alone_and_shown_with_its_own_mtu(
+    live: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (host,) = state()["hosts"]
+    two = [{**nic, "end": f"h1.{number}"} for number, nic in enumerate(nics("10.77.0.1", "10.77.1.1"), 1)]
+    keeper.replace(str(live.path), state(Process.of(live.keeper.pid), hosts=[{**host, "nics": two}]))
+    assert cli.main(["rack", "set", "h1.2", "--mtu", "9000"]) == 0
+    assert capsys.readouterr().out.endswith(": h1.2\n")
+    assert cli.main(["rack", "set", "h1.3", "--mtu", "9000"]) == 2
+    assert 'found no host "h1.3", expected one such as h1' in capsys.readouterr().err
+    assert cli.main(["rack", "show"]) == 0
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[1:3]] == ["4000", "9000"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

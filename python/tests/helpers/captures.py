@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from framegauge.agents.pipe import Agent
@@ -129,3 +129,41 @@ def stalled(client: str = "10.0.0.1:40000", server: str = "10.0.0.2:80", wait: f
     add(0, segment(client, server, ACK | PSH, place + 3000, 5001, 1000))
     add(0.01, segment(server, client, ACK, 5001, place + 4000))
     return found
+
+
+def payloads_out(capture: bytes) -> dict[tuple[bytes, bytes, int, int], list[int]]:
+    """The TCP payloads of all packets that left the captured ports of a fabric, in order, by addresses and ports."""
+    found: dict[tuple[bytes, bytes, int, int], list[int]] = {}
+    for packet in packets_out(capture):
+        if packet[0] >> 4 == 4 and packet[9] == socket.IPPROTO_TCP:
+            header = 4 * (packet[0] & 15)
+            size, ports = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!HH", packet, header)
+            payload = size - header - 4 * (packet[header + 12] >> 4)
+            found.setdefault((packet[12:16], packet[16:20], *ports), []).append(payload)
+    return found
+
+
+def packets_out(capture: bytes) -> Iterator[bytes]:
+    """All packets that left the captured ports of a fabric, from their IP header on, in order.
+
+    The capture is a pcapng file: blocks of interfaces (1), whose names tell ports and sides, and of frames (6).
+    """
+    names, place = [], 0
+    while place < len(capture):
+        kind, length = struct.unpack_from("<II", capture, place)
+        body = capture[place + 8 : place + length - 4]
+        place += length
+        if kind == 1:
+            names.append(_name_of(body))
+        elif kind == 6 and names[struct.unpack_from("<I", body)[0]].endswith(" out"):
+            yield body[20 + 14 : 20 + struct.unpack_from("<I", body, 12)[0]]
+
+
+def _name_of(interface: bytes) -> str:
+    """The option if_name (2) of an interface's block."""
+    place = 8
+    while True:
+        code, length = struct.unpack_from("<HH", interface, place)
+        if code == 2:
+            return interface[place + 4 : place + 4 + length].decode()
+        place += 4 + (length + 3) // 4 * 4

@@ -48,6 +48,7 @@ WORKLOADS = {
     "stream": ("stream: {duration: 1 s}", "goodput: 2 %"),
     "rr": ("rr: {duration: 100 ms}", "transactions: 2 %"),
     "mixed": ("mixed: {rr: {duration: 500 ms}, bulk: {flows: 1}}", "goodput: 2 %"),
+    "incast": ("incast: {unit: 100 kB, servers: 1, rounds: 5}", "goodput: 2 %"),
     "command": (COMMAND, "rate: 2 %"),
 }
 

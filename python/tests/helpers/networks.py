@@ -16,7 +16,8 @@ from framegauge.agents.pipe import Agent
 from framegauge.agents.spools import read_spool
 from framegauge.testbeds.base import Host, Json
 from framegauge.testbeds.rack import Relay
-from framegauge.workloads.stream import Stream, flow_rates
+from framegauge.workloads.stream import Stream
+from framegauge.workloads.transfers import flow_rates
 
 RATE = 100_000_000
 TOKEN = "5a" * 16
@@ -26,7 +27,8 @@ TOKEN = "5a" * 16
 def network(agent: Agent, hosts: int, mtu: int = 1500, **rest: Any) -> Iterator[tuple[Json, list[Host]]]:
     """A rack that is up, with what differs from the usual; its answer and hosts."""
     link = {**UP["link"], "bits_per_second": RATE, **rest.pop("link", {})}
-    named = [{"name": f"h{number}", "mtu": mtu} for number in range(1, hosts + 1)]
+    second = {name: rest.pop(name) for name in ("second_mtu",) if name in rest}
+    named = [{"name": f"h{number}", "mtu": mtu, **second} for number in range(1, hosts + 1)]
     built = agent.request("rack.up", {**UP, "hosts": named, "link": link, **rest}, timeout_seconds=60)
     try:
         yield built, [Host(each["name"], each["address"], Relay(agent, each["name"])) for each in built["hosts"]]

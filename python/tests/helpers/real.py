@@ -130,6 +130,7 @@ def _names(folder: str, prefix: str) -> set[str]:
 
 # Whatever these tests start has it in its environment, whoever becomes its parent.
 os.environ["FRAMEGAUGE_TESTS"] = str(os.getpid())
+ENDS_SECONDS = 20.0  # for what was killed
 MARK = f"FRAMEGAUGE_TESTS={os.getpid()}".encode()
 
 
@@ -166,6 +167,12 @@ def hosts_of(rack: int) -> list[int]:
     return [process for process, words in agent_processes().items() if f"framegauge-{rack}-" in words]
 
 
+def _is_of_others(cgroup: str) -> bool:
+    """Whether a cgroup is that of a rack, up now, that these tests have not started: its agent's id is in the name."""
+    rack = cgroup.split("-")[1]
+    return rack.isdigit() and Path("/proc", rack).exists() and not is_ours(rack)
+
+
 def traces() -> dict[str, Any]:
     """Everything on this machine that a rack could leave behind."""
     networks = set()
@@ -187,14 +194,17 @@ def traces() -> dict[str, Any]:
             str(path)
             for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
             for path in Path(root).glob("framegauge-*")
+            if not _is_of_others(path.name)
         },
+        "loop devices": {path.parent.parent.name for path in Path("/sys/block").glob("loop*/loop/backing_file")},
+        "FUSE": {path.name for path in Path("/sys/fs/fuse/connections").glob("*")},
         "files": {(folder, name) for folder in ("/tmp", "/dev/shm", "/run") for name in _names(folder, "framegauge")},
         "sysctls": [Path("/proc/sys", name).read_text() for name in sysctls],
         "agents": set(agent_processes()),
     }
 
 
-def await_end(processes: list[int], patience_seconds: float = 20.0) -> None:
+def await_end(processes: list[int], patience_seconds: float = ENDS_SECONDS) -> None:
     """Wait until none of these processes runs any more."""
     deadline = time.monotonic() + patience_seconds
     for process in processes:
@@ -210,12 +220,17 @@ def await_end(processes: list[int], patience_seconds: float = 20.0) -> None:
 
 
 @contextmanager
-def leaves_nothing(settle: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """What is on this machine before is there afterwards, and nothing else."""
+def leaves_nothing(settle: Callable[[], None] | None = None) -> Iterator[None]:
+    """What is on this machine before is there afterwards, and nothing else. With `settle` something was killed, and what
+    it has started has a while to end, in its own networks."""
     before = traces()
     yield
-    settle()
-    after = traces()
+    until = time.monotonic()
+    if settle is not None:
+        settle()
+        until = time.monotonic() + ENDS_SECONDS
+    while (after := traces())["networks"] - before["networks"] and time.monotonic() < until:
+        time.sleep(0.1)
     for kind, found in after.items():
         if isinstance(found, set):
             # Somebody else's racks may end meanwhile.

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 SSHD = "/usr/sbin/sshd"
 CONFIG = """\
@@ -34,6 +35,8 @@ MaxSessions 200
 PREFIX, IN_A_ROW = 20, 250  # of 16 rows of addresses
 # What the start of an agent may use on a host that has little else: no Python among it.
 LITTLE = ("sh", "uname", "mkdir", "mktemp", "chmod", "rm", "rmdir", "head", "wc", "mv", "cat", "ls", "id", "sha256sum")
+# Of /etc, what programs of a host that has its own need of it.
+ETC = ("passwd", "group", "shadow", "nsswitch.conf", "ld.so.cache", "hosts")
 GUEST, GUEST_ID = "framegauge-guest", 54321
 
 
@@ -79,12 +82,15 @@ def site(
     small_disk: bool = False,
     programs: Path | None = None,
     startups: str = "200",
+    etc: Mapping[str, Path] = MappingProxyType({}),
+    family: int = 4,
 ) -> Iterator[Site]:
     """Up to 1,000 hosts on one bridge, reached from this namespace, which has an address on it; everything goes after.
 
     With `sudoers` one logs in as a guest who has these rules of sudo; both are known inside these hosts only. With
     `small_disk` the cache folders are 100 MB. `programs` is the only folder of programs of those who log in. `startups`:
-    how many may be logging in before some are turned away (sshd_config(5), MaxStartups).
+    how many may be logging in before some are turned away (sshd_config(5), MaxStartups). `etc`: folders that hosts have
+    for /etc, by their names. `family` 6: hosts have IPv6 addresses alone.
     """
     tag, second, third = _free()
     bridge = f"fgs{tag}"
@@ -95,7 +101,9 @@ def site(
     with contextlib.ExitStack() as undo:
         run("ip", "link", "add", bridge, "mtu", str(mtu), "type", "bridge")
         undo.callback(run, "ip", "link", "del", bridge)
-        run("ip", "addr", "add", f"10.{second}.{third}.254/{PREFIX}", "dev", bridge)
+        network = f"fd88:{tag}::" if family == 6 else ""
+        own = f"{network}fe/64" if family == 6 else f"10.{second}.{third}.254/{PREFIX}"
+        run("ip", "addr", "add", own, "dev", bridge, *(["nodad"] if family == 6 else []))
         run("ip", "link", "set", bridge, "up")
         for number, name in enumerate(names, 1):
             if small_disk:
@@ -103,9 +111,14 @@ def site(
                 cache.mkdir(parents=True)
                 run("mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(cache))
                 undo.callback(run, "umount", "-l", str(cache))
-            address = f"10.{second}.{third + number // IN_A_ROW}.{number % IN_A_ROW + 1}"
+            address = (
+                f"{network}{number:x}"
+                if network
+                else f"10.{second}.{third + number // IN_A_ROW}.{number % IN_A_ROW + 1}"
+            )
             config = CONFIG.format(address=address, folder=folder / name, keys=folder / "key.pub", startups=startups)
-            hosts[name] = _host(folder, name, f"fgs{tag}-{number}", address, bridge, config, sudoers, programs, undo)
+            hosts[name] = _host(folder, name, f"fgs{tag}-{number}", address, bridge, config, sudoers, programs, undo,
+                                etc.get(name))  # fmt: skip
         lines = [f"Host {host.name}\n  HostName {host.address}\n" for host in hosts.values()]
         (folder / "config").write_text(
             "".join(lines)
@@ -134,6 +147,7 @@ def _host(
     sudoers: str | None,
     programs: Path | None,
     undo: contextlib.ExitStack,
+    etc: Path | None = None,
 ) -> SshHost:
     place = folder / name
     place.mkdir(exist_ok=True)
@@ -145,7 +159,8 @@ def _host(
     undo.callback(subprocess.run, ["ip", "link", "del", port], check=False, capture_output=True)
     run("ip", "link", "set", port, "master", bridge, "up")
     run("ip", "-n", namespace, "link", "set", "lo", "up")
-    run("ip", "-n", namespace, "addr", "add", f"{address}/{PREFIX}", "dev", "eth0")
+    words = [f"{address}/64", "dev", "eth0", "nodad"] if ":" in address else [f"{address}/{PREFIX}", "dev", "eth0"]
+    run("ip", "-n", namespace, "addr", "add", *words)
     run("ip", "-n", namespace, "link", "set", "eth0", "up")
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / "host_key"))
     public = (place / "host_key.pub").read_text().split()
@@ -154,7 +169,8 @@ def _host(
     cache = (place / "home" / ".cache") if sudoers is not None else place / "cache"
     environment = f"XDG_CACHE_HOME={cache}" + (f" PATH={programs}" if programs is not None else "")
     (place / "sshd_config").write_text(f"{config}SetEnv {environment}\n")
-    before = _guest(place, sudoers) if sudoers is not None else ""
+    before = f"mount --bind {shlex.quote(str(etc))} /etc\n" if etc is not None else ""
+    before += _guest(place, sudoers) if sudoers is not None else ""
     inside = f"{before}exec {SSHD} -D -e -f {shlex.quote(str(place / 'sshd_config'))}"
     sshd = subprocess.Popen(
         ["ip", "netns", "exec", namespace, "sh", "-ec", inside],
@@ -185,6 +201,15 @@ def _guest(place: Path, sudoers: str) -> str:
     rules.write_text(f"Defaults !pam_session, !pam_setcred\n{sudoers}\n")
     rules.chmod(0o440)
     return commands + f"mount --bind {shlex.quote(str(rules))} /etc/sudoers\n"
+
+
+def own_etc(folder: Path) -> Path:
+    """A folder that can be a host's /etc, in which nobody owns an interface."""
+    folder.mkdir(parents=True)
+    for name in ETC:
+        if Path("/etc", name).exists():
+            (folder / name).write_bytes(Path("/etc", name).read_bytes())
+    return folder
 
 
 def little(folder: Path) -> Path:

@@ -20,6 +20,8 @@ from framegauge.testbeds.base import Json
 # (source, destination, sequence number): packets of one name are told apart by their times.
 Name = tuple[str, str, int]
 SETTLING_SECONDS = 0.5  # after a run, so that nobody can say that a capture had ended before
+# Otherwise the kernel keeps packets for up to a second, and what tcpdump has not got when it is ended is lost.
+AT_ONCE = "--immediate-mode"
 
 
 class Tapped(Captured):
@@ -35,7 +37,7 @@ class Tapped(Captured):
         self.hosts_files.append(files)
         for host in self.hosts():
             self._running[host.name] = spawn(
-                host.agent, "tcpdump", "-i", "any", "-s", "128", "-B", "32768", "-Z", "root", "-n",
+                host.agent, "tcpdump", "-i", "any", "-s", "128", "-B", "32768", "-Z", "root", "-n", AT_ONCE,
                 "--time-stamp-precision=nano", "-w", str(files[host.name]), "tcp",
             )  # fmt: skip
         for host in self.hosts():
@@ -92,13 +94,14 @@ def inferred(document: Json, payload: int) -> dict[Name, list[tuple[float, int]]
 
 def agreement(
     truth: dict[Name, list[tuple[float, int, int]]], said: dict[Name, list[tuple[float, int]]], within: float
-) -> Counter[str]:
-    """How many packets are in both, and in one only. The same packet passed its sender at most `within` seconds before it
-    was dropped, and has the same identification where both have one."""
+) -> tuple[Counter[str], list[str]]:
+    """How many packets are in both, and in one only, and which ones these are. The same packet passed its sender at most
+    `within` seconds before it was dropped, and has the same identification where both have one."""
     counts: Counter[str] = Counter()
+    alone = []
     for name in {*truth, *said}:
         left = sorted(said.get(name, ()))
-        for at, _, identification in sorted(truth.get(name, ())):
+        for at, payload, identification in sorted(truth.get(name, ())):
             for each in left:
                 same = each[1] in (0, identification) or identification == 0
                 if same and -0.001 <= at - each[0] <= within:
@@ -107,8 +110,10 @@ def agreement(
                     break
             else:
                 counts["true only"] += 1
+                alone.append(f"true {name} at {at:.6f}, {payload} bytes, id {identification}; left {left}")
         counts["said only"] += len(left)
-    return counts
+        alone += [f"said {name} at {at:.6f}, id {identification}" for at, identification in left]
+    return counts, alone
 
 
 def restamped(source: Path, target: Path, ahead: Callable[[float], float]) -> Path:

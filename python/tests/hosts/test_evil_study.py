@@ -36,6 +36,8 @@ CASES = [
     *((method, "stream", "h1") for method in ("stream.run", "spool.read", "spool.drop")),
     *((method, "rr", "h2") for method in ("rr.serve", "rr.close")),
     ("rr.run", "rr", "h1"),
+    ("rr.close", "incast", "h1"),
+    *((method, "incast", "h2") for method in ("incast.run", "spool.read")),
     ("stream.close", "mixed", "h2"),
     *((method, "mixed", "h1") for method in ("stream.run", "rr.run", "spool.read")),
     *((f"host.{name}", "command", "h2") for name in ("folder", "files", "list", "fetch", "clear")),

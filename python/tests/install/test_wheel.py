@@ -40,6 +40,8 @@ def test_it_is_tagged_for_the_machine_of_its_agent_and_any_libc(wheel: Path) -> 
         assert agent.external_attr >> 16 & 0o111 == 0o111
         assert archive.read("framegauge/agents/bin/libframegauge_nodelay.so").startswith(b"\x7fELF")
         assert archive.read("framegauge/agents/pipe.schema.json") == (ROOT / "pipe/schema.json").read_bytes()
+        watch = {f"framegauge/watch/{name}" for name in ("grafana.json", "alerts.yaml", "watched.schema.json")}
+        assert watch <= set(archive.namelist())
         assert not [name for name in archive.namelist() if name.startswith(("tests", "bench"))]
 
 

@@ -39,6 +39,8 @@ def level(written):
          {"kind": "red", "minimum_frames": 8, "maximum_frames": 25, "limit_frames": 100},
          "red (8 to 25 frames, room for 100 frames)"),
         ({"taildrop": {"frames": 100}}, {"kind": "taildrop", "limit_frames": 100}, "taildrop (room for 100 frames)"),
+        ({"random_drop": {"frames": 100}}, {"kind": "random_drop", "limit_frames": 100},
+         "random_drop (room for 100 frames)"),
         ({"step": {"threshold": "65 kB"}}, {"kind": "step", "threshold_bytes": 65000}, "step (above 65 kB)"),
         # All as it would be anyway: no other level.
         ({"codel": {"target": "5 ms", "interval": "100 ms", "ecn": False}}, "codel", "codel"),
@@ -70,7 +72,7 @@ def test_what_marks(level, found):
 SIZES = st.integers(1, 10**7)
 SECONDS = st.floats(1e-6, 100, allow_nan=False).map(lambda value: float(f"{value:.12g}"))
 LEVELS = st.one_of(
-    st.sampled_from(["taildrop", "red", "sfq", "codel", "fq_codel", "step", "priority", "blackout"]),
+    st.sampled_from(["taildrop", "random_drop", "red", "sfq", "codel", "fq_codel", "step", "priority", "blackout"]),
     st.fixed_dictionaries(
         {"kind": st.just("red")},
         optional={
@@ -99,7 +101,7 @@ BAD = {
     "{rde: {}}": 'study.yaml:4: factors.queue.rde: found an unknown key, expected "red"',
     "rde": 'study.yaml:4: factors.queue: found "rde", expected "red"',
     "[taildrop, fqcodel]": 'study.yaml:4: factors.queue.1: found "fqcodel", expected "fq_codel"',
-    "7": "study.yaml:4: factors.queue: found 7, expected a queue discipline: one of taildrop, step, red,",
+    "7": "study.yaml:4: factors.queue: found 7, expected a queue discipline: one of taildrop, random_drop, step, red,",
     "{red: {minimun: 30 KiB}}": 'study.yaml:4: factors.queue.red.minimun: found an unknown key, expected "minimum"',
     "{red: {minimum: 90 KiB, maximum: 30 KiB}}": "study.yaml:4: factors.queue.red.minimum: found 92160, expected less than maximum 30720",
     "{red: {minimum: 0}}": "study.yaml:4: factors.queue.red.minimum: found 0, expected a maximum, too: its default is three times the minimum",

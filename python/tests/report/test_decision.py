@@ -216,7 +216,9 @@ def test_what_fits_is_left_alone() -> None:
 
 def test_an_answer_that_is_cut_says_that_something_is_worse() -> None:
     text = f"It depends: {'; '.join(['a clause of some forty characters in all'] * 30)}; but they cost more."
-    assert sheet._clauses(text, 400).endswith("more clauses in the full report, also on what is worse.")
+    assert sheet._clauses(text, 400, "the full report").endswith(
+        "more clauses in the full report, also on what is worse."
+    )
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from altair.utils import schemapi
-from helpers import pages
+from helpers import drawing, pages
 from helpers.support import STUDY
 from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
@@ -49,7 +49,8 @@ def gathered(saved: Saved) -> material.Material:
 
 @pytest.fixture(scope="module")
 def found(varied: Saved) -> material.Material:
-    with schemapi.debug_mode(True):  # every part of a chart is checked against the schema of Vega-Lite
+    # Every part of a chart is checked against the schema of Vega-Lite.
+    with schemapi.debug_mode(True), drawing.anew():
         return gathered(varied)
 
 

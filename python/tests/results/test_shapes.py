@@ -39,6 +39,31 @@ LINE = {
             "h1": {"count": 1, "connections": [{"local": "10.0.0.1:1", "remote": "10.0.0.2:2", "mss_bytes": 1448}]}
         },
         "steady": {"begin_seconds": 0.1, "end_seconds": 0.9, "of_seconds": 1.5},
+        "few": {"senders": ["h1"], "flows": 1, "many": 12, "floored": True},
+        "switch": {
+            "begun_seconds": 1.5, "ended_seconds": 1.6,
+            "clients": [
+                {
+                    "host": "h1", "switched": True, "usual_gap_seconds": 0.01, "stall_seconds": 0.2,
+                    "before": {"seconds": 1.5, "operations_per_second": 100.5, "mean_latency_seconds": 0.001, "packets_per_second": 700.5},
+                    "after": {"seconds": 1.5, "operations_per_second": 100.5, "mean_latency_seconds": 0.001, "packets_per_second": 700.5},
+                }
+            ],
+            "kept": [{"host": "h1", "other": "h2", "mss_bytes": [1448], "seconds": 1.5}],
+        },
+        "carried": {
+            "frames": 7, "frames_per_call": 7.5, "bytes_per_frame": 1518.5,
+            "datagrams": {"sent": 3, "answered": 2, "lost_calls": 1, "lost_in_server": 1, "lost_replies": 1},
+        },
+        "osds": {
+            "h3": {
+                "received_frames": 1, "received_frame_bytes": 1518.5, "sent_frames": 1, "sent_frame_bytes": 70.5,
+                "cpu_seconds": 0.5,
+                "storage": {
+                    "received_frames": 1, "received_frame_bytes": 9018.5, "sent_frames": 1, "sent_frame_bytes": 70.5,
+                },
+            },
+        },
     },
 }  # fmt: skip
 ENVIRONMENT = {

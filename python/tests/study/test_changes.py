@@ -10,13 +10,14 @@ import pytest
 from framegauge.errors import AgentError, StudyError
 from framegauge.evidence.changes import paths
 from framegauge.evidence.conservation import disagreements
-from framegauge.evidence.fidelity import assess
+from framegauge.evidence.fidelity import _changes, assess
 from framegauge.evidence.network import handshake_range
 from framegauge.evidence.proof import failures
 from framegauge.experiment.planning import conditions_of
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
-from framegauge.testbeds import changing
+from framegauge.testbeds import changing, marks
+from framegauge.testbeds.base import Host
 
 STUDY = """
 testbed: {kind: fake, topology: rack, hosts: 3}
@@ -64,6 +65,15 @@ def test_what_a_study_asks_becomes_messages_in_order_of_their_moments():
     assert found.mtus("h2") == [1500, 9000, 3000]
     assert found.set_on("switch", "h1", "bits_per_second") == [10**8]
     assert found.set_on("h1", "switch", "bits_per_second") == []
+
+
+def test_ports_are_raised_if_any_of_them_would_drop_larger_frames():
+    """The port's limit is by default above 9000; that of h2 follows its host, so holding raises it first."""
+    change = "[{at: 500 ms, hosts: all, mtu: 9000, hold: true}]"
+    ports = {"from": "*", "to": "*", "mtu": 9000}
+    assert ports not in [each["set"] for each in conditions(change).changes]
+    bed = {"hosts: 3}": "hosts: 3, links: [{from: switch, to: h2, mtu: host}]}"}
+    assert ports in [each["set"] for each in conditions(change, **bed).changes]
 
 
 def test_a_study_with_changes_survives_being_resolved():
@@ -158,6 +168,56 @@ def test_the_thread_changes_while_the_block_runs_and_ends_with_it():
         assert agent.done.wait(10)
     assert [each["set"]["host"] for each in made] == ["h1", "h2"]
     assert "changes" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_hosts_are_read_once_a_second_and_shortly_before_each_switch():
+    def first(count, *changes):
+        return [round(each, 3) for each, _ in zip(marks.moments(changes), range(count), strict=False)]
+
+    assert first(4) == [0, 1, 2, 3]
+    assert first(5, 2.0) == [0, 1, 1.95, 2.95, 3.95]
+    assert first(5, 1.5, 3.0) == [0, 1.45, 2.95, 3.95, 4.95]
+    # One that is too near to the last reading is not worth another message.
+    assert first(3, 0.3) == [0, 1, 2]
+
+
+class Used:
+    """A host's agent: a second of CPU and ten packets more with each reading, until it fails."""
+
+    def __init__(self, fails_after=1000):
+        self.read, self.fails_after = 0, fails_after
+
+    def request(self, method, **_):
+        assert method == "cpu.read"
+        self.read += 1
+        if self.read > self.fails_after:
+            raise AgentError(-32006, "gone", {})
+        part = {"cpu_seconds": float(self.read), "instructions": None, "cycles": None}
+        return {"programs": part, "receive_path": None if self.read == 1 else part, "packets": 10 * self.read}
+
+
+def test_marks_are_kept_until_the_block_is_left_or_a_host_fails():
+    begun = time.monotonic() - 1000.0  # all moments are over: one reading follows the other
+    agents = [Used(), Used(fails_after=3)]
+    hosts = [Host(f"h{number}", "", agent) for number, agent in enumerate(agents, 1)]
+    with marks.marked(hosts, ask(1.0), begun, time.monotonic) as found:
+        while agents[1].read < 4:
+            time.sleep(0.001)
+    assert len(found) == 3
+    assert [each["h1"]["packets"] for each in found] == [10, 20, 30]
+    assert [each["h1"]["cpu_seconds"] for each in found] == [1.0, 4.0, 6.0]
+    assert all(each["h2"]["at_seconds"] >= 1000 for each in found)
+    assert "marks" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_without_a_switch_of_a_host_nothing_is_read():
+    agent = Used()
+    rate = [{"at_seconds": 1.0, "set": {"from": "h1", "to": "switch", "mtu": 1500}}]
+    for changes in ((), rate):
+        with marks.marked([Host("h1", "", agent)], changes, 0.0, time.monotonic) as found:
+            pass
+        assert found == []
+    assert agent.read == 0
 
 
 def test_a_raised_mtu_shows_on_new_connections_and_every_check_passes(execute):
@@ -329,3 +389,137 @@ def test_a_study_without_changes_has_no_such_section(execute, tmp_path):
     saved = read(tmp_path / "out")
     assert changes_charts.changes(saved, saved.runs) == []
     assert list(changes_charts.pictures(saved, {}, words.Cells([]))) == []
+
+
+LIVE = {"kind: fake, topology: rack, hosts: 3": "kind: rack, topology: rack, hosts: 3, link: {port_mtu: 1500}"}
+
+
+def test_routes_are_held_at_the_smaller_mtu_while_ports_and_hosts_are_changed():
+    found = conditions(
+        "[{at: 1 s, hosts: all, mtu: 9000, hold: true}, {at: 2 s, hosts: [h2], mtu: 4000, hold: true}]", **LIVE
+    )
+    hosts = ("h1", "h2", "h3")
+    assert [each["set"] for each in found.changes if each["at_seconds"] == 1] == [
+        *({"host": host, "route_mtu": 1500} for host in hosts),
+        {"from": "*", "to": "*", "mtu": 9000},
+        *({"host": host, "mtu": 9000} for host in hosts),
+        *({"host": host, "route_mtu": 0} for host in hosts),
+    ]
+    # Then ports pass 9000, and the smaller of 9000 and 4000 is the new one.
+    assert [each["set"] for each in found.changes if each["at_seconds"] == 2] == [
+        {"host": "h2", "route_mtu": 4000}, {"host": "h2", "mtu": 4000}, {"host": "h2", "route_mtu": 0},
+    ]  # fmt: skip
+    assert found.mtus("h2") == [1500, 9000, 4000]
+    assert set(paths(found, "h1", "h2")) == {1500, 9000, 4000}
+
+
+TWO = {"topology: rack, hosts: 3": "topology: {rack: {nics: 2}}, hosts: 3"}
+REOPENS = {"kind: fake": "kind: rack", "stream: {size: 1 MB, repeat: 2 s}": "iscsi: {duration: 3 s}"}
+SPLIT = {**TWO, "mtu: 1500}": "mtu: {default: 1500, storage: 4000}}"}
+
+
+def test_one_network_is_changed_and_the_other_stays():
+    found = conditions("[{at: 1 s, hosts: all, network: storage, mtu: 9000}]", **TWO)
+    assert [each["set"] for each in found.changes] == [{"host": f"h{host}.2", "mtu": 9000} for host in (1, 2, 3)]
+    assert (found.mtus("h1"), found.mtus("h1", 2)) == ([1500], [1500, 9000])
+    assert (set(paths(found, "h1", "h2")), set(paths(found, "h1", "h2", 2))) == ({1500}, {1500, 9000})
+    found = conditions("[{at: 1 s, hosts: [h1], network: public, mtu: 9000, reopen: true}]", **TWO, **REOPENS)
+    assert [each["set"] for each in found.changes] == [{"host": "h1.1", "mtu": 9000}, {"host": "h1", "reopen": True}]
+    # A host's own name stands for both, whatever they had.
+    found = conditions("[{at: 1 s, hosts: [h1], mtu: 9000}]", **SPLIT)
+    assert (found.mtus("h1"), found.mtus("h1", 2), found.mtus("h2", 2)) == ([1500, 9000], [4000, 9000], [4000])
+
+
+def test_routes_of_one_network_are_held_by_its_own_mtus():
+    found = conditions(
+        "[{at: 1 s, hosts: [h1, h2], network: storage, mtu: 9000, hold: true}, {at: 2 s, hosts: [h1], mtu: 9000, hold: true}]",
+        **SPLIT,
+    )
+    one, two = (
+        [each["set"] for each in found.changes if each["at_seconds"] == at and "route_mtu" in each["set"]]
+        for at in (1, 2)
+    )
+    assert one == [{"host": f"h{host}.2", "route_mtu": mtu} for mtu in (4000, 0) for host in (1, 2)]
+    # Of the host's two NICs, the first still has 1500.
+    assert two == [{"host": "h1", "route_mtu": mtu} for mtu in (1500, 0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "change", "where", "expected"),
+    [
+        (
+            "[{at: 1 s, hosts: all, network: storage, mtu: 9000}]",
+            {},
+            ".network",
+            "no such key unless hosts have a second NIC",
+        ),
+        ("[{at: 1 s, hosts: all, network: cluster, mtu: 9000}]", TWO, ".network", "'public' or 'storage'"),
+        ("[{at: 1 s, from: h1, to: switch, network: storage, mtu: 9000}]", TWO, ".network", "hosts and mtu beside it"),
+        (
+            "[{at: 1 s, hosts: all, network: storage, reopen: true}]",
+            {**TWO, **REOPENS},
+            ".network",
+            "hosts and mtu beside it",
+        ),
+    ],
+)
+def test_a_network_that_cannot_be_changed_is_one_line(changes, change, where, expected):
+    with pytest.raises(StudyError) as caught:
+        make(changes, **change)
+    (line,) = str(caught.value).splitlines()
+    assert f" changes.0{where}: found " in line
+    assert f", expected {expected}" in line
+
+
+@pytest.mark.parametrize("network", ["network: storage, ", "network: public, ", ""])
+def test_honest_runs_with_a_change_of_one_network_pass(network, execute):
+    _, runs = execute(
+        make(
+            f"[{{at: 1 s, hosts: all, {network}mtu: 9000}}]", **SPLIT,
+            **{"size: 1 MB, repeat: 2 s": "size: 1 MB, repeat: 2 s, nics: 2"},
+        )
+    )  # fmt: skip
+    assert {line for run in runs for line in run.excluded} == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            "[{at: 1 s, hosts: all, mtu: 9000}]",
+            "changes.0.mtu: found 9000, expected at most link.port_mtu 1500, or hold: true",
+        ),
+        (
+            "[{at: 1 s, hosts: all, hold: true}]",
+            'changes.0: found "nothing to change", expected only mtu with hosts, and reopen',
+        ),
+        (
+            "[{at: 1 s, hosts: all, reopen: true}]",
+            "changes.0.reopen: found True, expected no such key with workload stream",
+        ),
+        (
+            "[{at: 1 s, from: h1, to: switch, up: false, reopen: true}]",
+            'changes.0: found "reopen", expected hosts beside it',
+        ),
+    ],
+)
+def test_a_live_switch_that_cannot_be_is_told(changes, line):
+    with pytest.raises(StudyError) as failed:
+        make(changes, **LIVE)
+    assert line in str(failed.value)
+
+
+def test_a_sequence_with_held_routes_may_take_a_while_once_it_has_begun_in_time():
+    def late(made):
+        sets = [{"host": "h1", "route_mtu": 1500}, {"host": "h1", "mtu": 9000}, {"host": "h1", "route_mtu": 0}]
+        return [
+            {"at_seconds": 1.0, "set": each, "made_seconds": at, "error": None, "changed": ["h1"]}
+            for each, at in zip(sets, made, strict=True)
+        ]
+
+    def reasons(made):
+        return [line for line in _changes({"changes": late(made)}) if line.startswith("change of")]
+
+    assert reasons([1.01, 1.2, 1.9]) == []
+    assert reasons([1.2, 1.3, 1.4]) == ["change of h1 at 1 s: at most 50 ms off, found it made at 1.200 s"]
+    assert reasons([1.01, 1.2, 2.3]) == ["change of h1 at 1 s: at most 1000 ms off, found it made at 2.300 s"]

@@ -65,7 +65,7 @@ BAD = {
     "delay on veth": ("factors:", "factors:\n  rtt: 1 ms", "study.yaml"),
     "one level": ("{levels: [1500, 9000], baseline: 1500}", "9000\ncontrol: false", "study.yaml:4: factors.mtu: found 9000, expected two or more levels"),
     "wrong host": ("9000]", "{h1: 9000, h3: 9000}]", "study.yaml:4: factors.mtu.levels.1: found {'h1': 9000, 'h3': 9000}, expected an MTU"),
-    "no host": ("9000]", "{h1: 9000, tor: 9000}]", "study.yaml:4: factors.mtu.levels.1: found {'h1': 9000, 'tor': 9000}, expected an MTU in bytes"),
+    "no host": ("9000]", "{h1: 9000, tor: 9000}]", "study.yaml:4: factors.mtu.levels.1: found {'h1': 9000, 'tor': 9000}, expected an MTU for each of h1"),
     "hosts of a pair": ("{kind: fake}", "{kind: fake, hosts: 4}", "study.yaml:2: testbed.hosts: found 4, expected no such key unless topology: rack"),
     "too many hosts": ("{kind: fake}", "{kind: veth, topology: rack, hosts: 65}", "study.yaml:2: testbed.hosts: found 65, expected 2 to 64 with kind: veth"),
     "moved key": ("{kind: fake}", "{kind: fake, nic: {moderation: 1 us}}", 'study.yaml:2: testbed.nic.moderation: found "1 us", expected this key in factors'),

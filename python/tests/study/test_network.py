@@ -128,6 +128,26 @@ def test_runs_of_a_block_draw_the_same_and_those_of_another_do_not():
     assert seeds[0] != seeds[1]
 
 
+def test_the_mtu_of_a_port_can_be_that_of_its_host_in_each_arm():
+    study = parse(
+        "topology: rack, hosts: 3, links: [{from: '*', to: '*', mtu: host, delay: 1 ms}, {from: switch, to: h3, mtu: 9216}]"
+    ).model_copy()
+    study.factors.mtu.levels[:] = [1500, {"h2": 1500, "default": 9000}]
+    found = {str(slot.arm.level): conditions_of(study, slot).network["links"] for slot in block_order(study, 0)}
+    for level, own in (("1500", (1500, 1500, 1500)), (str({"h2": 1500, "default": 9000}), (9000, 1500, 9000))):
+        assert found[level] == [
+            {"from": "*", "to": "*", "delay_seconds": 0.001},
+            *(
+                {"from": one, "to": other, "mtu": mtu}
+                for host, mtu in zip(("h1", "h2", "h3"), own, strict=True)
+                for one, other in ((host, "switch"), ("switch", host))
+            ),
+            {"from": "switch", "to": "h3", "mtu": 9216},
+        ]
+    with pytest.raises(StudyError, match=r'links\.0\.mtu: found "host", expected a number: no host is at these links'):
+        parse("topology: {dumbbell: {left: 1}}, hosts: 2, links: [{from: left, to: right, mtu: host}]")
+
+
 def test_skew_is_of_the_switches_ports_to_hosts_and_links_of_the_file_go_before_it():
     study = parse("links: [{from: switch, to: h2, skew: 0 ppm}]", "skew: -20 ppm")
     assert conditions(study).network["links"] == [

@@ -49,9 +49,9 @@ def test_thousands_of_hosts() -> None:
     [
         (
             {"workload": "ftp: {size: 1 MB}"},
-            'workloads.0.ftp: found "ftp", expected stream, rr, mixed, or incast, shuffle',
+            'workloads.0.ftp: found "ftp", expected stream, rr, mixed, incast, or shuffle, users',
         ),
-        ({"workload": "iperf3: "}, 'found "iperf3", expected stream, rr, mixed, or '),
+        ({"workload": "iperf3: "}, 'found "iperf3", expected stream, rr, mixed, incast, or '),
         ({"workload": "stream: {duration: 1 s, sizes: 64 KiB/16 KiB}"}, "sizes: found "),
         (
             {"bed": "topology: {rack: {nics: 2}}, hosts: 3", "workload": "stream: {size: 1 MB, nics: 2}"},

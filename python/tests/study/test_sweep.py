@@ -53,6 +53,12 @@ def test_a_file_for_the_rack_is_simulated_as_it_is() -> None:
         assert simulated(Source(text, path))[0].testbed.kind == "simulator"
 
 
+def test_meters_that_nothing_can_read_are_left_out() -> None:
+    text = (ROOT / "examples/port-contention.yaml").read_text()
+    study, notes = simulated(Source(text, "port-contention.yaml"))
+    assert (study.meters.watch, notes) == ([], ["meters.watch"])
+
+
 def test_seeds_are_all_run() -> None:
     study, _ = simulated(Source(TEXT, "s.yaml", 20))
     assert (study.blocks, study.stop) == (20, "blocks")

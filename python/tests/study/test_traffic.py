@@ -1,4 +1,4 @@
-"""The workloads that are only simulated: their parameters, the conditions of lists, and one line per fault."""
+"""incast, and the workloads that are only simulated: their parameters, the conditions of lists, and one line per fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from framegauge.errors import AgentFailure, StudyError
 from framegauge.experiment.planning import runnable_of, stated_conditions, workload_of
-from framegauge.study import file as study_file
+from framegauge.study import file as study_file, incast as parameters
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
 from framegauge.study.sweep import Source, axes, points, simulated
@@ -168,7 +168,7 @@ def test_there_is_an_end_to_the_flows_of_a_run() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rack", "veth", "fake", "ssh"])
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", WORKLOADS[1:])
 def test_hosts_do_not_run_them(kind: str, workload: str) -> None:
     bed = f"kind: {kind}" + (", machines: [{name: a}, {name: b}]" if kind == "ssh" else "")
     with pytest.raises(StudyError) as refused:
@@ -178,6 +178,43 @@ def test_hosts_do_not_run_them(kind: str, workload: str) -> None:
         f's.yaml:1: testbed.kind: found "{kind}", expected simulator for {name}, which is only simulated '
         "(framegauge simulate)"
     ]
+
+
+@pytest.mark.parametrize("kind", ["rack", "veth", "fake", "ssh"])
+def test_hosts_run_incast_within_the_limits_of_agents(kind: str) -> None:
+    bed = f"kind: {kind}" + (
+        ", machines: [{name: a}, {name: b}, {name: c}]" if kind == "ssh" else ", topology: rack, hosts: 3"
+    )
+    study = parse("incast: {unit: 16 MiB, servers: 2, rounds: 5}", bed)
+    assert runnable_of(study, block_order(study, 0)[0]) == Incast(2, unit_bytes=1 << 24, rounds=5)
+    assert parse("incast: {block: 32 MiB, servers: 2}", bed)
+    for workload, said in (
+        ("incast: {unit: 17 MiB, servers: 2}", 'incast.unit: found "17.83 MB", expected at most 16 MiB from each'),
+        (
+            "incast: {block: 33 MiB, servers: [1, 2]}",
+            'incast.block: found "34.6 MB", expected at most 16 MiB from each',
+        ),
+        ("incast: {unit: 1, servers: 2, request: 17 MiB}", "incast.request: found"),
+    ):
+        assert parse(workload)
+        with pytest.raises(StudyError) as refused:
+            parse(workload, bed)
+        assert len(refused.value.problems) == 1
+        assert said in str(refused.value)
+    # Over ssh there may be more hosts than a rack has.
+    for given, where, found in (({"servers": 513}, "servers", 513), ({"rounds": 40_001}, "rounds", "20000500 answers")):
+        (problem,) = parameters.Incast.model_validate({"unit": 1, "servers": 500, **given}).misfits()
+        assert problem.path == (where,)
+        assert f"found {found!r}".replace("'", '"') in str(problem)
+
+
+@pytest.mark.parametrize("bed", [BED, "kind: rack, topology: rack, hosts: 9"])
+def test_nagle_is_a_factor_of_incast(bed: str) -> None:
+    study = study_file.parse(
+        f"testbed: {{{bed}}}\nfactors: {{mtu: [1500, 9000], nagle: [off, on]}}\nworkloads: [incast: {{unit: 1 kB, servers: 8}}]\n",
+        "s",
+    )
+    assert {workload_of(study, slot).nodelay for slot in block_order(study, 0)} == {True, False}  # type: ignore[attr-defined]
 
 
 def test_nothing_tries_to_run_them_on_hosts() -> None:

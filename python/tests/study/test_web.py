@@ -96,7 +96,7 @@ def test_all_arms_of_a_block_have_the_same_users_and_blocks_have_others() -> Non
 
 
 def test_every_placeholder_of_its_programs_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workload.sys, "path", ["/nowhere"])
+    monkeypatch.setattr(workload.own.sys, "path", ["/nowhere"])
     found = made(study())
     known = {"address", "run", "processes", *COMPONENTS, *(f"h{number}" for number in range(1, 8))}
     for task in (*found.prepare, *found.servers, *found.clients):

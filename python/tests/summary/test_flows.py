@@ -101,8 +101,16 @@ def test_a_share_is_not_told_where_the_spool_does_not_have_every_drop(tmp_path: 
 
 
 def test_every_length_has_its_bin() -> None:
-    names = [drop_runs.bin_of(length) for length in (1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 10**6)]
+    found = [drop_runs.shares([length]) for length in (1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 10**6)]
+    names = [name for shares in found for name, share in shares.items() if share == 1]
     assert names == ["1", "2", "3-4", "3-4", "5-8", "5-8", "9-16", "9-16", "17-32", "17-32", "33+", "33+"]
+
+
+@given(st.lists(st.integers(1, 100), min_size=1))
+def test_every_dropped_frame_is_in_one_bin(lengths: list[int]) -> None:
+    shares = drop_runs.shares(lengths)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["2"] == 2 * lengths.count(2) / sum(lengths)
 
 
 @given(RATES)

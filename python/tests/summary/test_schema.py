@@ -17,6 +17,7 @@ from framegauge.study import file as study_file
 from framegauge.summary import document as summary
 from framegauge.summary.document import summarise
 from framegauge.summary.schema import comparison_schema, summary_schema
+from framegauge.summary.sentence import answer
 from framegauge.testbeds.fake.testbed import FakeModel, Fault
 
 VALID = jsonschema.Draft202012Validator(summary_schema())
@@ -41,10 +42,28 @@ def test_every_kind_of_verdict(verdict, study, execute, tmp_path):
     assert verdict in [each["verdict"] for each in found["verdicts"] if each["treatment"]["mtu"] == 9000]
 
 
+def test_what_does_not_work_is_a_verdict(study, execute, tmp_path):
+    """No run of the arm works: the reason is the first warning, and the study is evidence all the same."""
+    execute(study.model_copy(update={"blocks": 8}), JUMBO["better"])
+    lines = [json.loads(line) for line in (tmp_path / "out/runs.jsonl").read_text().splitlines()]
+    why = "h2: 0 of 100 operations answered"
+    for each in lines:
+        if each["level"] == 9000:
+            each["excluded"], each["metrics"] = [f"does not work: {why}"], {}
+    (tmp_path / "out/runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    found = json.loads(summary.text(summarise(read(tmp_path / "out"))))
+    VALID.validate(found)
+    mine = [each for each in found["verdicts"] if each["treatment"]["mtu"] == 9000]
+    assert {(each["verdict"], each["warnings"][0], each["ratio"]) for each in mine} == {("does not work", why, None)}
+    assert found["faithful"]
+    assert answer(found).text.startswith("No: ")
+
+
 def test_the_cases_are_all_verdicts_there_are():
-    assert set(JUMBO) == {str(each) for each in Verdict}
+    cases = {*JUMBO, "does not work"}
+    assert cases == {str(each) for each in Verdict}
     properties = summary_schema()["$defs"]["verdict"]["properties"]
-    assert set(properties["verdict"]["enum"]) == set(JUMBO)
+    assert set(properties["verdict"]["enum"]) == cases
     known = {name: metric for name, metric in METRICS.items() if not is_own(name)}
     named, declared = summary_schema()["$defs"]["metric"]["anyOf"]
     assert set(named["enum"]) == set(known)

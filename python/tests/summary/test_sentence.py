@@ -16,7 +16,7 @@ from framegauge.summary import words
 from framegauge.summary.sentence import Kind, answer, numbers
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
-NOT_WORSE = "not worse"
+NOT_WORSE, BROKEN = "not worse", "does not work"
 RATIOS = {BETTER: 1.053, WORSE: 0.9, INSIDE: 1.001, UNDECIDED: 1.01}
 NEAR, FAR = 0.0002, 0.0012
 
@@ -28,7 +28,7 @@ def one(
 ) -> dict[str, Any]:  # fmt: skip
     found = RATIOS.get(kind, 1.0)
     found = ratio or (found if METRICS[metric].higher_is_better else 1 / found)
-    judged = kind != "not judged"
+    judged = kind not in ("not judged", BROKEN)
     return {
         "workload": workload,
         "conditions": {
@@ -69,6 +69,15 @@ TABLE = {
     "better": (
         [one(BETTER)],
         "Yes: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500.",
+    ),
+    "many times better": (
+        [one(BETTER, ratio=10.3), one(BETTER, rtt=FAR, ratio=11.5)],
+        "Yes: jumbo frames (MTU 9000) move bulk transfers 10 to 12 times as fast here, compared with MTU 1500; better in "
+        "all 2 comparisons.",
+    ),
+    "the few get many times as much": (
+        [one(BETTER, "share_of_few", level="sfq", baseline="taildrop", factor="queue", ratio=10.3)],
+        "Yes: sfq gives the few 10 times as much beside the many here, compared with taildrop.",
     ),
     "better everywhere": (
         [one(BETTER), one(BETTER, rtt=FAR, ratio=1.187)],
@@ -302,11 +311,13 @@ def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
     places = [(metric, rtt) for metric in ("goodput", TIME) for rtt in (NEAR, FAR)]
     for kinds in itertools.product([str(each) for each in Verdict if each != NOT_WORSE], repeat=len(places)):
         found = answer(summary(*(one(kind, *place) for kind, place in zip(kinds, places, strict=True))))
-        settled = {kind for kind in kinds if kind != UNDECIDED}
+        settled = {kind for kind in kinds if kind not in (UNDECIDED, BROKEN)}
         if "suspect" in kinds:
             allowed = {Kind.SUSPECT}
         elif "not judged" in kinds:
             allowed = {Kind.NO_ANSWER}
+        elif BROKEN in kinds:
+            allowed = {Kind.DEPENDS if BETTER in settled else Kind.NO}
         elif not {BETTER, WORSE} & settled and kinds.count(UNDECIDED) * 2 >= len(kinds):
             allowed = {Kind.UNDECIDED}
         elif settled in ({BETTER}, {WORSE}, {INSIDE}):
@@ -331,6 +342,19 @@ def test_every_combination_of_verdicts_has_the_kind_that_it_must() -> None:
                 for metric, said in zip(("goodput", TIME), words_of, strict=True):
                     mine = [one for one, place in zip(kinds, places, strict=True) if place[0] == metric]
                     assert (said in told) == (kind in mine), (kinds, found)
+
+
+def test_what_does_not_work_is_said_with_its_reason_whatever_else_is_better() -> None:
+    why = "h2: 0 of 100 operations answered; port switch>h2 dropped 300 frames that are too large for it"
+    mixed = {"h2": 1500, "default": 9000}
+    dead = [one(BROKEN, metric, level=mixed, warnings=(why,)) for metric in ("goodput", TIME)]
+    told = f"stream does not work at MTU h2 1500/9000 ({why})"
+    assert answer(summary(*dead)).text == f"No: {told}."
+    assert answer(summary(one(BETTER), *dead)).text == (
+        "It depends on the MTU: jumbo frames (MTU 9000) move bulk transfers 5.3 % faster here, compared with MTU 1500; "
+        f"but {told}."
+    )
+    assert answer(summary(one(INSIDE), *dead)).kind is Kind.NO
 
 
 @pytest.mark.parametrize(
@@ -455,5 +479,5 @@ def test_conditions_have_names_and_units() -> None:
         "mtu": {"default": 9000, "h2": 1500}, "flows": 4, "rate_per_second": None,
     }  # fmt: skip
     assert [words.condition(name, value) for name, value in given.items()] == [
-        "size 1 MB", "RTT 1.2 ms", "rate 1 Gb/s", "TSO off", "bbr", "MTU 9000/h2 1500", "flows 4", "rate per second -",
+        "size 1 MB", "RTT 1.2 ms", "rate 1 Gb/s", "TSO off", "bbr", "MTU 9000/h2 1500", "flows 4", "closed loop",
     ]  # fmt: skip

@@ -89,6 +89,62 @@ def test_a_capture_has_the_frames_that_the_port_counted(tmp_path: Path, capsys: 
     assert len({(each["client"], each["server"]) for each in found["connections"]}) == 4
 
 
+@pytest.mark.agent
+@pytest.mark.needs("tshark")
+def test_a_capture_of_a_host_has_what_it_sent_and_got(tmp_path: Path) -> None:
+    # One frame in fifty is lost on the way from the switch to h5, which never sees it.
+    (tmp_path / "s.yaml").write_text(FILE.replace("32 KiB}}", "32 KiB}, links: [{from: switch, to: h5, loss: 2 %}]}"))
+    out = tmp_path / "out"
+    assert main(["simulate", str(tmp_path / "s.yaml"), "--pcap", "h5", "--pcap", PORT, "--out", str(out)]) == 0
+    counted = {each["port"]: each for each in spools.record(out, 1)["measure"]["fabric"]["ports"]}
+    rows = _tshark(out / "runs/1/h5.pcapng", "frame.interface_name", "frame.packet_flags_direction", "ip.dst")
+    assert {name for name, _, _ in rows} == {"h5"}
+    lost = counted[PORT]["lost_frames"]
+    assert lost > 0
+    assert Counter(to == "10.0.0.5" for _, _, to in rows) == {
+        True: counted[PORT]["sent_frames"] - lost,
+        False: counted["h5>switch"]["sent_frames"],
+    }
+    assert len({(way, to == "10.0.0.5") for _, way, to in rows}) == 2
+
+
+OUTCAST = """\
+testbed: {kind: simulator, topology: {fat-tree: {k: 4}}, link: {rate: 1 Gb/s, buffer: 64 KiB}}
+factors:
+  mtu: 1500
+  rtt: 200 us
+  congestion_control: reno
+  queue: {levels: [taildrop, random_drop], baseline: taildrop}
+treatment: queue
+workloads: [{stream: {duration: 2 s, pattern: many-to-one}}]
+blocks: 2
+"""
+
+
+@pytest.mark.agent
+@pytest.mark.thorough
+def test_a_starving_near_flow_is_told_from_the_receivers_own_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.yaml").write_text(OUTCAST)
+    out = tmp_path / "out"
+    assert main(["simulate", str(tmp_path / "s.yaml"), "--pcap", "h16", "--out", str(out)]) in (0, 3)
+    for run in list(map(json.loads, (out / "runs.jsonl").read_text().splitlines()))[:2]:
+        capsys.readouterr()
+        assert main(["diagnose", str(out / f"runs/{run['number']}/h16.pcapng"), "--json"]) in (0, 1)
+        diagnosis = json.loads(capsys.readouterr().out)
+        (near,) = (one["connection"] for one in diagnosis["connections"] if one["client"].startswith("10.0.0.15:"))
+        told = [each["text"] for each in diagnosis["findings"] if each["kind"] == "outcast"]
+        if run["level"] == "taildrop":
+            assert run["metrics"]["share_of_few"] < 0.2
+            (text,) = told
+            numbers = text.partition("(connections ")[2].partition(")")[0].split(", ")
+            assert str(near) in numbers
+            assert len(numbers) < 8
+        else:
+            assert told == []
+
+
 def _tshark(path: Path, *fields: str) -> list[list[str]]:
     program = shutil.which("tshark")
     assert program is not None

@@ -67,7 +67,7 @@ def test_settings_with_a_meaning_are_obeyed() -> None:
     sysctls = {
         "tcp_sack": "0", "tcp_timestamps": "0", "tcp_ecn": "1", "tcp_slow_start_after_idle": "0",
         "tcp_rto_min_us": "5000", "tcp_limit_output_bytes": "262144", "tcp_tso_rtt_log": "9",
-        "tcp_rmem": "4096 131072 33554432",
+        "tcp_rmem": "4096 131072 33554432", "tcp_pacing_ca_ratio": "150",
     }  # fmt: skip
     lines = "".join(f"  net.ipv4.{name}: '{value}'\n" for name, value in sysctls.items())
     found = asked(f"{FILE}sysctls:\n{lines}")["tcp"]
@@ -80,6 +80,13 @@ def test_settings_with_a_meaning_are_obeyed() -> None:
     assert found["minimum_rto_seconds"] == pytest.approx(0.005)
     assert (found["output_limit_bytes"], found["tso_rtt_log"]) == (262144, 9)
     assert found["receive_window_bytes"] == (65535, 16777216)
+    assert found["pacing_percent"] == (200, 150)
+
+
+@pytest.mark.parametrize(("level", "rate"), [("off", None), ("on", 10**13), ("75 Mb/s", 75_000_000)])
+def test_pacing_is_that_of_each_flow(level: str, rate: int | None) -> None:
+    text = FILE.replace("9000]", f"9000], pacing: {level}").replace("1 s}", "1 s, pattern: many-to-one}")
+    assert [flow.get("pacing_bits_per_second") for flow in asked(text)["flows"]] == [rate, rate]
 
 
 def test_initial_windows_and_requests() -> None:

@@ -1,4 +1,5 @@
-"""Captures over real ssh: as root, as a guest through sudo, and where neither may; without the connection itself."""
+"""Captures and estimates over real ssh: as root, as a guest through sudo, and where neither may; without the
+connection itself."""
 
 from __future__ import annotations
 
@@ -54,6 +55,29 @@ def test_the_connection_that_controls_a_host_is_left_out(there: Site, tmp_path: 
     assert re.search(r"cost: 0\.\d+ s of a CPU to capture", whole.stdout)
 
 
+def test_an_estimate_leaves_it_out_too(there: Site, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "framegauge",
+        "estimate",
+        "--hosts",
+        inventory(there, tmp_path),
+        "--for",
+        "1s",
+        "--json",
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    document = json.loads(found.stdout)
+    assert [host["host"] for host in document["hosts"]] == list(there.hosts)
+    for host in document["hosts"]:
+        # The interface has carried it, and it is neither a connection nor in the sample.
+        assert sum(each["received"]["packets_per_second"] for each in host["interfaces"]) > 0
+        assert host["limits"]["connections"] == 0
+        assert all(each["full_share"] in (None, {"kind": "measurement", "value": 0}) for each in host["interfaces"])
+
+
 @pytest.mark.needs("sudo")
 @pytest.mark.parametrize("rules", ["", f"{sshd.GUEST} ALL=(root) NOPASSWD: ALL"])
 def test_a_guest_captures_through_sudo_or_is_told_what_is_missing(roomy: Path, tmp_path: Path, rules: str) -> None:
@@ -80,3 +104,18 @@ def test_a_host_that_nobody_knows_begins_nothing(there: Site, tmp_path: Path) ->
     assert found.returncode == 2
     assert "no-such-host.invalid: " in found.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["estimate", "rollout plan"])
+def test_a_host_that_nobody_knows_is_told_once(verb: str, there: Site, tmp_path: Path) -> None:
+    path = inventory(there, tmp_path)
+    known = json.loads(path.read_text())
+    hosts = {**known, "hosts": [*known["hosts"], {"name": "no-such-host.invalid"}]}
+    plans = verb.startswith("rollout")
+    path.write_text(json.dumps({**hosts, "mtu": 9000, "interface": "eth0"} if plans else hosts))
+    words = [*verb.split(), *([] if plans else ["--hosts"]), str(path)]
+    found = subprocess.run(
+        [sys.executable, "-m", "framegauge", *words],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+    )  # fmt: skip
+    assert "".join(found.stdout.split()).count("Couldnotresolvehostname") == 1, found.stdout

@@ -43,6 +43,18 @@ def test_a_study_over_ssh_changes_proves_and_puts_back(there: Site, tmp_path: Pa
     assert "alpha" in (tmp_path / "out/study.yaml").read_text()
 
 
+def test_synchronized_reads_over_ssh(there: Site, tmp_path: Path) -> None:
+    """The last machine asks the first."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    study["workloads"] = [{"incast": {"unit": "200 kB", "servers": 1, "rounds": 20}}]
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    for run in undisturbed(read(tmp_path / "out").runs):
+        assert run.metrics["goodput"] > 0
+        work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
+        assert (work["senders"], work["received_bytes"]) == (["alpha"], {"beta": 20 * 200_000})
+
+
 # Ahead of everything, and longer than the kernel's own work for packets ever takes.
 HOLD = holding(held_seconds=0.05, free_seconds=0.15, cpu=min(os.sched_getaffinity(0)))
 

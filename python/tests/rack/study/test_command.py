@@ -149,7 +149,11 @@ def test_programs_of_one_host_may_talk_to_each_other(rack_agent: Agent, tmp_path
             "error: the shell script on h2 ended before it was ready (exit code 3): no more money",
         ),
         (
-            lambda c: c["servers"][0].update(ready={"port": 7009, "within": "0.3 s"}),
+            # A shell has printed its line long before, also where a CPU has to be waited for.
+            lambda c: c["servers"][0].update(
+                run=["/bin/sh", "-c", "echo waiting for questions; exec sleep 30"],
+                ready={"port": 7009, "within": "0.3 s"},
+            ),
             "on h2 was not ready: found no port 7009 open within 0.3 s: waiting for questions",
         ),
         (

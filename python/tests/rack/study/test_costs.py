@@ -7,19 +7,22 @@ import math
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.real import Unsteady, output, run, spawn, study
+from helpers.real import UP, Unsteady, output, run, spawn, study
 from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
+from framegauge.errors import AgentError
 from framegauge.results.journal import Run, read
 from framegauge.study.model import Study
 from framegauge.summary import document as summary
 from framegauge.testbeds.base import Conditions, Json
+from framegauge.testbeds.rack import Relay
 
 # A share of a CPU, in pieces of 3 ms, until it is ended. An interpreter's start is not part of it: it begins with the
 # signal.
@@ -171,3 +174,52 @@ def test_meters_that_are_off_measure_nothing(rack_agent: Agent, tmp_path: Path) 
         assert "meter_seconds" not in each.readings
         assert "receiver_cpu_cost" not in each.metrics
         assert any("MSS on the wire" in line for line in each.degraded)
+
+
+# Exactly so much of a CPU's time, whatever else the machine does; then it waits to be ended.
+ONCE = """
+import signal, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("ready", flush=True)
+signal.sigwait({signal.SIGUSR1})
+begun = time.thread_time()
+while time.thread_time() < begun + float(sys.argv[1]):
+    pass
+print("done", flush=True)
+signal.sigwait({signal.SIGUSR1})
+"""
+
+
+def used(reading: Json) -> float:
+    return sum(reading[part]["cpu_seconds"] for part in ("programs", "receive_path"))
+
+
+def test_the_meter_is_read_while_it_goes_on(rack_agent: Agent) -> None:
+    burnt = 0.3
+    rack_agent.request("rack.up", UP)
+    try:
+        one, other = Relay(rack_agent, "h1"), Relay(rack_agent, "h2")
+        with pytest.raises(AgentError, match=r"cpu\.begin comes first"):
+            one.request("cpu.read")
+        burner = spawn(one, sys.executable, "-S", "-c", ONCE, str(burnt))
+        while "ready" not in output(one, burner):
+            time.sleep(0.01)
+        for host in (one, other):
+            host.request("cpu.begin")
+        before = {host: host.request("cpu.read") for host in (one, other)}
+        one.request("process.signal", {"process": burner, "signal": signal.SIGUSR1})
+        while "done" not in output(one, burner):
+            time.sleep(0.01)
+        after = {host: host.request("cpu.read") for host in (one, other)}
+        ended = {host: host.request("cpu.end") for host in (one, other)}
+        # The agent answers questions for the output meanwhile.
+        assert burnt <= used(after[one]) - used(before[one]) < burnt + 0.25
+        assert used(after[other]) - used(before[other]) < 0.1
+        for host in (one, other):
+            assert before[host]["elapsed_seconds"] < after[host]["elapsed_seconds"] < ended[host]["elapsed_seconds"]
+            assert used(after[host]) <= used(ended[host])
+            assert after[host]["packets"] >= before[host]["packets"]
+        with pytest.raises(AgentError, match=r"cpu\.begin comes first"):
+            one.request("cpu.read")
+    finally:
+        rack_agent.request("rack.down")

@@ -12,6 +12,9 @@ import jsonschema
 import pytest
 import yaml
 
+from framegauge.report.recorded import programs
+from framegauge.report.recorded.rows import Found
+from framegauge.report.recorded.run import recorded
 from framegauge.results.journal import read
 from framegauge.summary.schema import summary_schema
 
@@ -93,6 +96,18 @@ def test_each_run_tells_what_was_found_and_what_capturing_cost(folder: Path) -> 
         assert {each["kind"] for each in record["diagnosis"]["findings"]} <= set(found["kinds"])
     summary = json.loads((folder / "summary.json").read_text())
     assert any(line.startswith("packets were captured during the runs") for line in summary["caveats"])
+
+
+def test_each_run_keeps_its_connections(folder: Path) -> None:
+    for run in read(folder).runs:
+        found = programs.captured(Found(folder, run, {}))
+        assert [(flow.client, flow.server) for flow in found] == [("h1", "h2")] * 2
+        asked = recorded(folder, run.number)
+        for side in ("bytes", "reverse_bytes"):
+            told, wanted = (sum(getattr(flow, side) for flow in flows) for flows in (found, asked))
+            # Two connections begin with what says who asks, and that it is answered.
+            assert wanted < told <= wanted + 2 * 100, side
+        assert all(flow.end_seconds is not None and flow.end_seconds > 0.5 for flow in found)
 
 
 def test_the_page_has_the_table(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,15 @@ from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study, cells
 
-# Those over ssh are run in test_ssh.py, those of Hadoop in test_hadoop.py. Users until saturation are in test_web.py. What
-# is simulated needs no rack: the commands of the documentation run it.
-ELSEWHERE = ("ssh-", "terasort", "web-saturate", "simulate")
+# Those over ssh are run in test_ssh_study.py and test_own_cluster.py, those of Hadoop in test_hadoop.py, the live switch of
+# Ceph in test_live_switch.py. Users until saturation are in test_web.py. What is simulated needs no rack: the commands of
+# the documentation run it.
+ELSEWHERE = ("ssh-", "own-", "terasort", "ceph-live", "web-saturate", "simulate")
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith(ELSEWHERE))
 
 
+# What an example is about does not work in all of its arms.
+SHOWS = {"storage-mixed": "does not work: h2: 0 of ", "storage-server": "does not work: h1: 0 of "}
 SEVERAL = 4  # numbers of flows, of which more are cut down to the first and the last
 # What each workload is cut down to; a rack keeps four hosts, or as many as the workload needs.
 SHORT = {
@@ -29,8 +33,12 @@ SHORT = {
     "iperf3": {"duration": [1.0]},
     "ftp": {"size": [1_000_000], "repeat": 0.1},
     "mixed": {},
+    "incast": {"rounds": 2},
     "command": {},
+    "iscsi": {"duration": [0.5]},
+    "nfs": {"duration": [0.5]},
     "web": {"users": [4], "think": 0.1, "ramp_up": 0.3, "steady": 3.0},
+    "ceph": {"duration": [2.0], "image": 16 << 20},
 }
 
 
@@ -105,14 +113,23 @@ def test_the_short_form_leaves_no_level_out(path: Path) -> None:
     assert levels_of(short) == levels_of(short.model_copy(update={"fraction": 1}))
 
 
+def unexplained(excluded: Sequence[str], shown: str | None) -> list[str]:
+    """Why a run is excluded, but for a machine that was too busy for it, and for what its example `SHOWS`."""
+    excluded = [line for line in excluded if shown is None or not line.startswith(shown)]
+    busy = any(line.startswith("fidelity: ") for line in excluded)
+    return [line for line in excluded if not line.startswith(("fidelity: ", "load: ") if busy else "fidelity: ")]
+
+
 @pytest.mark.soak(0.3)
 @pytest.mark.parametrize("path", [pytest.param(path, marks=needed(path), id=path.stem) for path in EXAMPLES])
 def test_an_example_runs_and_proves_its_treatment(rack_agent: Agent, path: Path, tmp_path: Path) -> None:
-    runs = run(rack_agent, shortened(study_file.load(path)), tmp_path / "out")
-    # Whether this machine is quiet enough for 1 Gb/s is not the question here.
-    reasons = {each.key: [line for line in each.excluded if not line.startswith("fidelity: ")] for each in runs}
-    assert not any(reasons.values()), reasons
-    assert {line for each in runs for line in each.excluded if not line.startswith(("fidelity: ", "load: "))} == set()
+    made = run(rack_agent, shortened(study_file.load(path)), tmp_path / "out")
+    runs = list({each.key: each for each in made}.values())  # of several attempts the last
+    # Whether this machine is quiet enough for 1 Gb/s is not the question here, nor whether it then carries a load.
+    shown = SHOWS.get(path.stem)
+    assert [line for each in runs for line in unexplained(each.excluded, shown)] == []
+    if shown is not None:
+        assert any(line.startswith(shown) for each in runs for line in each.excluded)
     # In so short a time a flow that many others leave nothing may deliver nothing.
     values = [value for each in runs for name, value in each.metrics.items() if name != "smallest_goodput"]
     assert min(values) > 0

@@ -1,6 +1,6 @@
 """Hadoop on a rack: what it counts itself, what its sockets carried, and what passed the fabric say the same.
 
-Each run starts a cluster: one of four workers and 100 MB takes minutes of two CPUs, so every day has one such run.
+Each run starts a cluster: one of four workers and 100 MB takes minutes of two CPUs, so the short form is smaller.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from helpers.captures import packets_out
 from helpers.hadoop import SMALL, hadoop as hadoop
 from helpers.real import run
 from helpers.support import ROOT, SOAK, by_length
@@ -26,7 +27,9 @@ from framegauge.testbeds.rack import SAMPLE_SECONDS, RackTestbed
 from framegauge.workloads.hadoop import HDFS_PORT, SHUFFLE_PORT
 
 pytestmark = pytest.mark.thorough
-CHECKSUM = "7a27e2d0d55de"  # of teragen's first million rows, on any machine
+WORKERS, ROWS = by_length((2, 200_000), (4, 1_000_000))
+# Of teragen's first rows, on any machine: the sum of CRC-32 over rows of gensort's generator.
+CHECKSUM = {200_000: "186474c982b29", 1_000_000: "7a27e2d0d55de"}[ROWS]
 ROW_BYTES = 104  # of the shuffle, with what Hadoop adds to each
 EXAMPLE = ROOT / "examples/terasort-short.yaml"
 
@@ -52,41 +55,19 @@ class Captured(RackTestbed):
 
 def data_packets(capture: bytes) -> dict[str, list[int]]:
     """The IP length of every packet that left a port of the fabric with data of the shuffle, or of HDFS to or from a
-    worker.
-
-    The capture is a pcapng file: blocks of interfaces (1), whose names tell ports and sides, and of frames (6).
-    """
+    worker."""
     found: dict[str, list[int]] = {"shuffle": [], "hdfs": []}
-    names, place = [], 0
-    while place < len(capture):
-        kind, length = struct.unpack_from("<II", capture, place)
-        body = capture[place + 8 : place + length - 4]
-        place += length
-        if kind == 1:
-            names.append(name_of(body))
-        elif kind == 6 and names[struct.unpack_from("<I", body)[0]].endswith(" out"):
-            kept = struct.unpack_from("<I", body, 12)[0]
-            packet = body[20 : 20 + kept][14:]
-            header = 4 * (packet[0] & 15)
-            size, (source, target) = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!HH", packet, header)
-            payload = size - header - 4 * (packet[header + 12] >> 4)
-            if packet[9] != socket.IPPROTO_TCP or payload <= 0:
-                continue
-            if source == SHUFFLE_PORT:
-                found["shuffle"].append(size)
-            elif HDFS_PORT in (source, target):
-                found["hdfs"].append(size)
+    for packet in packets_out(capture):
+        header = 4 * (packet[0] & 15)
+        size, (source, target) = struct.unpack_from("!H", packet, 2)[0], struct.unpack_from("!HH", packet, header)
+        payload = size - header - 4 * (packet[header + 12] >> 4)
+        if packet[9] != socket.IPPROTO_TCP or payload <= 0:
+            continue
+        if source == SHUFFLE_PORT:
+            found["shuffle"].append(size)
+        elif HDFS_PORT in (source, target):
+            found["hdfs"].append(size)
     return found
-
-
-def name_of(interface: bytes) -> str:
-    """The option if_name (2) of an interface's block."""
-    place = 8
-    while True:
-        code, length = struct.unpack_from("<HH", interface, place)
-        if code == 2:
-            return interface[place + 4 : place + 4 + length].decode()
-        place += 4 + (length + 3) // 4 * 4
 
 
 def alone(asked: Study, mtu: int, nagle: bool) -> Study:
@@ -108,23 +89,32 @@ def reasons(each: Run) -> list[str]:
 def test_hadoop_sockets_and_fabric_agree_and_the_sort_is_right(
     rack_agent: Agent, hadoop: Path, tmp_path: Path, mtu: int, nagle: bool
 ) -> None:
-    rows, workers = 1_000_000, 4
+    text = EXAMPLE.read_text().replace("hosts: 5", f"hosts: {1 + WORKERS}")
+    text = text.replace("size: 100 MB", f"size: {100 * ROWS} B")
     bed = Captured(rack_agent)
     bed.captures = []
-    (found,) = run(rack_agent, alone(study_file.load(str(EXAMPLE)), mtu, nagle), tmp_path / "out", bed)
+    (found,) = run(rack_agent, alone(study_file.parse(text, EXAMPLE.name), mtu, nagle), tmp_path / "out", bed)
     assert reasons(found) == []
     record = saved(tmp_path / "out", found.number)["workload"]
-    assert record["checked"] == {"checksum": CHECKSUM, "rows": rows}
+    assert record["checked"] == {"checksum": CHECKSUM, "rows": ROWS}
     (job,) = record["jobs"]
     carried = record["traffic_by_purpose"]
     shuffled = sum(carried[where]["shuffle_bytes"] for where in ("between_hosts", "within_hosts"))
     assert shuffled == pytest.approx(job["shuffle_bytes"], rel=0.01)
-    assert job["shuffle_bytes"] == pytest.approx(ROW_BYTES * rows, rel=0.01)
+    assert job["shuffle_bytes"] == pytest.approx(ROW_BYTES * ROWS, rel=0.01)
+    # Every reducer says the same in its log, host by host.
+    fetches = record["fetches"]
+    names = {f"h{number}" for number in range(2, 2 + WORKERS)}
+    assert {each["to"] for each in fetches} | {each["from"] for each in fetches} <= names
+    assert all(0 <= each["begin_seconds"] < each["end_seconds"] for each in fetches)
+    assert sum(each["bytes"] for each in fetches) == pytest.approx(ROW_BYTES * ROWS, rel=0.01)
+    crossed = sum(each["bytes"] for each in fetches if each["to"] != each["from"])
+    assert crossed == pytest.approx(carried["between_hosts"]["shuffle_bytes"], rel=0.01)
     assert 0 < job["task_cpu_seconds"] == found.metrics["task_cpu_time"]
     assert found.metrics["task_cpu_cost"] * record["bytes"] / 1e9 == pytest.approx(job["task_cpu_seconds"])
     assert 0 < found.metrics["shuffle_time"] < found.metrics["job_time"]
     # Tasks, which YARN starts, have the library, too: the shuffle's clients are such.
-    assert set(record["nodelay"]) == {f"h{number} (java)" for number in range(1, 2 + workers)}
+    assert set(record["nodelay"]) == {f"h{number} (java)" for number in range(1, 2 + WORKERS)}
     assert {value for values in record["nodelay"].values() for value in values} == {not nagle}
     (capture,) = bed.captures
     packets = data_packets(capture)
@@ -149,6 +139,26 @@ if SOAK:
             record = saved(tmp_path / "out", each.number)["workload"]
             assert record["checked"]["rows"] == 100_000
             assert {value for values in record["nodelay"].values() for value in values} == {not each.level}
+
+    @pytest.mark.needs("java")
+    @pytest.mark.soak(4)
+    def test_hdfs_on_the_master_and_fetches_by_distance(rack_agent: Agent, hadoop: Path, tmp_path: Path) -> None:
+        """Two switches: h1, the master, and h2 at one, h3 to h5 at the other. The reducer is at either."""
+        ends = [("h1", "one"), ("h2", "one"), ("h3", "two"), ("h4", "two"), ("h5", "two"), ("one", "two")]
+        links = ", ".join(f"[{one}, {other}]" for one, other in ends)
+        text = SMALL.replace(
+            "topology: rack, hosts: 3", f"topology: {{custom: {{switches: [one, two], links: [{links}]}}}}"
+        ).replace("size: 10 MB", "size: 20 MB, reduces: 1, hdfs: master, at_once: 2, slots: 2, block: 1 MiB")
+        (found,) = run(rack_agent, alone(study_file.parse(text, "study.yaml"), 1500, False), tmp_path / "out")
+        assert reasons(found) == []
+        record = saved(tmp_path / "out", found.number)["workload"]
+        assert record["checked"]["rows"] == 200_000
+        (reducer,) = record["fetchers"]
+        assert sum(each["bytes"] for each in record["fetches"]) == pytest.approx(ROW_BYTES * 200_000, rel=0.01)
+        away = [each for each in record["fetches"] if each["from"] != reducer]
+        distances = {each["links"]: each["fetches"] for each in record["fetches_by_links"]}
+        near = sum((each["from"] == "h2") == (reducer == "h2") for each in away)
+        assert distances == {links: count for links, count in ((2, near), (3, len(away) - near)) if count}
 
     @pytest.mark.needs("java")
     @pytest.mark.soak(3)

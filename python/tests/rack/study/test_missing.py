@@ -43,10 +43,15 @@ def example(name: str) -> list[str]:
     ("words", "packages"),
     [
         (example("ftp.yaml"), {"vsftpd": "vsftpd", "curl": "curl"}),
+        (example("iscsi.yaml"), {"tgtd": "tgt", "tgtadm": "tgt"}),
         (example("command.yaml"), {"redis-server": "redis-server", "redis-benchmark": "redis-tools"}),
         # Only a script for the shell names them.
         (example("command-nginx.yaml"), {"nginx": "nginx-light", "ab": "apache2-utils"}),
         (["study", "iperf3.yaml", "--out", "out"], {"iperf3": "iperf3"}),
+        (
+            example("ceph.yaml"),
+            dict.fromkeys(("ceph-osd", "rbd", "fio"), "ceph-mon ceph-osd ceph-common ceph-base fio"),
+        ),
         (example("ssh-pair.yaml"), {"ssh": "openssh-client"}),
         (["check", "alpha", "beta", "--json"], {"ssh": "openssh-client"}),
         (["capture", "alpha", "beta", "--for", "1s", "--out", "out"], {"ssh": "openssh-client"}),

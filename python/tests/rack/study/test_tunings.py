@@ -29,19 +29,22 @@ HEADERS_BYTES = {4: 40, 6: 60}
 TIMESTAMP_BYTES = 12
 VXLAN_BYTES = 50
 RTT_SECONDS = 0.04
-# Tells the window of the SYN, and the bytes that come within half an RTT of the first data: the first flight.
-RECEIVER = """
+SO_TIMESTAMPNS = 35
+# Tells the window of the SYN, and the bytes that come within half an RTT of the first data: the first flight. When
+# packets came is the kernel's account, for on a busy machine they may be read late.
+RECEIVER = f"""
 import socket, struct, sys, time
 family, port, rtt = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons({4: 0x0800, 6: 0x86DD}[family]))
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons({{4: 0x0800, 6: 0x86DD}}[family]))
+tap.setsockopt(socket.SOL_SOCKET, {SO_TIMESTAMPNS}, 1)
 server = socket.create_server(("::" if family == 6 else "", port), family=socket.AF_INET6 if family == 6 else socket.AF_INET)
 print("ready", flush=True)
 window = begun = None
 flight = 0
 tap.settimeout(5)
-while begun is None or time.monotonic() < begun + rtt / 2:
+while True:
     try:
-        packet, (_, _, kind, *_) = tap.recvfrom(65536)
+        packet, [(_, _, stamp)], _, (_, _, kind, *_) = tap.recvmsg(65536, 64)
     except TimeoutError:
         break
     head, total = (20, int.from_bytes(packet[2:4])) if family == 4 else (40, 40 + int.from_bytes(packet[4:6]))
@@ -53,9 +56,12 @@ while begun is None or time.monotonic() < begun + rtt / 2:
     if flags & 2:
         window = offered
     if data := total - head - (offset >> 4) * 4:
-        begun = time.monotonic() if begun is None else begun
+        seconds, nanoseconds = struct.unpack("ll", stamp)
+        came = seconds + nanoseconds * 1e-9
+        begun = came if begun is None else begun
+        if came >= begun + rtt / 2:
+            break
         flight += data
-        tap.settimeout(rtt / 2)
 print(window, flight, flush=True)
 time.sleep(60)
 """

@@ -1,0 +1,161 @@
+"""The workload `ceph` on the real rack: what fio, the daemons' sockets and the switch say of the same bytes, and what is
+said of a cluster that does not start."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.captures import Captured, payloads_out
+from helpers.real import run, study
+from helpers.support import by_length
+
+from framegauge.agents.pipe import Agent
+from framegauge.estimate.packets import Way, predict, runs
+from framegauge.evidence.blocks import payload_bytes
+from framegauge.evidence.nic import deltas
+from framegauge.experiment.planning import searched
+from framegauge.results.journal import Run
+from framegauge.testbeds.rack import RackTestbed
+from framegauge.workloads import ceph
+from framegauge.workloads.ceph import NEEDS
+
+pytestmark = [pytest.mark.needs(each.name, remedy=each.remedy) for each in NEEDS if not each.is_there(searched())]
+BED = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "200 Mb/s"}}
+SYSTEM = [Path(each) for each in ("/etc/ceph", "/var/lib/ceph", "/var/log/ceph", "/run/ceph")]
+
+
+def runs_of(agent: Agent, folder: Path, ceph: dict[str, Any], bed: RackTestbed | None = None, **rest: Any) -> list[Run]:
+    asked = study(
+        blocks=1, retries=0, workloads=[{"ceph": ceph}], **{"testbed": BED, "margins": {"iops": "5 %"}, **rest}
+    )  # fmt: skip
+    return run(agent, asked, folder, bed)
+
+
+def record_of(folder: Path, each: Run) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"runs/{each.number}/record.json").read_text())
+    return found
+
+
+def reasons(each: Run) -> list[str]:
+    """Why a run is excluded, but for a machine that is too busy: that is not the question here."""
+    return [line for line in each.excluded if not line.startswith(("fidelity: ", "load: "))]
+
+
+def of_the_system() -> set[tuple[str, float]]:
+    files = (file for place in SYSTEM for file in (place, *place.rglob("*")) if file.exists())
+    return {(str(file), file.lstat().st_mtime) for file in files}
+
+
+@pytest.mark.soak(1)
+def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent: Agent, tmp_path: Path) -> None:
+    """Both ways at once, so that OSDs and the client are looked at; and nothing is written beside the run's folder."""
+    before = of_the_system()
+    asked = {
+        "operation": "mixed", "block": "64 KiB", "rate": 40, "replication": 2, "image": "16 MiB",
+        "duration": by_length("2 s", "10 s"),
+    }  # fmt: skip
+    bed = Captured(rack_agent, tmp_path)
+    done_runs = runs_of(rack_agent, tmp_path, asked, bed)
+    found = {each.level: each for each in done_runs}
+    assert set(found) == {1500, 9000}
+    sizes = {}
+    for level, each in found.items():
+        assert reasons(each) == []
+        record = record_of(tmp_path, each)
+        work, done = record["workload"], record["workload"]["ceph"]
+        assert work["ceph_version"] >= 16
+        assert done["reads"] > 0
+        assert done["writes"] > 0
+        # That the account closes within 3 % is checked with the run. Copies are really made, and the payload of ports
+        # is that which sockets had.
+        assert payload_bytes(record, done["osds"]) > 2 * done["written_bytes"]
+        for host in done["osds"]:
+            sockets = work["received_bytes"][host]
+            again = 9000 * sum(deltas(record, host, "nstat")["TcpRetransSegs"] for host in record["counters_after"])
+            # Sockets of heartbeats may open and close between two looks.
+            assert sockets - 2000 <= payload_bytes(record, [host]) <= sockets + 20_000 + again
+        assert each.metrics["latency_p50"] <= each.metrics["latency_p95"] <= each.metrics["latency_p99"]
+        assert each.metrics["goodput"] == pytest.approx(8 * 65_536 * each.metrics["iops"])
+        assert set(each.readings["osds"]) == {"h3", "h4"}
+        sizes[level] = min(one["received_frame_bytes"] for one in each.readings["osds"].values())
+        assert {row["mss_bytes"] for row in work["live"]} == {level - 52}
+    assert sizes[9000] > 2 * sizes[1500]
+    assert of_the_system() == before
+    seen = {each.level: payloads_out(file.read_bytes()) for each, file in zip(done_runs, bed.files, strict=True)}
+    # A published cluster had 4, and not the 6 of the MTUs.
+    assert 3.5 < sum(map(len, seen[1500].values())) / sum(map(len, seen[9000].values())) < 5.5
+    # How many segments one acknowledgement answers hangs on when programs read, so on what runs beside.
+    with_data = {
+        level: {key: [size for size in sizes if size] for key, sizes in each.items()} for level, each in seen.items()
+    }
+    foreseen = predict(*ways(with_data[1500], 1448), 1448, 8948)
+    assert foreseen.after == pytest.approx(sum(map(len, with_data[9000].values())), rel=0.05)
+
+
+def ways(seen: dict[tuple[bytes, bytes, int, int], list[int]], segment: int) -> tuple[Way, Way]:
+    """The packets of both directions between all pairs of hosts, with the order in which each connection had them."""
+    found = []
+    for direction in (True, False):
+        mine = [sizes for (source, to, *_), sizes in seen.items() if (source < to) is direction]
+        messages = sum((Counter(runs(sizes, segment)) for sizes in mine), Counter())
+        found.append(Way(Counter(size for sizes in mine for size in sizes), messages))
+    return found[0], found[1]
+
+
+def test_replication_has_a_network_and_large_frames_of_its_own(rack_agent: Agent, tmp_path: Path) -> None:
+    """With MTU 9000 on the storage network alone, the client's connections keep segments for 1500, by their SYNs, by the
+    live sockets and by the frames that each network carries. OSDs keep data in bluestore here."""
+    found = runs_of(
+        rack_agent, tmp_path,
+        {"replication": 2, "image": "16 MiB", "rate": 40, "duration": "2 s", "storage_network": True, "store": "bluestore"},
+        testbed={**BED, "topology": {"rack": {"nics": 2}}},
+        factors={"mtu": {"levels": [1500, {"default": 1500, "storage": 9000}], "baseline": 1500}},
+    )  # fmt: skip
+    assert len(found) == 2
+    sizes: dict[int, float] = {}
+    for each in found:
+        assert reasons(each) == []
+        record = record_of(tmp_path, each)
+        done, storage = record["workload"]["ceph"], 1500 if each.level == 1500 else 9000
+        by_port = {
+            port["port"]: port["sent_bytes"] - 70 * port["sent_frames"] for port in record["measure"]["fabric"]["ports"]
+        }
+        # Each block goes to one OSD by the first network, and from there to the other by the second.
+        for nic in (1, 2):
+            payload = sum(by_port[f"switch>{host}.{nic}"] for host in ("h3", "h4"))
+            assert done["written_bytes"] < payload < 1.2 * done["written_bytes"]
+        segments: dict[int, set[int]] = {1: set(), 2: set()}
+        for row in record["workload"]["live"]:
+            segments[row["nic"]].add(row["mss_bytes"])
+        assert segments == {1: {1448}, 2: {storage - 52}}
+        number = {nic["address"]: int(nic["end"][-1]) for host in record["rack"]["hosts"] for nic in host["nics"]}
+        syns = {
+            (number[syn["source"].rpartition(":")[0]], syn["mss_bytes"])
+            for wire in record["wire"].values()
+            for syn in wire["syns"]
+        }
+        assert syns == {(1, 1460), (2, storage - 40)}
+        assert {nic["mtu"] for reading in record["before"].values() for nic in reading["nics"][1:]} == {storage}
+        for host in record["measure"]["fabric"]["hosts"]:
+            public, second = (nic["largest_frame_bytes"] for nic in host["nics"])
+            assert public <= 1518
+            if host["host"] in done["osds"]:
+                assert second == storage + 18
+        sizes[storage] = min(one["storage"]["received_frame_bytes"] for one in each.readings["osds"].values())
+    assert sizes[9000] > 2 * sizes[1500]
+
+
+def test_a_cluster_that_does_not_start_has_its_own_last_words(
+    rack_agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OSDs have no folder for their data: their log, and nothing else, has the reason, long before its end."""
+    monkeypatch.setattr(ceph, "CONFIGURATION", ceph.CONFIGURATION.replace("{run}/osd", "{run}/nowhere"))
+    for each in runs_of(rack_agent, tmp_path, {"replication": 2, "image": "16 MiB"}):
+        (line,) = each.excluded
+        assert line.startswith("error: sh on h")
+        assert "ended before it was ready" in line
+        assert "FAILED ceph_assert" in line

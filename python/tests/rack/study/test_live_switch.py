@@ -1,0 +1,210 @@
+"""Raising the MTUs of all hosts under a workload that goes on: the order, what is lost, and which connections follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.real import run, study
+from helpers.support import NotRun, by_length
+
+from framegauge.agents.pipe import Agent
+from framegauge.evidence.nic import deltas, fabric_hosts
+from framegauge.experiment.planning import searched
+from framegauge.testbeds.base import Json
+from framegauge.workloads import ceph, nfs
+from framegauge.workloads.base import Program
+from framegauge.workloads.iscsi import NEEDS
+
+BED = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "100 Mb/s", "port_mtu": 1500}}
+ATTEMPTS = 5
+
+
+def needs(programs: Sequence[Program]) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.needs(each.name, remedy=each.remedy) for each in programs if not each.is_there(searched())]
+
+
+def marked(programs: Sequence[Program]) -> Callable[[Any], Any]:
+    """Those programs are needed by a test."""
+
+    def decorated(test: Any) -> Any:
+        for mark in needs(programs):
+            test = mark(test)
+        return test
+
+    return decorated
+
+
+DISK = {"iscsi": {"duration": "1.6 s", "size": "16 MiB", "rate": 100}}
+
+
+def switched(agent: Agent, folder: Path, workload: Mapping[str, Any] = DISK, **change: Any) -> tuple[Json, Json]:
+    """The record of a run that was raised from 1500 to 9000 in the middle, and its reading of the switch. On a busy
+    machine the clients may begin after it: then another one."""
+    for attempt in range(ATTEMPTS):
+        asked = study(
+            blocks=1, retries=0, testbed=BED, margins={"operations": "5 %"},
+            factors={"mtu": {"levels": [1500, 1400], "baseline": 1500}}, workloads=[workload],
+            changes=[{"at": "1 s", "hosts": "all", "mtu": 9000, "hold": True, **change}],
+        )  # fmt: skip
+        for each in run(agent, asked, folder / str(attempt)):
+            assert {line for line in each.excluded if not line.startswith("fidelity: ")} == set()
+            record = json.loads((folder / str(attempt) / "runs" / str(each.number) / "record.json").read_text())
+            clients = each.readings["switch"]["clients"]
+            if each.level == 1500 and all(one["before"] and one["after"] for one in clients):
+                return record, each.readings["switch"]
+    return NotRun().stop(f"in {ATTEMPTS} attempts no client was there before the switch")
+
+
+@marked(NEEDS)
+def test_routes_are_held_until_every_port_and_host_is_ready_and_nothing_is_too_large(
+    rack_agent: Agent, tmp_path: Path
+) -> None:
+    record, found = switched(rack_agent, tmp_path, reopen=True)
+    order = [next(key for key in ("route_mtu", "mtu", "reopen") if key in each["set"]) for each in record["changes"]]
+    assert order == ["route_mtu"] * 3 + ["mtu"] + ["mtu"] * 3 + ["route_mtu"] * 3 + ["reopen"] * 3
+    assert [each["set"]["route_mtu"] for each in record["changes"] if "route_mtu" in each["set"]] == [1500] * 3 + [
+        0
+    ] * 3
+    assert record["changes"][3]["set"] == {"from": "*", "to": "*", "mtu": 9000}
+    assert all(port["dropped_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
+    # Every connection that went on would still have the old MSS.
+    assert found["kept"] == []
+    after = record["begun_seconds"] + found["ended_seconds"] + 0.1
+    lifetimes = record["workload"]["lifetimes"]
+    assert {each["mss_bytes"][-1] for each in lifetimes if each["last_seconds"] > after} == {8948}
+    assert {each["mss_bytes"][-1] for each in lifetimes if each["last_seconds"] < after} == {1448}
+    assert all(one["asked_again"] >= 1 for one in record["workload"]["iscsi"]["clients"].values())
+    assert all(one["switched"] for one in found["clients"])
+    # A response of 8,240 bytes: six frames before and one after, with the request, and an acknowledgement or some.
+    for one in found["clients"]:
+        before, after = (
+            one[when]["packets_per_second"] / one[when]["operations_per_second"] for when in ("before", "after")
+        )
+        assert before > 6.5
+        assert after < 4.5
+
+
+@marked(NEEDS)
+def test_connections_that_are_not_opened_again_keep_the_mss_that_they_were_opened_with(
+    rack_agent: Agent, tmp_path: Path
+) -> None:
+    record, found = switched(rack_agent, tmp_path)
+    assert {row["mss_bytes"] for row in record["workload"]["live"]} == {1448}
+    assert {(each["host"], each["other"]) for each in found["kept"]} == {
+        ("h1", "h3"),
+        ("h2", "h3"),
+        ("h3", "h1"),
+        ("h3", "h2"),
+    }
+    assert all(each["mss_bytes"] == [1448] and each["seconds"] > 0.1 for each in found["kept"])
+    assert all(one["asked_again"] == 0 for one in record["workload"]["iscsi"]["clients"].values())
+
+
+@marked(NEEDS)
+def test_a_connection_that_is_opened_again_after_the_last_request_is_accounted_for(
+    rack_agent: Agent, tmp_path: Path
+) -> None:
+    """Requests are sent at 0 and 1 s, and the connections are opened again between the second and the logout."""
+    for attempt in range(ATTEMPTS):
+        asked = study(
+            blocks=1, retries=0, testbed=BED, margins={"operations": "5 %"},
+            factors={"mtu": {"levels": [1500, 1400], "baseline": 1500}},
+            workloads=[{"iscsi": {"duration": "1.6 s", "size": "16 MiB", "rate": 1}}],
+            changes=[{"at": "1.3 s", "hosts": "all", "mtu": 9000, "hold": True, "reopen": True}],
+        )  # fmt: skip
+        for each in run(rack_agent, asked, tmp_path / str(attempt)):
+            assert {line for line in each.excluded if not line.startswith("fidelity: ")} == set()
+            record = json.loads((tmp_path / str(attempt) / "runs" / str(each.number) / "record.json").read_text())
+            clients = record["workload"]["iscsi"]["clients"]
+            late = [name for name, one in clients.items() if one["logged_in_again"] > one["asked_again"]]
+            for host in fabric_hosts(record):
+                name = host["host"]
+                if name in late and deltas(record, name, "nstat").get("TcpRetransSegs", 0) == 0:
+                    messages = record["workload"]["messages"]["clients"][name]["sent"]
+                    carried = host["data_frame_bytes"] - 70 * host["data_frames"]
+                    # The logout may have been sent on both connections.
+                    assert carried - sum(int(size) * count for size, count in messages.items()) in (0, 48)
+            if late:
+                return
+    NotRun().stop(f"in {ATTEMPTS} attempts no connection was opened again after the last request")
+
+
+def per_operation(client: Json, when: str) -> float:
+    return float(client[when]["packets_per_second"] / client[when]["operations_per_second"])
+
+
+@marked(nfs.NEEDS)
+def test_datagrams_of_nfs_become_one_frame_at_once(rack_agent: Agent, tmp_path: Path) -> None:
+    """Six fragments before and one after, with the call; nothing has to be opened again."""
+    work = {"duration": "1.6 s", "transport": "udp", "operation": "read", "block": "8 KiB", "rate": 100}
+    record, found = switched(rack_agent, tmp_path, {"nfs": work})
+    assert all(port["giant_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
+    for one in found["clients"]:
+        assert per_operation(one, "before") > 6.5
+        assert per_operation(one, "after") < 2.5
+
+
+@marked(nfs.NEEDS)
+def test_clients_of_nfs_go_on_over_new_connections(rack_agent: Agent, tmp_path: Path) -> None:
+    work = {"duration": "1.6 s", "operation": "read", "block": "64 KiB", "rate": 40}
+    record, found = switched(rack_agent, tmp_path, {"nfs": work}, reopen=True)
+    assert found["kept"] == []
+    for one in record["workload"]["nfs"]["clients"].values():
+        assert one["reconnected"] >= 1
+        assert one["answered"] == one["calls"]
+    # 46 segments with data become 8.
+    assert all(per_operation(one, "before") > 2 * per_operation(one, "after") for one in found["clients"])
+
+
+@marked(ceph.NEEDS)
+def test_a_cluster_goes_on_under_fio_and_its_packets_and_cpu_are_read_before_and_after(
+    rack_agent: Agent, tmp_path: Path
+) -> None:
+    """Once from 1500 to 9000, and once with the same steps where all have 9000 before."""
+    asked = study(
+        blocks=1, retries=0, margins={"iops": "5 %"}, factors={"mtu": {"levels": [1500, 9000], "baseline": 1500}},
+        testbed={**BED, "hosts": 4, "link": {"rate": "200 Mb/s"}, "links": [{"from": "*", "to": "*", "mtu": "host"}]},
+        workloads=[{"ceph": {
+            "operation": "mixed", "block": "64 KiB", "rate": 40, "replication": 2, "image": "16 MiB",
+            "duration": by_length("7 s", "20 s"),
+        }}],
+        changes=[{"at": "3.5 s", "hosts": "all", "mtu": 9000, "hold": True, "reopen": True}],
+    )  # fmt: skip
+    ratios = {}
+    for each in run(rack_agent, asked, tmp_path):
+        assert [line for line in each.excluded if not line.startswith(("fidelity: ", "load: "))] == []
+        record = json.loads((tmp_path / f"runs/{each.number}/record.json").read_text())
+        assert all(port["giant_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
+        done, found = record["workload"]["ceph"], each.readings["switch"]
+        (client,) = found["clients"]
+        # fio's own count, block by block.
+        assert sum(done["clients"]["h1"]["course"]["answered"]) == done["reads"] + done["writes"]
+        assert (client["host"], client["switched"]) == ("h1", True)
+        assert [one["host"] for one in found["hosts"]] == ["h1", "h2", "h3", "h4"]
+        after = record["begun_seconds"] + found["ended_seconds"]
+        late = [one for one in record["workload"]["lifetimes"] if one["first_seconds"] > after]
+        assert {one["mss_bytes"][-1] for one in late} <= {8948}
+        # All of the small ones are opened again; large ones are left as they are.
+        assert late or each.level == 9000
+        assert found["kept"] == [] or each.level == 9000
+        parts = [one[when] for one in (client, *found["hosts"]) for when in ("before", "after")]
+        if None in parts:
+            continue  # on a busy machine fio may begin only after the switch
+        assert client["before"]["mean_latency_seconds"] > 0 < client["after"]["mean_latency_seconds"]
+        assert all(
+            sum(one[when]["cpu_seconds_per_second"] for one in found["hosts"]) > 0 for when in ("before", "after")
+        )
+        before, then = (
+            sum(one[when]["packets_per_second"] for one in found["hosts"]) / client[when]["operations_per_second"]
+            for when in ("before", "after")
+        )
+        ratios[each.level] = before / then
+    if set(ratios) != {1500, 9000}:
+        NotRun().stop("fio was not there before the switch: this machine is too busy")
+    # A published cluster had 4, and not the 6 of the MTUs; of the steps alone nothing is left.
+    assert 3 < ratios[1500] < 6
+    assert 0.6 < ratios[9000] < 1.6
