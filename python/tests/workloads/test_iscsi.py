@@ -23,7 +23,7 @@ def told(clients: list[dict[str, Any]], **load: Any) -> tuple[Iscsi, dict[str, A
 def client(answered: int = 200, unanswered: int = 0, began: float = 10.0, **change: Any) -> dict[str, Any]:
     return {
         "began_seconds": began, "ended_seconds": began + 2, "requests": answered + unanswered,
-        "begun": answered + unanswered, "asked_again": 0, "logged_in_again": 0,
+        "begun": answered + unanswered, "asked_again": 0, "logged_in_again": 0, "sent_again": 0,
         "answered": answered, "unanswered": unanswered,
         "payload_bytes": 8192 * answered, "latency_microseconds": {"100": answered - 10, "900": 10}, **change,
     }  # fmt: skip
@@ -72,7 +72,7 @@ def test_what_does_not_add_up_excludes_the_run(change: dict[str, Any], line: str
 
 def test_the_block_is_in_the_response_to_a_read_and_in_the_command_of_a_write() -> None:
     """Besides the PDUs of the session: 1096 bytes of the client, 592 of the target."""
-    one = {"begun": 10, "answered": 9, "asked_again": 0, "logged_in_again": 0}
+    one = {"begun": 10, "answered": 9, "asked_again": 0, "logged_in_again": 0, "sent_again": 0}
     read = messages(Load(block_bytes=4096), one)
     write = messages(Load(block_bytes=4096, operation="write"), one)
     assert read["sent"]["48"] == 3 + 10
@@ -85,7 +85,7 @@ def test_the_block_is_in_the_response_to_a_read_and_in_the_command_of_a_write() 
 
 def test_bytes_of_requests_that_were_given_up_may_have_been_sent_or_not() -> None:
     """And there is no logout, which is 48 bytes of each side."""
-    one = {"begun": 10, "answered": 0, "asked_again": 0, "logged_in_again": 0}
+    one = {"begun": 10, "answered": 0, "asked_again": 0, "logged_in_again": 0, "sent_again": 0}
     read = messages(Load(block_bytes=4096), one)
     write = messages(Load(block_bytes=4096, operation="write"), one)
     assert read["given_up"] == {"sent": 11 * 48, "received": 10 * 4144 + 48}
@@ -94,18 +94,31 @@ def test_bytes_of_requests_that_were_given_up_may_have_been_sent_or_not() -> Non
 
 
 def test_a_connection_that_is_opened_again_logs_in_again() -> None:
-    one = {"begun": 10, "answered": 10}
+    """The target sends the block of its first read, and says then that it was none."""
+    one = {"begun": 10, "answered": 10, "sent_again": 0}
     once, again = (messages(Load(), {**one, "asked_again": times, "logged_in_again": times}) for times in (0, 2))
-    assert more(once, again) == {"sent": 2 * (480 + 464 + 48), "received": 2 * (380 + 48 + 68)}
+    assert more(once, again) == {"sent": 2 * (480 + 464 + 48), "received": 2 * (380 + 48 + 68 + 8240)}
     assert "given_up" not in again
+    write = Load(operation="write")
+    once, again = (messages(write, {**one, "asked_again": times, "logged_in_again": times}) for times in (0, 2))
+    assert more(once, again) == {"sent": 2 * (480 + 464 + 8240), "received": 2 * (380 + 48 + 68)}
 
 
 def test_a_connection_that_is_opened_again_for_the_logout_has_no_request() -> None:
     """And the logout may have been sent on the one before it, too."""
-    one = {"begun": 10, "answered": 10, "asked_again": 0}
+    one = {"begun": 10, "answered": 10, "asked_again": 0, "sent_again": 0}
     once, again = (messages(Load(), {**one, "logged_in_again": times}) for times in (0, 1))
     assert again.pop("given_up") == {"sent": 48, "received": 48}
     assert more(once, again) == {"sent": 480 + 464, "received": 380 + 48}
+
+
+def test_a_request_that_was_under_way_when_its_connection_ended_may_have_been_sent_and_answered_twice() -> None:
+    """Of each connection that is opened again: all requests that were under way, of which one is asked for once more."""
+    one = {"begun": 10, "answered": 10, "asked_again": 1, "logged_in_again": 1, "sent_again": 4}
+    assert messages(Load(block_bytes=4096), one)["given_up"] == {"sent": 4 * 48, "received": 4 * 4144}
+    write = Load(block_bytes=4096, operation="write")
+    assert messages(write, one)["given_up"] == {"sent": 4 * 4144, "received": 4 * 48}
+    assert messages(write, {**one, "answered": 9})["given_up"] == {"sent": 5 * 4144 + 48, "received": 5 * 48 + 48}
 
 
 def more(once: Json, again: Json) -> dict[str, int]:

@@ -60,10 +60,9 @@ wait $!
 # that the target has started (UNIT ATTENTION), and logout.
 SESSION = {"sent": (480, 472, 48, 48, 48), "received": (380, 48, 68, 48, 48)}
 LOGOUT_BYTES = 48  # of its request, and of its response
-# Of each connection that was opened again, for which libiscsi offers the one digest that was agreed on before; and of
-# each request that its target answered with UNIT ATTENTION.
+# Of each connection that was opened again, for which libiscsi offers the one digest that was agreed on before.
 LOGIN = {"sent": (480, 464), "received": (380, 48)}
-ASKED_AGAIN = {"sent": (48,), "received": (68,)}
+ATTENTION_BYTES = 68  # UNIT ATTENTION, the answer to the first request of such a connection
 # What initiators of Linux and libiscsi offer, so that each block is one PDU; a write needs no permission before it.
 SETTINGS = {
     "MaxRecvDataSegmentLength": LARGEST_SEGMENT_BYTES, "MaxXmitDataSegmentLength": LARGEST_SEGMENT_BYTES,
@@ -147,22 +146,30 @@ class Iscsi(Command):
 def messages(load: Load, one: Json) -> Json:
     """The PDUs of a client by their bytes (RFC 7143 section 11.1): a command and its response are a header of 48 bytes
     each, and the block follows the command of a write, or is in the response to a read. `given_up`: how many bytes may
-    not have been sent, or have been without arriving."""
+    not have been sent, or twice, or without arriving."""
     bare, full = HEADER_BYTES, HEADER_BYTES + load.block_bytes
     command, response = (bare, full) if load.operation == "read" else (full, bare)
     found = {way: Counter(sizes) for way, sizes in SESSION.items()}
     found["sent"][command] += one["begun"]
     found["received"][response] += one["answered"]
-    for what, times in ((LOGIN, one["logged_in_again"]), (ASKED_AGAIN, one["asked_again"])):
+    # To a read, tgt sends the block and then UNIT ATTENTION.
+    attention = (ATTENTION_BYTES, response) if load.operation == "read" else (ATTENTION_BYTES,)
+    again = {"sent": (command,), "received": attention}
+    for what, times in ((LOGIN, one["logged_in_again"]), (again, one["asked_again"])):
         for way, sizes in what.items():
-            found[way].update({size: sizes.count(size) * times for size in sizes})
+            found[way].update(dict.fromkeys(sizes, times))
     told: Json = {way: {str(size): count for size, count in sizes.items()} for way, sizes in found.items()}
+    # A request that was under way when a connection was opened again may have been sent on both, and answered on both.
+    loose = {"sent": one["sent_again"] * command, "received": one["sent_again"] * response}
     if given_up := one["begun"] - one["answered"]:
         # There is no logout then.
-        told["given_up"] = {"sent": given_up * command + LOGOUT_BYTES, "received": given_up * response + LOGOUT_BYTES}
+        loose["sent"] += given_up * command + LOGOUT_BYTES
+        loose["received"] += given_up * response + LOGOUT_BYTES
     elif one["logged_in_again"] > one["asked_again"]:
-        # No request was under way when a connection was opened again: if a logout was, it was sent on both.
-        told["given_up"] = {"sent": LOGOUT_BYTES, "received": LOGOUT_BYTES}
+        # No request was under way when one of the connections was opened again: a logout may have been, and on both.
+        loose = {way: amount + LOGOUT_BYTES for way, amount in loose.items()}
+    if any(loose.values()):
+        told["given_up"] = loose
     return told
 
 

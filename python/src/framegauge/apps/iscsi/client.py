@@ -147,6 +147,7 @@ class Client:
             "begun": self._begun,
             "asked_again": self._again,
             "logged_in_again": self._session.connections - 1,
+            "sent_again": self._session.sent_again,
             "answered": self._answered_,
             "unanswered": requests - self._answered_,
             "payload_bytes": self._answered_ * asked.block_bytes,

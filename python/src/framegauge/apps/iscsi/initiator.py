@@ -68,6 +68,8 @@ class Session:
         self._library, self._block_bytes, self._on_answer = _library(), block_bytes, on_answer
         self.buffers = [ctypes.create_string_buffer(block_bytes) for _ in range(slots)]
         self.failure: BaseException | None = None
+        self.sent_again = 0  # requests that were under way when a connection was opened again
+        self._under_way = 0
         self._back = _CALLBACK(self._called)
         self._context = self._library.iscsi_create_context(INITIATOR)
         self._library.iscsi_set_session_type(self._context, NORMAL_SESSION)
@@ -113,6 +115,7 @@ class Session:
         if not task:
             raise OSError(f"read: {self._words()}")
         self._library.scsi_task_add_data_in_buffer(task, self._block_bytes, self.buffers[slot])
+        self._under_way += 1
 
     def write(self, slot: int, sector: int) -> None:
         """Begins to write the buffer of a slot."""
@@ -122,6 +125,7 @@ class Session:
         )  # fmt: skip
         if not task:
             raise OSError(f"write: {self._words()}")
+        self._under_way += 1
 
     def serve(self, seconds: float) -> None:
         """Sends and receives what there is, once; waits for it at most so long. OSError if the session fails."""
@@ -133,15 +137,18 @@ class Session:
             seconds = min(seconds, CONNECTS_SECONDS)
         readable, writable, _ = select.select(reads, writes, [], max(0.0, seconds))
         found = (select.POLLIN if readable else 0) | (select.POLLOUT if writable else 0)
+        under_way = self._under_way
         if self._library.iscsi_service(self._context, found) < 0:
             raise OSError(f"the session ended: {self._words()}")
-        if self._library.iscsi_is_logged_in(self._context):
-            self._sockets.add(self._socket())
+        if self._library.iscsi_is_logged_in(self._context) and (now := self._socket()) not in self._sockets:
+            self._sockets.add(now)
+            self.sent_again += under_way
         if self.failure is not None:
             raise self.failure
 
     def _called(self, _context: int, status: int, task: int, slot: int | None) -> None:
         """A callback must not raise: ctypes would print it, and go on."""
+        self._under_way -= 1
         try:
             found = ctypes.cast(task, ctypes.POINTER(_Task))[0] if task else None
             missing = found.residual if found is not None and found.residual_status == UNDERFLOW else 0
