@@ -30,8 +30,13 @@ for _ in range(int(sys.argv[3])):
         connection.sendall(bytes(100))
         connection.recv(1000, socket.MSG_WAITALL)
         time.sleep(float(sys.argv[4]))
+    if len(sys.argv) > 5:  # nothing is under way, and the connection stays until the program is ended
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        print('done', flush=True)
+        time.sleep(60)
     connection.close()
 ";
+const ATTEMPTS: u32 = 5;
 
 fn spawn(agent: &mut Agent, program: &str, arguments: &[&str]) -> Option<u64> {
     let argv: Vec<&str> = ["python3", "-c", program].into_iter().chain(arguments.iter().copied()).collect();
@@ -45,7 +50,7 @@ fn spawn(agent: &mut Agent, program: &str, arguments: &[&str]) -> Option<u64> {
 }
 
 fn first_line(agent: &mut Agent, process: u64) -> String {
-    for _ in 0..1000 {
+    for _ in 0..3000 {
         let params = json!({"process": process, "stream": "stdout", "offset_bytes": 0, "length_bytes": 100});
         let answer = agent.call("process.output", params);
         if answer["result"]["size_bytes"].as_u64() > Some(0) {
@@ -75,13 +80,35 @@ fn of<'a>(found: &'a Value, role: &str, port: u64) -> Vec<&'a Value> {
     sockets.filter(|each| each["role"] == role && each["port"] == port).collect()
 }
 
+/// What a watch sees of a connection that is open until its last look, and at which port it was. The machine may be too
+/// busy to look often; then it is watched again.
+fn watched_to_the_end(agent: &mut Agent, address: &str) -> Option<(Value, u64)> {
+    for _ in 0..ATTEMPTS {
+        let server = spawn(agent, SERVER, &[address])?;
+        let port = first_line(agent, server);
+        assert_eq!(agent.call("sockets.watch", json!({"interval_seconds": 0.005}))["result"], json!({}));
+        let client = spawn(agent, CLIENT, &[address, &port, "1", "0.02", "stay"])?;
+        assert_eq!(first_line(agent, client), "done");
+        let found = agent.call("sockets.watched", json!({}))["result"].clone();
+        agent.call("process.kill", json!({"process": client}));
+        let sockets = found["sockets"].as_array().expect("a list");
+        if found["looks"].as_u64() > Some(5) && sockets.iter().all(|each| lasted(each) > 0.1) {
+            return Some((found, port.parse().expect("a port")));
+        }
+    }
+    panic!("in {ATTEMPTS} attempts there were too few looks");
+}
+
+fn lasted(end: &Value) -> f64 {
+    end["last_seconds"].as_f64().expect("a time") - end["first_seconds"].as_f64().expect("a time")
+}
+
 #[test]
 fn both_ends_of_a_connection_are_seen_with_what_their_programs_chose() {
     let mut agent = Agent::start();
     for (address, shown) in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")] {
-        let Some((found, port)) = watched(&mut agent, address, 1, "0.02") else { return agent.end() };
+        let Some((found, port)) = watched_to_the_end(&mut agent, address) else { return agent.end() };
         assert_eq!((&found["unread"], &found["more"]), (&json!([]), &json!(0)));
-        assert!(found["looks"].as_u64() > Some(5), "{found}");
         let (servers, clients) = (of(&found, "server", port), of(&found, "client", port));
         assert_eq!((servers.len(), clients.len()), (1, 1), "{found}");
         let (server, client) = (servers[0], clients[0]);
@@ -89,16 +116,12 @@ fn both_ends_of_a_connection_are_seen_with_what_their_programs_chose() {
         assert_eq!((&server["local"], &server["remote"]), (&client["remote"], &client["local"]));
         assert_eq!(server["local"], format!("{shown}:{port}"));
         assert_eq!((&client["sent_bytes"], &server["sent_bytes"]), (&json!(1000), &json!(10_000)));
-        // The kernel counts a FIN that has come as a byte.
-        assert!((10_000..=10_001).contains(&client["received_bytes"].as_u64().expect("a count")));
+        assert_eq!(client["received_bytes"], 10_000);
         for end in [server, client] {
             let name = end["program"].as_str().expect("a name");
             assert!(name.starts_with("python"), "{name}");
             assert_eq!((&end["loopback"], &end["connections"]), (&json!(true), &json!(1)));
             assert_eq!(end["congestion_control"].as_array().map(Vec::len), Some(1));
-            let lasted = end["last_seconds"].as_f64().expect("a time")
-                - end["first_seconds"].as_f64().expect("a time");
-            assert!(lasted > 0.1, "ten pauses of 20 ms: {end}");
         }
     }
     agent.end();
